@@ -28972,7 +28972,7 @@ alter table app_public.users enable row level security;
 create policy self on app_public.users for update to plat_user
   using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
   with check (id = (select app_public.current_user_id()));
-create policy self_and_colleagues on app_public.users for select to plat_anonymous, plat_user
+create policy self_and_colleagues on app_public.users for select to plat_user
   using (
     deleted_at is null
     and (
@@ -34627,7 +34627,7 @@ create domain app_public.tags as text[]
 -- A time zone of the IANA database, such as America/Toronto.
 create domain app_public.time_zone as text
   -- This time zone is unknown; give a name of the IANA database, such as America/Toronto.
-  constraint time_zone_known check (app_hidden.is_time_zone(value));
+  constraint time_zone_known check (app_hidden.names_time_zone(value)) not valid;
 
 -- @transform representative
 -- @given
@@ -37375,11 +37375,11 @@ grant execute on function app_public.nearest_city(double precision, double preci
 
 -- @ordered
 --
--- The applications that organizations can connect; none without signing in.
+-- The applications that organizations can connect.
 create function app_public.organization_integration_apps() returns setof app_public.integration_apps
 language sql stable rows 20 as $function$ select a.* from app_public.integration_apps a where a.scope = 'ORGANIZATION'
   order by a.name, a.id $function$;
-grant execute on function app_public.organization_integration_apps() to plat_anonymous, plat_user;
+grant execute on function app_public.organization_integration_apps() to plat_user;
 
 --
 -- @arg id The execution; it has to be RUNNING.
@@ -38534,12 +38534,12 @@ grant execute on function app_public.update_workflow(
 
 -- @ordered
 --
--- The applications that users can connect; none without signing in.
+-- The applications that users can connect.
 create function app_public.user_integration_apps() returns setof app_public.integration_apps
 language sql stable rows 20
 as $function$ select a.* from app_public.integration_apps a where a.scope = 'USER' order by a.name,
   a.id $function$;
-grant execute on function app_public.user_integration_apps() to plat_anonymous, plat_user;
+grant execute on function app_public.user_integration_apps() to plat_user;
 
 --
 -- @arg token The code of the mail that createAccount or requestEmailVerification sent.
@@ -39756,18 +39756,6 @@ create function app_hidden.is_service() returns boolean
 language sql stable as $function$ select app_hidden.setting('service') = 'on' $function$;
 grant execute on function app_hidden.is_service() to plat_anonymous, plat_user, plat_worker;
 
-create function app_hidden.is_time_zone(name text) returns boolean
-language plpgsql immutable parallel safe strict as $function$
-begin
-  -- Names only ("America/Toronto", "UTC"): offsets such as "+3" are read with the opposite sign by POSIX.
-  if name !~ '^[A-Za-z][A-Za-z0-9_+/-]*$' then return false; end if;
-  perform timezone(name, timestamptz 'epoch');
-  return true;
-exception when invalid_parameter_value then
-  return false;
-end $function$;
-grant execute on function app_hidden.is_time_zone(text) to plat_anonymous, plat_user, plat_worker;
-
 -- Whether the viewer sees the reservation as its buyer.
 create function app_hidden.is_viewers_reservation(reservation_id uuid) returns boolean
 language plpgsql stable as $function$ begin return reservation_id = any (array(select
@@ -40257,6 +40245,17 @@ language sql immutable as $function$
   select case when format = 'PDF' then case subject when 'FLOOR_PLANS' then 500 else 5000 end end
 $function$;
 grant execute on function app_hidden.most_rows_of_export(text, text) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.names_time_zone(name text) returns boolean
+language plpgsql immutable parallel safe strict as $function$
+begin
+  if name !~ '^(UTC|GMT|Etc/GMT[+-]\d{1,2}|[A-Z][A-Za-z_]+(/[A-Z][A-Za-z_-]*){1,2})$' then return false; end if;
+  perform timezone(name, timestamptz 'epoch');
+  return true;
+exception when invalid_parameter_value then
+  return false;
+end $function$;
+grant execute on function app_hidden.names_time_zone(text) to plat_anonymous, plat_user, plat_worker;
 
 create function app_hidden.negotiations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -43506,7 +43505,7 @@ begin
       perform app_private.refuse_definition('trigger.schedule',
         'give a cron line: minute, hour, day of the month, month, day of the week, such as "0 9 * * 1-5".');
     elsif trigger ? 'timeZone' and (jsonb_typeof(trigger -> 'timeZone') <> 'string'
-      or not app_hidden.is_time_zone(trigger ->> 'timeZone')) then
+      or not app_hidden.names_time_zone(trigger ->> 'timeZone')) then
       perform app_private.refuse_definition('trigger.timeZone',
         'this time zone is unknown; give a name of the IANA database, such as America/Toronto.');
     elsif checks -> 'trigger.schedule' is null or checks -> 'trigger.schedule' ? 'fault' then

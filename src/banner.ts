@@ -17,7 +17,10 @@ export function announce(
 
 /** The banner: the address, who can sign in, and commands that work as they are pasted. */
 export function banner(
-  config: Pick<ServiceConfig, "baseUrl" | "explorer" | "tls">,
+  config: Pick<
+    ServiceConfig,
+    "baseUrl" | "explorer" | "production" | "smtpUrl" | "stripe" | "tls" | "textMessages"
+  >,
   demoUser?: { email: string; password: string },
 ): string {
   const url = `${config.baseUrl}/graphql`;
@@ -26,6 +29,14 @@ export function banner(
   const ask = (query: string, header = "") =>
     `${curl} ${url} ${header}-H 'Content-Type: application/json' -d '${JSON.stringify({ query })}'`;
   const lines = [`Plat is ready at ${url}`];
+  const pretends = [
+    ...(config.stripe ? [] : ["payments go to a sandbox where no money moves"]),
+    ...(config.smtpUrl ? [] : ["mail is written to files"]),
+    ...(config.textMessages === "outbox" ? ["text messages are written to files"] : []),
+    ...(config.tls ? [] : ["nobody has signed the certificate"]),
+  ];
+  if (!config.production && pretends.length > 0)
+    lines.push(`This is a trial: ${pretends.join(", ")}. For real use: NODE_ENV=production.`);
   if (config.explorer) lines.push(`Explorer:  ${config.baseUrl}/`);
   if (demoUser) lines.push(`Demo user: ${demoUser.email}, password ${demoUser.password}`);
   lines.push("", "Ask for the public projects:", `  ${ask("{ publicProjects { title status } }")}`);

@@ -37,6 +37,8 @@ export interface Config {
   /** Undefined means drafts are composed from facts. */
   readonly ai: DraftOptions | undefined;
   readonly smtpUrl: string | undefined;
+  /** Where text messages go. */
+  readonly textMessages: "twilio" | "outbox" | "off";
   /** Undefined means text messages are written to `dataDir`. */
   readonly twilio: Readonly<TwilioAccount> | undefined;
   /** Undefined means files are kept in `dataDir`. */
@@ -58,6 +60,8 @@ export interface Config {
   readonly operatorEmail: string;
   /** Without a trailing slash. Undefined means `baseUrl`. */
   readonly webUrl: string | undefined;
+  /** Where the numbers of the process are read; undefined means beside the port. */
+  readonly monitoring: { readonly host: string; readonly port: number } | "off" | undefined;
   readonly logLevel: string;
   readonly explorer: boolean;
   readonly poolSize: number;
@@ -112,8 +116,10 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   // A setting with a default is only undefined when it was refused, and then nothing is returned.
   const must = <N extends SettingName>(name: N) => read(name)!;
 
-  const production = read("NODE_ENV") === "production";
   const databaseUrl = read("DATABASE_URL");
+  const baseUrl = read("BASE_URL");
+  const production =
+    (read("NODE_ENV") ?? (databaseUrl || isPublic(baseUrl) ? "production" : "development")) === "production";
   const authenticatorUrl = read("AUTHENTICATOR_URL");
   const jwtKeys = read("JWT_KEYS");
   const secretKeys = read("SECRET_KEYS");
@@ -128,6 +134,13 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   const model = read("AI_MODEL");
   const aiBaseUrl = read("AI_BASE_URL");
   const timeoutMs = must("AI_TIMEOUT") * 1000;
+  const smtpUrl = read("SMTP_URL");
+  const mail = read("MAIL");
+  const textMessages = read("TEXT_MESSAGES");
+  const payments = read("PAYMENTS");
+  const loopbackWebhooks = must("LOOPBACK_WEBHOOKS");
+  const trustProxy = must("TRUST_PROXY");
+  const selfSigned = read("TLS") === "self-signed";
   const accountSid = read("TWILIO_ACCOUNT_SID");
   const authToken = read("TWILIO_AUTH_TOKEN");
   const sender = read("TWILIO_SENDER");
@@ -145,22 +158,23 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     production,
     port: must("PORT"),
     host: must("HOST"),
-    baseUrl: read("BASE_URL"),
+    baseUrl,
     dataDir: must("DATA_DIR"),
     databaseUrl,
     authenticatorUrl,
-    demo: read("DEMO") ?? !databaseUrl,
+    demo: read("DEMO") ?? !(databaseUrl || production),
     tls: cert && key ? Object.freeze({ cert, key }) : undefined,
-    trustProxy: must("TRUST_PROXY"),
+    trustProxy,
     jwtKeys: jwtKeys && Object.freeze(jwtKeys),
     secretKeys: secretKeys && Object.freeze(secretKeys),
-    loopbackWebhooks: must("LOOPBACK_WEBHOOKS"),
+    loopbackWebhooks,
     oauth: issuer && clientId ? Object.freeze({ issuer, clientId, clientSecret }) : undefined,
     ai:
       provider && model
         ? Object.freeze({ provider, apiKey, model, baseUrl: aiBaseUrl, timeoutMs })
         : undefined,
-    smtpUrl: read("SMTP_URL"),
+    smtpUrl,
+    textMessages: accountSid ? "twilio" : production && !textMessages ? "off" : "outbox",
     twilio:
       accountSid && authToken && sender
         ? Object.freeze({ accountSid, authToken, sender, api: twilioApi })
@@ -179,6 +193,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     mailFrom,
     operatorEmail: read("OPERATOR_EMAIL") ?? (mailFrom && bareAddress(mailFrom)),
     webUrl: read("WEB_URL"),
+    monitoring: read("MONITORING"),
     logLevel: must("LOG_LEVEL"),
     explorer: read("EXPLORER") ?? !production,
     poolSize: must("POOL_SIZE"),
@@ -215,10 +230,40 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
       problems.push(
         `${name} is required in production with DATABASE_URL, so that all processes share the same keys.`,
       );
+  if (production && mode !== "migrate") {
+    // What looks real and is not: somebody has to say that it is wanted.
+    const isLive = /^(sk|rk)_live_/.test(stripeKey ?? "");
+    if (!isLive && payments !== "sandbox")
+      problems.push(
+        "STRIPE_SECRET_KEY has to be a live key in production, sk_live_… or rk_live_…; PAYMENTS=sandbox says that no money is to move.",
+      );
+    if (!env.SMTP_URL && mail !== "outbox")
+      problems.push(
+        "SMTP_URL is required in production; MAIL=outbox says that mail is to be written to files which nobody gets.",
+      );
+    if (!env.TLS_CERT && !env.TLS_KEY && !env.TRUST_PROXY && !selfSigned && mode !== "worker")
+      problems.push(
+        "TLS_CERT and TLS_KEY are required in production, or TRUST_PROXY where a proxy ends TLS; TLS=self-signed says that a certificate which nobody has signed will do.",
+      );
+    if (loopbackWebhooks)
+      problems.push(
+        "LOOPBACK_WEBHOOKS is for development: in production it would let every user reach this machine.",
+      );
+  }
+  if (/^(sk|rk)_live_/.test(stripeKey ?? "") && payments === "sandbox")
+    problems.push("PAYMENTS=sandbox contradicts the live key of STRIPE_SECRET_KEY: take one of them away.");
+  if (smtpUrl && mail === "outbox") problems.push("MAIL=outbox contradicts SMTP_URL: take one of them away.");
   if (mode !== "all" && !env.DATABASE_URL && mode !== "migrate")
     problems.push(`--${mode}-only needs DATABASE_URL: the embedded database belongs to one process.`);
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(config);
+}
+
+/** Whether the address is one that others than this machine's own users can know. */
+function isPublic(address: string | undefined): boolean {
+  if (address === undefined) return false;
+  const { hostname } = new URL(address);
+  return !/^(localhost|.*\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 }
 
 /** The address for links, once the port is known. */

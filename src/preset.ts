@@ -34,6 +34,7 @@ import { OperationsPlugin } from "./plugins/OperationsPlugin.ts";
 import { OutputShapesPlugin } from "./plugins/OutputShapesPlugin.ts";
 import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
 import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin.ts";
+import { PublicQueriesPlugin } from "./plugins/PublicQueriesPlugin.ts";
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SearchPlugin } from "./plugins/SearchPlugin.ts";
@@ -147,6 +148,7 @@ export function createPreset({
       SignInPlugin,
       NearestCityPlugin,
       SearchPlugin,
+      PublicQueriesPlugin,
     ],
     disablePlugins: [
       // No global object identification: ids are plain.

@@ -14,6 +14,7 @@ import { demoPayments } from "./demo/payments.ts";
 import { incomingFolder } from "./files/incoming.ts";
 import { removeLeftoversOfDead } from "./files/leftovers.ts";
 import { healthz, readyz } from "./http/health.ts";
+import { openMonitoring } from "./http/monitoring.ts";
 import { serve } from "./http/serve.ts";
 import { taskContext } from "./jobs/context.ts";
 import { createLog, type Logger } from "./log.ts";
@@ -179,6 +180,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     // Before those who wait for a computation: what they hold is given back.
     shutdown.add("computations", compute.stop);
 
+    const { createMetrics } = await import("./http/metrics.ts");
+    const metrics = createMetrics();
     if (config.mode === "all" || config.mode === "api") {
       // PERF: half of all that is loaded; workers, migrations and refused starts do without.
       const { signs, startGraphql } = await import("./graphql.ts");
@@ -206,7 +209,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       const { buildSchema, serving } = await import("./schemaAlone.ts");
       const api = await reloadableApi(async (schema?: Promise<GraphQLSchema>) => {
         const graphql = await startGraphql({ ...options, ...(schema && { instance: serving(schema) }) });
-        return { graphql, app: createApp({ config, log, pages, ...graphql.transport }) };
+        return { graphql, app: createApp({ config, log, pages, metrics, ...graphql.transport }) };
       });
       shutdown.add("GraphQL", api.release);
       readiness.add("database", api.isReachable);
@@ -226,6 +229,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       }
     }
 
+    const monitoring = await openMonitoring(config, { metrics, readiness, log });
+    shutdown.add("monitoring", async () => monitoring?.close());
     shutdown.add("readiness", () => readiness.stop());
     announce(config, log, demo === "absent" ? undefined : demoUser);
   } catch (error) {

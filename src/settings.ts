@@ -96,6 +96,14 @@ function trustProxy(text: string): string[] | number | false {
   return entries;
 }
 
+/** `host:port` with an IP address or a name, `[::1]:9000`; undefined for off. */
+function monitoring(text: string): { host: string; port: number } | "off" {
+  if (/^(off|0|false)$/i.test(text)) return "off";
+  const [, name = "", port = ""] = /^(.*):(\d+)$/.exec(text) ?? [];
+  if (!port) throw new Refusal("must be host:port, as in 127.0.0.1:9464, or off");
+  return { host: host(name.replace(/^\[(.*)\]$/, "$1")), port: whole(0, 65535)(port) };
+}
+
 function jwtKeys(text: string): JwtKey[] {
   const keys = text.split(",").map((entry) => {
     const colon = entry.indexOf(":");
@@ -155,9 +163,15 @@ export const settings = {
     parse: databaseUrl,
   }),
   DEMO: setting({
-    defaultText: "1 with the embedded database, 0 with DATABASE_URL",
+    defaultText: "1 with the embedded database, 0 with DATABASE_URL and in production",
     description: "Load the demo organization into an empty database.",
     parse: flag,
+  }),
+  TLS: setting({
+    defaultText: "in production, TLS_CERT or TRUST_PROXY is required",
+    description:
+      "`self-signed`: in production too, the certificate made on first start will do, as behind a proxy that does not look at it.",
+    parse: oneOf("self-signed"),
   }),
   TLS_CERT: setting({
     defaultText: "self-signed, made on first start",
@@ -235,10 +249,21 @@ export const settings = {
     description: "Seconds until a draft is given up.",
     parse: whole(1, 100),
   }),
+  MAIL: setting({
+    defaultText: "in production, SMTP_URL is required",
+    description: "`outbox`: in production too, mail is written to DATA_DIR/outbox, and nobody gets it.",
+    parse: oneOf("outbox"),
+  }),
   SMTP_URL: setting({
     defaultText: "mail is written to DATA_DIR/outbox",
     description: "Mail server, `smtp://user:password@host:587` or `smtps://`.",
     parse: urlOf("smtp:", "smtps:"),
+  }),
+  TEXT_MESSAGES: setting({
+    defaultText: "in production without TWILIO_ACCOUNT_SID, text messages are refused",
+    description:
+      "`outbox`: in production too, text messages are written to DATA_DIR/outbox, and nobody gets them.",
+    parse: oneOf("outbox"),
   }),
   TWILIO_ACCOUNT_SID: setting({
     defaultText: "text messages are written to DATA_DIR/outbox",
@@ -317,6 +342,12 @@ export const settings = {
       "Where people use the service, for the links in mail: an invitation adds `/#invite=…`, that of a buyer `/#purchase=…`, a notification its record, such as `/#lead=<id>`.",
     parse: baseUrl,
   }),
+  PAYMENTS: setting({
+    defaultText: "in production, a live key of Stripe is required",
+    description:
+      "`sandbox`: in production too, payments go to the embedded sandbox, or by a test key to that of Stripe; no money moves.",
+    parse: oneOf("sandbox"),
+  }),
   STRIPE_SECRET_KEY: setting({
     defaultText: "payments go to the embedded sandbox, where no money moves",
     description: "Secret key of the Stripe account that payments are made with, `sk_…` or `rk_…`.",
@@ -342,13 +373,19 @@ export const settings = {
       "Where IP addresses are: a database of cities in MaxMind's format, such as GeoLite2-City.mmdb.",
     parse: (text) => resolve(text),
   }),
+  MONITORING: setting({
+    defaultText: "`127.0.0.1` and the port after PORT; with --worker-only, the one after that",
+    description:
+      "Address of `/metrics`, and of `/healthz` and `/readyz` in every mode, over plain HTTP; `host:port`, or `off`.",
+    parse: monitoring,
+  }),
   LOG_LEVEL: setting({
     default: "info",
     description: "`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`.",
     parse: oneOf("fatal", "error", "warn", "info", "debug", "trace", "silent"),
   }),
   EXPLORER: setting({
-    defaultText: "on, off with NODE_ENV=production",
+    defaultText: "on, off in production",
     description: "Serve the explorer page at `/`.",
     parse: flag,
   }),
@@ -369,8 +406,9 @@ export const settings = {
     parse: whole(1, 100),
   }),
   NODE_ENV: setting({
-    defaultText: "`development`",
-    description: "`production` closes the explorer and introspection for strangers.",
+    defaultText: "`production` with DATABASE_URL or a public BASE_URL, else `development`",
+    description:
+      "`production` closes the explorer and introspection for strangers, and asks for what real use takes: see Deployment.",
     parse: (text) => text,
   }),
 };

@@ -58,10 +58,10 @@ export async function hashPassword(value: string, context: TransformContext): Pr
  */
 export async function provePassword(value: string, context: TransformContext): Promise<string> {
   const { pool, ip } = context;
+  const { begin, settle, who } = proofOf(context);
   const password = normalized(value, context.member);
   // Before the try counts: who gives the right password and a new one that is too short has not guessed.
   if (typeof context.input.newPassword === "string") acceptable(context.input.newPassword, "newPassword");
-  const { begin, settle, who } = proofOf(context);
   const { rows } = await pool.query<{ hash: string }>(begin, [who, ip ?? null]);
   const stored = rows[0]!.hash;
   const isRight = await inTurn("sign-in", ip, () => verify(stored, password));

@@ -39,7 +39,11 @@ function create(name: string): RunAs {
   for (const [command, args] of attempts) {
     spawnSync(command, args);
     const user = lookUp(name);
-    if (user) return user;
+    if (!user) continue;
+    console.error(
+      `Plat was started by root, as whom PostgreSQL does not run: the system user "${name}" was created for it (${command}).`,
+    );
+    return user;
   }
   throw new Error(
     `PostgreSQL does not run as root, and the system user "${name}" could not be created: create it, start Plat as another user, or set DATABASE_URL.`,

@@ -72,6 +72,8 @@ export function canBegin(head: Buffer, types: readonly string[]): boolean {
   if (containers.some((magic) => startsWith(head, magic)))
     return types.some((type) => /^application\/(vnd|msword)/.test(type));
   if (!types.includes("text/plain")) return false;
+  // UTF-16, which is refused with the line at fault.
+  if (startsWith(head, "\xff\xfe") || startsWith(head, "\xfe\xff")) return true;
   const text = head.toString("latin1").replace(/^\xef\xbb\xbf/, "");
   // A text in another encoding is refused with the line at fault, once it is there.
   return !controls.test(text) && !text.trimStart().startsWith("<");

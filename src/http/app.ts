@@ -12,7 +12,7 @@ import { graphql } from "./graphql.ts";
 import { graphqlRequest } from "./graphqlRequest.ts";
 import { httpsOnly } from "./httpsOnly.ts";
 import { jsonOnly } from "./mediaType.ts";
-import { metrics, type PoolNumbers } from "./metrics.ts";
+import { createMetrics, type Metrics, type PoolNumbers } from "./metrics.ts";
 import { onlyMethods } from "./onlyMethods.ts";
 import { notFound, refuse } from "./refuse.ts";
 import { requestId } from "./requestId.ts";
@@ -33,7 +33,9 @@ export interface AppDeps {
   readonly pgl: Pick<PostGraphileInstance, "createServ">;
   readonly authenticate: Authenticate;
   readonly constraintMessages: ConstraintMessages;
-  /** For /metrics. */
+  /** What counts requests; they are not counted where left out. */
+  readonly metrics?: Metrics;
+  /** Whose numbers are counted too. */
   readonly pools?: () => Record<string, PoolNumbers>;
   /** Serves the contents of files at their signed addresses. */
   readonly filePage?: RequestHandler;
@@ -65,7 +67,8 @@ export interface AppDeps {
 export function createApp(deps: AppDeps): Express {
   const { config } = deps;
   const serv = deps.pgl.createServ((options) => new Grafserv(options));
-  const numbers = metrics(deps.pools ?? (() => ({})));
+  const { metrics = createMetrics() } = deps;
+  if (deps.pools) metrics.watch(deps.pools);
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -76,7 +79,7 @@ export function createApp(deps: AppDeps): Express {
   app.use(
     requestId(deps.log, deps.constraintMessages),
     requestLog,
-    numbers.count,
+    metrics.count,
     securityHeaders,
     httpsOnly,
   );
@@ -95,7 +98,7 @@ export function createApp(deps: AppDeps): Express {
     graphql(serv),
   );
   if (deps.filePage) app.all("/files/:key/:name", onlyMethods("GET", "HEAD"), deps.filePage);
-  for (const [path, page] of Object.entries({ "/metrics": numbers.page, ...deps.pages }))
+  for (const [path, page] of Object.entries(deps.pages ?? {}))
     app.all(path, onlyMethods("GET", "HEAD"), page);
   if (deps.trackers) app.all("/t/:key", onlyMethods("GET", "HEAD") as RequestHandler<any>, deps.trackers);
   for (const [path, page] of Object.entries({

@@ -35,8 +35,21 @@ function alreadyCoded(error: GraphQLError): CodedError | undefined {
   return isErrorCode(code) ? new CodedError(code, error.message, extensions) : undefined;
 }
 
-/** "Did you mean …" names parts of the schema that the caller did not ask for. */
-export const withoutSuggestion = (message: string) => message.replace(/ Did you mean [\s\S]*$/, "");
+/**
+ * A message of validation for somebody who may not read the schema: without suggestions, and without the names of types and members
+ * that the caller has not written themself.
+ * @param written the document
+ */
+export function withoutNames(message: string, written: string): string {
+  const words = new Set(written.match(/\w+/g));
+  return message.replace(/ Did you mean [\s\S]*$/, "").replace(/"([^"]*)"/g, (quoted, text: string) => {
+    const names = text.match(/[A-Za-z_]\w*/g) ?? [];
+    if (names.every((name) => words.has(name))) return quoted;
+    // Of `Query.leads` what the caller wrote.
+    const known = names.filter((name) => words.has(name));
+    return `"${known.at(-1) ?? "…"}"`;
+  });
+}
 
 const badInput = (message: string, field?: string) =>
   new CodedError("BAD_USER_INPUT", message, field === undefined ? {} : { field });
@@ -112,7 +125,9 @@ export function executionError(
   let coded: CodedError | undefined;
   // First, since the scalar that refuses a value knows its code, but not its place.
   if (from && !from.path && from.nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION)
-    coded = coercionError(state?.schemaIsOpen ? from.message : withoutSuggestion(from.message));
+    coded = coercionError(
+      !state || state.schemaIsOpen ? from.message : withoutNames(from.message, from.source?.body ?? ""),
+    );
   coded ??= from && alreadyCoded(from);
   if (!coded && from && !from.path && operationChoice.test(from.message))
     coded = badInput(from.message, "operationName");

@@ -10,16 +10,21 @@ export interface PoolNumbers {
 }
 
 /** Addresses are labels only where they are few; anything else a caller asks for is "other". */
-const routes = new Set(["/", "/graphql", "/healthz", "/readyz", "/metrics"]);
+const routes = new Set(["/", "/graphql", "/healthz", "/readyz"]);
 
-/**
- * Counts requests and serves the numbers in the Prometheus text format.
- * @param pools current numbers by the pool's name, asked for at each scrape
- */
-export function metrics(pools: () => Record<string, PoolNumbers>): {
-  count: RequestHandler;
-  page: RequestHandler;
-} {
+/** What a process counts about itself, for Prometheus. */
+export interface Metrics {
+  /** Counts the requests that pass. */
+  readonly count: RequestHandler;
+  /** Takes the pools whose numbers are asked for at each scrape, by their names, in the place of those before. */
+  watch(pools: () => Record<string, PoolNumbers>): void;
+  /** The numbers in the Prometheus text format. */
+  render(): Promise<{ contentType: string; text: string }>;
+}
+
+/** Counts from now on. */
+export function createMetrics(): Metrics {
+  let pools: () => Record<string, PoolNumbers> = () => ({});
   const registers = [new Registry()];
   const [registry] = registers as [Registry];
   collectDefaultMetrics({ register: registry });
@@ -66,9 +71,9 @@ export function metrics(pools: () => Record<string, PoolNumbers>): {
       });
       next();
     },
-    async page(_request, response) {
-      response.setHeader("Content-Type", registry.contentType);
-      response.end(await registry.metrics());
+    watch(given) {
+      pools = given;
     },
+    render: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
 }

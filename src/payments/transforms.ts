@@ -64,6 +64,7 @@ export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, 
 
   return {
     async cardToken(value, { context, input, repeat }) {
+      if (context.claims.userId === null) throw new CodedError("UNAUTHENTICATED", "Sign in to do this.");
       const token = (value as string).trim();
       refuseCardNumbers(input);
       if (!tokenFormat.test(token))

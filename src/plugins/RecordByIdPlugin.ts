@@ -37,25 +37,28 @@ export const RecordByIdPlugin: GraphileConfig.Plugin = {
             fields = build.extend(
               fields,
               {
-                [name]: context.fieldWithHooks({ fieldName: name } as any, () => ({
-                  ...(name === fieldName ? {} : { deprecationReason: `Use \`${fieldName}\`.` }),
-                  type: build.getGraphQLTypeByPgCodec(resource.codec, "output") as any,
-                  description: `${subject[0]!.toUpperCase()}${subject.slice(1)} by ${hasSlug ? "id or slug" : "id"}; null when there is none or the viewer may not see it.`,
-                  args: {
-                    id: {
-                      description: hasSlug ? "The id, or a present or former slug." : "The id.",
-                      type: new GraphQLNonNull(GraphQLID),
+                [name]: context.fieldWithHooks(
+                  { fieldName: name, pgFieldResource: resource, isRecordById: true } as any,
+                  () => ({
+                    ...(name === fieldName ? {} : { deprecationReason: `Use \`${fieldName}\`.` }),
+                    type: build.getGraphQLTypeByPgCodec(resource.codec, "output") as any,
+                    description: `${subject[0]!.toUpperCase()}${subject.slice(1)} by ${hasSlug ? "id or slug" : "id"}; null when there is none or the viewer may not see it.`,
+                    args: {
+                      id: {
+                        description: hasSlug ? "The id, or a present or former slug." : "The id.",
+                        type: new GraphQLNonNull(GraphQLID),
+                      },
                     },
-                  },
-                  plan(_$root: unknown, fieldArgs: any) {
-                    const $select = resource.find() as any;
-                    const $id = $select.placeholder(fieldArgs.getRaw("id"), TYPES.text);
-                    $select.where(
-                      sql`${$select.alias}.id = app_hidden.record_id(${sql.literal(table)}, ${$id})`,
-                    );
-                    return $select.setUnique(true).single();
-                  },
-                })),
+                    plan(_$root: unknown, fieldArgs: any) {
+                      const $select = resource.find() as any;
+                      const $id = $select.placeholder(fieldArgs.getRaw("id"), TYPES.text);
+                      $select.where(
+                        sql`${$select.alias}.id = app_hidden.record_id(${sql.literal(table)}, ${$id})`,
+                      );
+                      return $select.setUnique(true).single();
+                    },
+                  }),
+                ),
               },
               `RecordByIdPlugin: ${name}`,
             );

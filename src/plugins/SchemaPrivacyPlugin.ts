@@ -1,5 +1,5 @@
 import { type DocumentNode, GraphQLError, Kind, visit, BREAK } from "postgraphile/graphql";
-import { withoutSuggestion } from "../http/graphqlErrors.ts";
+import { withoutNames } from "../http/graphqlErrors.ts";
 import { findRequestState } from "../http/requestState.ts";
 
 const known = new WeakMap<DocumentNode, boolean>();
@@ -25,10 +25,12 @@ const refusal = () =>
     extensions: { code: "UNAUTHENTICATED" },
   });
 
-const guarded = (error: GraphQLError) => new GraphQLError(withoutSuggestion(error.message), error);
+const guarded = (error: GraphQLError, document: string) =>
+  new GraphQLError(withoutNames(error.message, document), error);
 
 /**
- * Keeps the schema to signed-in viewers in production: no introspection, and no suggestions in validation messages.
+ * Keeps the schema to signed-in viewers in production: no introspection, and no name of a type or member in
+ * validation messages that the caller has not written.
  * It looks at the result of validation, which is shared by all viewers through a cache, and therefore is no rule.
  */
 export const SchemaPrivacyPlugin: GraphileConfig.Plugin = {
@@ -46,7 +48,8 @@ export const SchemaPrivacyPlugin: GraphileConfig.Plugin = {
             ...config,
             parseAndValidate(query) {
               const result = config.parseAndValidate(query);
-              if (result.errors) return { errors: result.errors.map(guarded) };
+              if (result.errors)
+                return { errors: result.errors.map((error) => guarded(error, String(query))) };
               return asksForSchema(result.document) ? { errors: [refusal()] } : result;
             },
           };

@@ -223,6 +223,11 @@ describe("bad values", () => {
     ],
     ["an unknown time zone", "createProject", project({ timeZone: "Mars/Olympus" }), "timeZone"],
     ["an offset as time zone", "updateProject", remake({ timeZone: "+3" }), "timeZone"],
+    // PostgreSQL would take them: with the sign reversed, as an abbreviation, or as a rule of its own.
+    ["UTC with an offset", "updateProject", remake({ timeZone: "UTC+5" }), "timeZone"],
+    ["an abbreviation", "updateProject", remake({ timeZone: "PST" }), "timeZone"],
+    ["a rule of POSIX", "updateProject", remake({ timeZone: "EST5EDT4" }), "timeZone"],
+    ["a rule that looks like a place", "updateProject", remake({ timeZone: "America/Foo+5" }), "timeZone"],
     ["a time zone that is null", "updateProject", remake({ timeZone: null }), "timeZone"],
     ["an unknown currency", "createProject", project({ currency: "ZZZ" }), "currency"],
     ["a currency of four letters", "createProject", project({ currency: "EURO" }), "currency"],

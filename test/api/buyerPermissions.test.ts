@@ -21,38 +21,38 @@ import { createOutbox, runJobs } from "../tasks/worker.ts";
 
 const matrix = `
                                       | owner  | admin  | member | mia    | seller | builder | buyer  | other  | outsider | anonymous
-buyer, the buyer's                    | yes    | yes    | yes    | yes    | null   | null    | yes    | null   | null     | null
-buyer, the other's                    | yes    | yes    | yes    | yes    | null   | null    | null   | yes    | null     | null
-buyer of the seller                   | yes    | yes    | yes    | yes    | yes    | null    | null   | null   | null     | null
-buyer of the member, private          | yes    | yes    | yes    | null   | null   | null    | null   | null   | null     | null
-buyer, foreign                        | null   | null   | null   | null   | null   | null    | null   | null   | yes      | null
-buyers                                | 4      | 4      | 4      | 3      | 1      | none    | 1      | 1      | 1        | none
-buyers of the project                 | 3      | 3      | 3      | 3      | 1      | none    | 1      | 1      | none     | none
-buyers, query                         | 4      | 4      | 4      | 3      | 1      | none    | none   | none   | 1        | none
-buyersConnection                      | 4      | 4      | 4      | 3      | 1      | none    | 1      | 1      | 1        | none
+buyer, the buyer's                    | yes    | yes    | yes    | yes    | null   | null    | yes    | null   | null     | UNAUTH
+buyer, the other's                    | yes    | yes    | yes    | yes    | null   | null    | null   | yes    | null     | UNAUTH
+buyer of the seller                   | yes    | yes    | yes    | yes    | yes    | null    | null   | null   | null     | UNAUTH
+buyer of the member, private          | yes    | yes    | yes    | null   | null   | null    | null   | null   | null     | UNAUTH
+buyer, foreign                        | null   | null   | null   | null   | null   | null    | null   | null   | yes      | UNAUTH
+buyers                                | 4      | 4      | 4      | 3      | 1      | none    | 1      | 1      | 1        | UNAUTH
+buyers of the project                 | 3      | 3      | 3      | 3      | 1      | none    | 1      | 1      | none     | UNAUTH
+buyers, query                         | 4      | 4      | 4      | 3      | 1      | none    | none   | none   | 1        | UNAUTH
+buyersConnection                      | 4      | 4      | 4      | 3      | 1      | none    | 1      | 1      | 1        | UNAUTH
 project.buyers                        | 3      | 3      | 3      | 3      | 1      | null    | null   | null   | hidden   | hidden
 unit.buyer                            | yes    | yes    | yes    | yes    | null   | null    | yes    | hidden | hidden   | hidden
 lot.buyer                             | yes    | yes    | yes    | yes    | null   | null    | hidden | yes    | hidden   | hidden
-lead.buyer                            | yes    | yes    | yes    | yes    | hidden | hidden  | hidden | hidden | hidden   | hidden
+lead.buyer                            | yes    | yes    | yes    | yes    | hidden | hidden  | hidden | hidden | hidden   | UNAUTH
 viewer.purchases                      | none   | none   | none   | none   | none   | none    | 1      | 1      | none     | hidden
-buyer.dob                             | yes    | yes    | null   | null   | hidden | hidden  | null   | hidden | hidden   | hidden
-buyer.amountFinanced                  | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | hidden
-buyer.metadata                        | yes    | yes    | yes    | yes    | hidden | hidden  | null   | hidden | hidden   | hidden
-buyer.metadata of the seller          | yes    | yes    | yes    | yes    | yes    | hidden  | hidden | hidden | hidden   | hidden
-buyer.lead                            | yes    | yes    | yes    | yes    | hidden | hidden  | null   | hidden | hidden   | hidden
-buyer.leadSource                      | yes    | yes    | yes    | yes    | hidden | hidden  | null   | hidden | hidden   | hidden
-buyer.agent                           | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | hidden
-buyer.agent of the seller             | yes    | yes    | yes    | yes    | yes    | hidden  | hidden | hidden | hidden   | hidden
-buyer.user                            | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | hidden
-buyer.user.email                      | null   | null   | null   | null   | hidden | hidden  | yes    | hidden | hidden   | hidden
-buyer.assignee                        | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | hidden
-buyer.assignee.email                  | yes    | yes    | yes    | yes    | hidden | hidden  | null   | hidden | hidden   | hidden
-buyer.assignee.phone                  | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | hidden
-buyer.events                          | 3      | 3      | 3      | 3      | hidden | hidden  | none   | hidden | hidden   | hidden
-buyer.allowedTransitions              | 2      | 2      | 2      | 2      | hidden | hidden  | none   | hidden | hidden   | hidden
-buyer.documents                       | 2      | 2      | 2      | 2      | hidden | hidden  | 1      | hidden | hidden   | hidden
-buyer.reservation                     | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | hidden
-events of the purchase                | 3      | 3      | 3      | 3      | none   | none    | none   | none   | none     | none
+buyer.dob                             | yes    | yes    | null   | null   | hidden | hidden  | null   | hidden | hidden   | UNAUTH
+buyer.amountFinanced                  | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | UNAUTH
+buyer.metadata                        | yes    | yes    | yes    | yes    | hidden | hidden  | null   | hidden | hidden   | UNAUTH
+buyer.metadata of the seller          | yes    | yes    | yes    | yes    | yes    | hidden  | hidden | hidden | hidden   | UNAUTH
+buyer.lead                            | yes    | yes    | yes    | yes    | hidden | hidden  | null   | hidden | hidden   | UNAUTH
+buyer.leadSource                      | yes    | yes    | yes    | yes    | hidden | hidden  | null   | hidden | hidden   | UNAUTH
+buyer.agent                           | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | UNAUTH
+buyer.agent of the seller             | yes    | yes    | yes    | yes    | yes    | hidden  | hidden | hidden | hidden   | UNAUTH
+buyer.user                            | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | UNAUTH
+buyer.user.email                      | null   | null   | null   | null   | hidden | hidden  | yes    | hidden | hidden   | UNAUTH
+buyer.assignee                        | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | UNAUTH
+buyer.assignee.email                  | yes    | yes    | yes    | yes    | hidden | hidden  | null   | hidden | hidden   | UNAUTH
+buyer.assignee.phone                  | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | UNAUTH
+buyer.events                          | 3      | 3      | 3      | 3      | hidden | hidden  | none   | hidden | hidden   | UNAUTH
+buyer.allowedTransitions              | 2      | 2      | 2      | 2      | hidden | hidden  | none   | hidden | hidden   | UNAUTH
+buyer.documents                       | 2      | 2      | 2      | 2      | hidden | hidden  | 1      | hidden | hidden   | UNAUTH
+buyer.reservation                     | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | UNAUTH
+events of the purchase                | 3      | 3      | 3      | 3      | none   | none    | none   | none   | none     | UNAUTH
 createBuyer                           | yes    | yes    | yes    | yes    | yes    | FORBID  | FORBID | FORBID | NOTFND   | UNAUTH
 createBuyer, of a claimed unit        | CLAIM  | CLAIM  | CLAIM  | CLAIM  | CLAIM  | FORBID  | FORBID | NOTFND | NOTFND   | UNAUTH
 createBuyer, private project          | yes    | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH

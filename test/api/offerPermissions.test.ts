@@ -21,34 +21,34 @@ import { programOf } from "../harness/world.ts";
 
 const matrix = `
                                           | owner | admin | member    | seller    | builder   | buyer     | other buyer | outsider  | anonymous
-negotiation, unassigned                   | yes   | yes   | yes       | null      | null      | null      | null        | null      | null
-negotiation of the seller                 | yes   | yes   | yes       | yes       | null      | null      | null        | null      | null
-negotiation of the member, private        | yes   | yes   | yes       | null      | null      | null      | null        | null      | null
-negotiation of another member, private    | yes   | yes   | null      | null      | null      | null      | null        | null      | null
-negotiation of the buyer                  | yes   | yes   | yes       | null      | null      | yes       | null        | null      | null
-floorPrice of the seller's                | yes   | yes   | null      | null      | hidden    | hidden    | hidden      | hidden    | hidden
-floorPrice of the buyer's                 | yes   | yes   | null      | hidden    | hidden    | null      | hidden      | hidden    | hidden
-notes of the seller's                     | yes   | yes   | null      | null      | hidden    | hidden    | hidden      | hidden    | hidden
-notes of the buyer's                      | yes   | yes   | null      | hidden    | hidden    | null      | hidden      | hidden    | hidden
-cancellationReason of the seller's        | yes   | yes   | yes       | yes       | hidden    | hidden    | hidden      | hidden    | hidden
-cancellationReason of the buyer's         | yes   | yes   | yes       | hidden    | hidden    | null      | hidden      | hidden    | hidden
-events of the seller's                    | 3     | 3     | null      | null      | hidden    | hidden    | hidden      | hidden    | hidden
-events of the buyer's                     | 3     | 3     | null      | hidden    | hidden    | null      | hidden      | hidden    | hidden
-events, of the seller's                   | 3     | 3     | none      | none      | none      | none      | none        | none      | none
-events of the buyer's offer               | 1     | 1     | 1         | hidden    | hidden    | none      | hidden      | hidden    | hidden
+negotiation, unassigned                   | yes   | yes   | yes       | null      | null      | null      | null        | null      | UNAUTH
+negotiation of the seller                 | yes   | yes   | yes       | yes       | null      | null      | null        | null      | UNAUTH
+negotiation of the member, private        | yes   | yes   | yes       | null      | null      | null      | null        | null      | UNAUTH
+negotiation of another member, private    | yes   | yes   | null      | null      | null      | null      | null        | null      | UNAUTH
+negotiation of the buyer                  | yes   | yes   | yes       | null      | null      | yes       | null        | null      | UNAUTH
+floorPrice of the seller's                | yes   | yes   | null      | null      | hidden    | hidden    | hidden      | hidden    | UNAUTH
+floorPrice of the buyer's                 | yes   | yes   | null      | hidden    | hidden    | null      | hidden      | hidden    | UNAUTH
+notes of the seller's                     | yes   | yes   | null      | null      | hidden    | hidden    | hidden      | hidden    | UNAUTH
+notes of the buyer's                      | yes   | yes   | null      | hidden    | hidden    | null      | hidden      | hidden    | UNAUTH
+cancellationReason of the seller's        | yes   | yes   | yes       | yes       | hidden    | hidden    | hidden      | hidden    | UNAUTH
+cancellationReason of the buyer's         | yes   | yes   | yes       | hidden    | hidden    | null      | hidden      | hidden    | UNAUTH
+events of the seller's                    | 3     | 3     | null      | null      | hidden    | hidden    | hidden      | hidden    | UNAUTH
+events of the buyer's                     | 3     | 3     | null      | hidden    | hidden    | null      | hidden      | hidden    | UNAUTH
+events, of the seller's                   | 3     | 3     | none      | none      | none      | none      | none        | none      | UNAUTH
+events of the buyer's offer               | 1     | 1     | 1         | hidden    | hidden    | none      | hidden      | hidden    | UNAUTH
 project.negotiations                      | 3     | 3     | 3         | 1         | null      | null      | null        | hidden    | hidden
 project.offers                            | 3     | 3     | 3         | 1         | null      | null      | null        | hidden    | hidden
 unit.negotiations                         | 1     | 1     | 1         | 1         | null      | hidden    | hidden      | hidden    | hidden
-lead.negotiations                         | 1     | 1     | 1         | 1         | hidden    | hidden    | hidden      | hidden    | hidden
-buyer.negotiations                        | 1     | 1     | 1         | hidden    | hidden    | 1         | hidden      | hidden    | hidden
-negotiation.offers                        | 1     | 1     | 1         | hidden    | hidden    | 1         | hidden      | hidden    | hidden
-offers                                    | 5     | 5     | 4         | 1         | none      | 1         | none        | 1         | none
-offersConnection                          | 5     | 5     | 4         | 1         | none      | 1         | none        | 1         | none
-offer, unassigned                         | yes   | yes   | yes       | null      | null      | null      | null        | null      | null
-offer of the buyer                        | yes   | yes   | yes       | null      | null      | yes       | null        | null      | null
-bindingOffer of the buyer                 | yes   | yes   | yes       | null      | null      | yes       | null        | null      | null
-offerResponse, unassigned                 | yes   | yes   | yes       | null      | null      | null      | null        | null      | null
-offerResponse of the buyer                | yes   | yes   | yes       | null      | null      | yes       | null        | null      | null
+lead.negotiations                         | 1     | 1     | 1         | 1         | hidden    | hidden    | hidden      | hidden    | UNAUTH
+buyer.negotiations                        | 1     | 1     | 1         | hidden    | hidden    | 1         | hidden      | hidden    | UNAUTH
+negotiation.offers                        | 1     | 1     | 1         | hidden    | hidden    | 1         | hidden      | hidden    | UNAUTH
+offers                                    | 5     | 5     | 4         | 1         | none      | 1         | none        | 1         | UNAUTH
+offersConnection                          | 5     | 5     | 4         | 1         | none      | 1         | none        | 1         | UNAUTH
+offer, unassigned                         | yes   | yes   | yes       | null      | null      | null      | null        | null      | UNAUTH
+offer of the buyer                        | yes   | yes   | yes       | null      | null      | yes       | null        | null      | UNAUTH
+bindingOffer of the buyer                 | yes   | yes   | yes       | null      | null      | yes       | null        | null      | UNAUTH
+offerResponse, unassigned                 | yes   | yes   | yes       | null      | null      | null      | null        | null      | UNAUTH
+offerResponse of the buyer                | yes   | yes   | yes       | null      | null      | yes       | null        | null      | UNAUTH
 createNegotiation, unassigned lead        | yes   | yes   | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND   | NOT_FOUND | UNAUTH
 createNegotiation, lead of the seller     | yes   | yes   | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND   | NOT_FOUND | UNAUTH
 createNegotiation, of another, private    | yes   | yes   | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND   | NOT_FOUND | UNAUTH

@@ -107,29 +107,29 @@ discardGeneration, another's, private         | yes    | yes    | NOTFND | NOTFN
 /** Each record by its id. */
 const records = readMatrix(`
                                          | owner | admin | member | seller | builder | buyer | other | outsider | anonymous | former | scoped | reader | abroad
-OrganizationPaymentsRepresentative       | yes   | yes   | null   | null   | null    | null  | null  | null     | null      | null   | null   | yes    | null
-ProcessorCard PaymentIntent              | null  | null  | null   | null   | null    | yes   | null  | null     | null      | null   | null   | null   | null
-ProcessorCard:other PaymentIntent:other  | null  | null  | null   | null   | null    | null  | yes   | null     | null      | null   | null   | null   | null
-ProcessorCard:former PaymentIntent:former | null | null  | null   | null   | null    | null  | null  | null     | null      | yes    | null   | null   | null
-ProcessorCharge ProcessorRefund          | yes   | yes   | null   | null   | null    | yes   | null  | null     | null      | null   | null   | yes    | null
-ProcessorCharge:other                    | yes   | yes   | null   | null   | null    | null  | yes   | null     | null      | null   | null   | yes    | null
-ProcessorCharge:former                   | yes   | yes   | null   | null   | null    | null  | null  | null     | null      | yes    | null   | yes    | null
-OrganizationIntegration                  | yes   | yes   | null   | null   | null    | null  | null  | null     | null      | null   | null   | yes    | null
-UserIntegration                          | null  | null  | yes    | null   | null    | null  | null  | null     | null      | null   | null   | null   | null
-UserIntegration:former                   | null  | null  | null   | null   | null    | null  | null  | null     | null      | yes    | null   | null   | null
-IntegrationApp:crm_sync IntegrationApp:calendar_feed | yes | yes | yes | yes | yes   | yes   | yes   | yes      | null      | yes    | yes    | yes    | yes
-CustomReport:organization CustomReport:project | yes | yes | yes  | null   | null    | null  | null  | null     | null      | null   | null   | yes    | null
-CustomReport:private                     | yes   | null  | null   | null   | null    | null  | null  | null     | null      | null   | null   | yes    | null
-CustomReport:former                      | null  | null  | null   | null   | null    | null  | null  | null     | null      | null   | null   | null   | null
-CustomExport                             | yes   | yes   | yes    | null   | null    | null  | null  | null     | null      | null   | null   | yes    | null
-Export:member                            | yes   | yes   | yes    | null   | null    | null  | null  | null     | null      | null   | null   | yes    | null
-Export:owner Export:admin Export:former  | yes   | yes   | null   | null   | null    | null  | null  | null     | null      | null   | null   | yes    | null
-ServiceIntelligenceGeneration:unassigned | yes   | yes   | yes    | null   | null    | null  | null  | null     | null      | null   | yes    | yes    | null
-ServiceIntelligenceGeneration:former     | yes   | yes   | yes    | null   | null    | null  | null  | null     | null      | null   | yes    | yes    | null
-ServiceIntelligenceGeneration:sellers    | yes   | yes   | yes    | yes    | null    | null  | null  | null     | null      | null   | yes    | yes    | null
-ServiceIntelligenceGeneration:members    | yes   | yes   | yes    | null   | null    | null  | null  | null     | null      | null   | yes    | yes    | null
-ServiceIntelligenceGeneration:anothers   | yes   | yes   | null   | null   | null    | null  | null  | null     | null      | null   | yes    | yes    | null
-ServiceIntelligenceGeneration:buyers     | yes   | yes   | yes    | null   | null    | null  | null  | null     | null      | null   | yes    | yes    | null
+OrganizationPaymentsRepresentative       | yes   | yes   | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | yes    | null
+ProcessorCard PaymentIntent              | null  | null  | null   | null   | null    | yes   | null  | null     | UNAUTHENTICATED | null   | null   | null   | null
+ProcessorCard:other PaymentIntent:other  | null  | null  | null   | null   | null    | null  | yes   | null     | UNAUTHENTICATED | null   | null   | null   | null
+ProcessorCard:former PaymentIntent:former | null | null  | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | yes    | null   | null   | null
+ProcessorCharge ProcessorRefund          | yes   | yes   | null   | null   | null    | yes   | null  | null     | UNAUTHENTICATED | null   | null   | yes    | null
+ProcessorCharge:other                    | yes   | yes   | null   | null   | null    | null  | yes   | null     | UNAUTHENTICATED | null   | null   | yes    | null
+ProcessorCharge:former                   | yes   | yes   | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | yes    | null   | yes    | null
+OrganizationIntegration                  | yes   | yes   | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | yes    | null
+UserIntegration                          | null  | null  | yes    | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | null   | null
+UserIntegration:former                   | null  | null  | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | yes    | null   | null   | null
+IntegrationApp:crm_sync IntegrationApp:calendar_feed | yes | yes | yes | yes | yes   | yes   | yes   | yes      | UNAUTHENTICATED | yes    | yes    | yes    | yes
+CustomReport:organization CustomReport:project | yes | yes | yes  | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | yes    | null
+CustomReport:private                     | yes   | null  | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | yes    | null
+CustomReport:former                      | null  | null  | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | null   | null
+CustomExport                             | yes   | yes   | yes    | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | yes    | null
+Export:member                            | yes   | yes   | yes    | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | yes    | null
+Export:owner Export:admin Export:former  | yes   | yes   | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | yes    | null
+ServiceIntelligenceGeneration:unassigned | yes   | yes   | yes    | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | yes    | yes    | null
+ServiceIntelligenceGeneration:former     | yes   | yes   | yes    | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | yes    | yes    | null
+ServiceIntelligenceGeneration:sellers    | yes   | yes   | yes    | yes    | null    | null  | null  | null     | UNAUTHENTICATED | null   | yes    | yes    | null
+ServiceIntelligenceGeneration:members    | yes   | yes   | yes    | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | yes    | yes    | null
+ServiceIntelligenceGeneration:anothers   | yes   | yes   | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | yes    | yes    | null
+ServiceIntelligenceGeneration:buyers     | yes   | yes   | yes    | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | yes    | yes    | null
 `).rows;
 
 /** Fields that not everybody has who sees the record; each other field is the same for all of them. */
@@ -153,10 +153,10 @@ ServiceIntelligenceGeneration:sellers.requestedBy | null | null | null | less | 
 /** Lists, and members of records of other areas. */
 const reads = readMatrix(`
                                          | owner | admin | member | seller | builder | buyer  | other  | outsider | anonymous | former | scoped | reader | abroad
-processorCharges                         | 3     | 3     | none   | none   | none    | 1      | 1      | none     | none      | 1      | none   | 3      | none
-processorChargesConnection               | 3     | 3     | none   | none   | none    | 1      | 1      | none     | none      | 1      | none   | 3      | none
-organizationIntegrationApps              | 2     | 2     | 2      | 2      | 2       | 2      | 2      | 2        | none      | 2      | 2      | 2      | 2
-userIntegrationApps                      | 3     | 3     | 3      | 3      | 3       | 3      | 3      | 3        | none      | 3      | 3      | 3      | 3
+processorCharges                         | 3     | 3     | none   | none   | none    | 1      | 1      | none     | UNAUTHENTICATED | 1      | none   | 3      | none
+processorChargesConnection               | 3     | 3     | none   | none   | none    | 1      | 1      | none     | UNAUTHENTICATED | 1      | none   | 3      | none
+organizationIntegrationApps              | 2     | 2     | 2      | 2      | 2       | 2      | 2      | 2        | UNAUTHENTICATED | 2      | 2      | 2      | 2
+userIntegrationApps                      | 3     | 3     | 3      | 3      | 3       | 3      | 3      | 3        | UNAUTHENTICATED | 3      | 3      | 3      | 3
 search, an unassigned lead               | 1     | 1     | 1      | none   | none    | none   | none   | none     | none      | none   | 1      | 1      | none
 search, the seller's lead                | 1     | 1     | 1      | 1      | none    | none   | none   | none     | none      | none   | 1      | 1      | none
 search, another's lead, private          | 1     | 1     | none   | none   | none    | none   | none   | none     | none      | none   | 1      | 1      | none
@@ -172,12 +172,12 @@ Organization.customReports               | 3     | 2     | 2      | null   | nul
 Organization.customExports               | 1     | 1     | 1      | null   | null    | null   | null   | null     | null      | null   | none   | 1      | null
 Organization.exports                     | 4     | 4     | 1      | null   | null    | null   | null   | null     | null      | null   | none   | 4      | null
 Project.charges                          | 1     | 1     | null   | null   | null    | null   | null   | hidden   | hidden    | hidden | null   | 1      | hidden
-Buyer.charges                            | 1     | 1     | none   | hidden | hidden  | 1      | hidden | hidden   | hidden    | hidden | hidden | 1      | hidden
-Reservation.charges                      | none  | none  | none   | hidden | hidden  | none   | hidden | hidden   | hidden    | hidden | hidden | none   | hidden
-Deposit.charge                           | yes   | yes   | null   | hidden | hidden  | yes    | hidden | hidden   | hidden    | hidden | hidden | yes    | hidden
-Lead.generations                         | 1     | 1     | 1      | 1      | hidden  | hidden | hidden | hidden   | hidden    | hidden | 1      | 1      | hidden
-User.cards of the buyer                  | none  | none  | none   | hidden | hidden  | 1      | hidden | hidden   | hidden    | hidden | hidden | none   | hidden
-User.integrations of the member          | none  | none  | 1      | hidden | hidden  | hidden | hidden | hidden   | hidden    | hidden | none   | none   | hidden
+Buyer.charges                            | 1     | 1     | none   | hidden | hidden  | 1      | hidden | hidden   | UNAUTHENTICATED | hidden | hidden | 1      | hidden
+Reservation.charges                      | none  | none  | none   | hidden | hidden  | none   | hidden | hidden   | UNAUTHENTICATED | hidden | hidden | none   | hidden
+Deposit.charge                           | yes   | yes   | null   | hidden | hidden  | yes    | hidden | hidden   | UNAUTHENTICATED | hidden | hidden | yes    | hidden
+Lead.generations                         | 1     | 1     | 1      | 1      | hidden  | hidden | hidden | hidden   | UNAUTHENTICATED | hidden | 1      | 1      | hidden
+User.cards of the buyer                  | none  | none  | none   | hidden | hidden  | 1      | hidden | hidden   | UNAUTHENTICATED | hidden | hidden | none   | hidden
+User.integrations of the member          | none  | none  | 1      | hidden | hidden  | hidden | hidden | hidden   | UNAUTHENTICATED | hidden | none   | none   | hidden
 `).rows;
 
 /**
@@ -219,15 +219,15 @@ acceptGeneration, the seller's                  | –                   | –   
 /** How many each connection has where somebody has any, more than 50 being many; its figures are of these. */
 const feeds = readMatrix(`
                                          | owner | admin | member | seller | builder | buyer | other | outsider | anonymous | former | scoped | reader | abroad
-leadsConnection                          | 5     | 5     | 4      | 1      | none    | none  | none  | 1        | none      | none   | 5      | 5      | none
-buyersConnection                         | 3     | 3     | 3      | none   | none    | 2     | 1     | none     | none      | none   | none   | 3      | none
-reservationsConnection                   | 1     | 1     | 1      | none   | none    | 1     | none  | none     | none      | none   | none   | 1      | none
-offersConnection                         | none  | none  | none   | none   | none    | none  | none  | none     | none      | none   | none   | none   | none
-appointmentsConnection                   | none  | none  | none   | none   | none    | none  | none  | none     | none      | none   | none   | none   | none
-projectsConnection                       | 3     | 3     | 3      | 1      | 1       | none  | none  | 1        | none      | none   | 3      | 3      | none
+leadsConnection                          | 5     | 5     | 4      | 1      | none    | none  | none  | 1        | UNAUTHENTICATED | none   | 5      | 5      | none
+buyersConnection                         | 3     | 3     | 3      | none   | none    | 2     | 1     | none     | UNAUTHENTICATED | none   | none   | 3      | none
+reservationsConnection                   | 1     | 1     | 1      | none   | none    | 1     | none  | none     | UNAUTHENTICATED | none   | none   | 1      | none
+offersConnection                         | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
+appointmentsConnection                   | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
+projectsConnection                       | 3     | 3     | 3      | 1      | 1       | none  | none  | 1        | UNAUTHENTICATED | none   | 3      | 3      | none
 unitsConnection                          | 1     | 1     | 1      | 1      | 1       | none  | none  | none     | none      | none   | 1      | 1      | none
-eventsConnection                         | many  | many  | many   | 2      | 2       | none  | none  | 17       | none      | none   | many   | many   | 3
-processorChargesConnection               | 3     | 3     | none   | none   | none    | 1     | 1     | none     | none      | 1      | none   | 3      | none
+eventsConnection                         | many  | many  | many   | 2      | 2       | none  | none  | 17       | UNAUTHENTICATED | none   | many   | many   | 3
+processorChargesConnection               | 3     | 3     | none   | none   | none    | 1     | 1     | none     | UNAUTHENTICATED | 1      | none   | 3      | none
 `).rows;
 
 /**
@@ -318,23 +318,10 @@ function readers(): Record<string, Operation> {
 }
 
 describe("what is seen", () => {
-  /** Every field of each record, as each of the people sees it. */
-  const seenOf = new Map<string, Map<string, Record<string, unknown> | null>>();
-  beforeAll(async () => {
-    for (const [label, { finder, type, id }] of Object.entries(world.records)) {
-      const seen = new Map<string, Record<string, unknown> | null>();
-      for (const [name, person] of Object.entries(world.people))
-        seen.set(name, await everyField(schema, person, finder, type, id));
-      seenOf.set(label, seen);
-    }
-  }, 60_000);
-
   test("records by id", async () => {
     const found: Row[] = [];
-    for (const [operation, seen] of seenOf) {
-      const cells = [...seen].map(([name, record]) => [name, record ? "yes" : "null"]);
-      found.push({ operation, expected: Object.fromEntries(cells) });
-    }
+    for (const [operation, { finder, id }] of Object.entries(world.records))
+      found.push({ operation, expected: await outcomes(world.people, look(finder, id)) });
     expect(byName(found)).toEqual(byName(perWord(records)));
   });
 
@@ -351,7 +338,8 @@ describe("what is seen", () => {
         if (!rowsOf.has(field)) rowsOf.set(field, { operation: `${label}.${field}`, expected: {} });
         return rowsOf.get(field)!.expected;
       };
-      for (const [name, record] of seenOf.get(label)!) {
+      for (const [name, person] of Object.entries(world.people)) {
+        const record = await everyField(schema, person, finder, type, id);
         // Who sees the record is another table.
         if (!record) continue;
         for (const [field, value] of Object.entries(whole)) {
@@ -422,9 +410,14 @@ describe("figures", () => {
       const row: Row = { operation, expected: {} };
       for (const [who, person] of Object.entries(world.people)) {
         const { list } =
-          await person.get(`{ list: ${operation}(first: 1000) { totalCount nodes { id ${values.join(" ")} }
+          await person.sees(`{ list: ${operation}(first: 1000) { totalCount nodes { id ${values.join(" ")} }
           aggregates { ${members.map(([kind, known]) => `${kind} { ${known.join(" ")} }`).join(" ")} } } }`);
-        row.expected[who] = list.totalCount > 50 ? "many" : String(list.totalCount || "none");
+        row.expected[who] = !list
+          ? "UNAUTHENTICATED"
+          : list.totalCount > 50
+            ? "many"
+            : String(list.totalCount || "none");
+        if (!list) continue;
         const of = (member: string): unknown[] => list.nodes.map((node: any) => node[member]);
         if (list.totalCount !== list.nodes.length)
           wrong.push([operation, who, list.totalCount, list.nodes.length]);

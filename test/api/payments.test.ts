@@ -267,7 +267,7 @@ describe("cards", () => {
     ]);
     expect(rows).toHaveLength(1);
     for (const person of [world.owen, world.max, world.ben, world.anonymous]) {
-      const { processorCard } = await person.get(`query ($id: ID!) { processorCard(id: $id) { id } }`, {
+      const { processorCard } = await person.sees(`query ($id: ID!) { processorCard(id: $id) { id } }`, {
         id: card,
       });
       expect(processorCard).toBeNull();

@@ -27,7 +27,7 @@ organization, by slug                     | yes    | yes    | yes    | yes      
 organization.members                      | 4      | 4      | 4      | null      | null      | null      | null
 organization.invites                      | none   | none   | null   | null      | null      | null      | null
 organization.events                       | 1      | 1      | null   | null      | null      | null      | null
-organizationUserConnection                | yes    | yes    | yes    | null      | null      | null      | null
+organizationUserConnection                | yes    | yes    | yes    | null      | null      | null      | UNAUTH
 createOrganization                        | yes    | yes    | yes    | yes       | yes       | yes       | UNAUTH
 updateOrganization                        | yes    | yes    | FORBID | FORBID    | FORBID    | FORBID    | UNAUTH
 project                                   | yes    | yes    | yes    | yes       | yes       | null      | null
@@ -35,9 +35,9 @@ project, by slug                          | yes    | yes    | yes    | yes      
 project, a public one                     | yes    | yes    | yes    | yes       | yes       | yes       | yes
 project, foreign                          | null   | null   | null   | null      | null      | yes       | null
 publicProject                             | yes    | yes    | yes    | yes       | yes       | yes       | yes
-projects                                  | 3      | 3      | 3      | 1         | 1         | 1         | none
+projects                                  | 3      | 3      | 3      | 1         | 1         | 1         | UNAUTH
 publicProjects                            | 1      | 1      | 1      | 1         | 1         | 1         | 1
-projectsConnection                        | 3      | 3      | 3      | 1         | 1         | 1         | none
+projectsConnection                        | 3      | 3      | 3      | 1         | 1         | 1         | UNAUTH
 project.organizations                     | 3      | 3      | 3      | 3         | 3         | hidden    | hidden
 project.leads                             | 2      | 2      | 2      | 1         | null      | hidden    | hidden
 project.leadSources                       | 7      | 7      | 7      | 7         | null      | hidden    | hidden
@@ -46,13 +46,13 @@ project.events                            | 1      | 1      | null   | null     
 createProject                             | yes    | yes    | FORBID | FORBID    | FORBID    | FORBID    | UNAUTH
 updateProject                             | yes    | yes    | FORBID | FORBID    | FORBID    | NOT_FOUND | UNAUTH
 deleteProject                             | yes    | yes    | FORBID | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
-lead, unassigned                          | yes    | yes    | yes    | null      | null      | null      | null
-lead of the seller                        | yes    | yes    | yes    | yes       | null      | null      | null
-lead of the member, private               | yes    | yes    | yes    | null      | null      | null      | null
-lead of another member, private           | yes    | yes    | null   | null      | null      | null      | null
-leads                                     | 4      | 4      | 3      | 1         | none      | 1         | none
-leads, query                              | 4      | 4      | 3      | 1         | none      | 1         | none
-leadsConnection                           | 4      | 4      | 3      | 1         | none      | 1         | none
+lead, unassigned                          | yes    | yes    | yes    | null      | null      | null      | UNAUTH
+lead of the seller                        | yes    | yes    | yes    | yes       | null      | null      | UNAUTH
+lead of the member, private               | yes    | yes    | yes    | null      | null      | null      | UNAUTH
+lead of another member, private           | yes    | yes    | null   | null      | null      | null      | UNAUTH
+leads                                     | 4      | 4      | 3      | 1         | none      | 1         | UNAUTH
+leads, query                              | 4      | 4      | 3      | 1         | none      | 1         | UNAUTH
+leadsConnection                           | 4      | 4      | 3      | 1         | none      | 1         | UNAUTH
 createLead, open project                  | yes    | yes    | yes    | yes       | FORBID    | NOT_FOUND | UNAUTH
 createLead, private project               | yes    | yes    | yes    | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
 createLead, public project                | yes    | yes    | yes    | FORBID    | FORBID    | FORBID    | UNAUTH
@@ -62,8 +62,8 @@ updateLead of the member, private         | yes    | yes    | yes    | NOT_FOUND
 updateLead of another member, private     | yes    | yes    | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
 deleteLead, unassigned                    | yes    | yes    | yes    | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
 deleteLead, one's own                     | yes    | yes    | yes    | yes       | NOT_FOUND | NOT_FOUND | UNAUTH
-lead.notes                                | 3      | 3      | 3      | 3         | hidden    | hidden    | hidden
-leadNote                                  | yes    | yes    | yes    | yes       | null      | null      | null
+lead.notes                                | 3      | 3      | 3      | 3         | hidden    | hidden    | UNAUTH
+leadNote                                  | yes    | yes    | yes    | yes       | null      | null      | UNAUTH
 createLeadNote, unassigned                | yes    | yes    | yes    | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
 createLeadNote of the seller              | yes    | yes    | yes    | yes       | NOT_FOUND | NOT_FOUND | UNAUTH
 createLeadNote of another member, private | yes    | yes    | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
@@ -71,20 +71,20 @@ updateLeadNote, the owner's               | yes    | yes    | FORBID | FORBID   
 updateLeadNote, the member's              | yes    | yes    | yes    | FORBID    | NOT_FOUND | NOT_FOUND | UNAUTH
 updateLeadNote, the seller's              | yes    | yes    | FORBID | yes       | NOT_FOUND | NOT_FOUND | UNAUTH
 deleteLeadNote, the owner's               | yes    | yes    | FORBID | FORBID    | NOT_FOUND | NOT_FOUND | UNAUTH
-leadSource                                | yes    | yes    | yes    | yes       | null      | null      | null
+leadSource                                | yes    | yes    | yes    | yes       | null      | null      | UNAUTH
 createLeadSource                          | yes    | yes    | FORBID | FORBID    | FORBID    | NOT_FOUND | UNAUTH
 updateLeadSource                          | yes    | yes    | FORBID | FORBID    | NOT_FOUND | NOT_FOUND | UNAUTH
 deleteLeadSource                          | yes    | yes    | FORBID | FORBID    | NOT_FOUND | NOT_FOUND | UNAUTH
-falloutReason                             | yes    | yes    | yes    | yes       | null      | null      | null
+falloutReason                             | yes    | yes    | yes    | yes       | null      | null      | UNAUTH
 createFalloutReason                       | yes    | yes    | FORBID | FORBID    | FORBID    | NOT_FOUND | UNAUTH
 updateFalloutReason                       | yes    | yes    | FORBID | FORBID    | NOT_FOUND | NOT_FOUND | UNAUTH
 deleteFalloutReason                       | yes    | yes    | FORBID | FORBID    | NOT_FOUND | NOT_FOUND | UNAUTH
-agent                                     | yes    | yes    | yes    | yes       | null      | null      | null
-lead.agent                                | yes    | yes    | yes    | yes       | hidden    | hidden    | hidden
-event of an unassigned lead               | yes    | yes    | yes    | null      | null      | null      | null
-lead.events                               | 1      | 1      | 1      | 1         | hidden    | hidden    | hidden
-events, of leads                          | 1      | 1      | none   | none      | none      | none      | none
-eventsConnection, of a lead               | 1      | 1      | none   | none      | none      | none      | none
+agent                                     | yes    | yes    | yes    | yes       | null      | null      | UNAUTH
+lead.agent                                | yes    | yes    | yes    | yes       | hidden    | hidden    | UNAUTH
+event of an unassigned lead               | yes    | yes    | yes    | null      | null      | null      | UNAUTH
+lead.events                               | 1      | 1      | 1      | 1         | hidden    | hidden    | UNAUTH
+events, of leads                          | 1      | 1      | none   | none      | none      | none      | UNAUTH
+eventsConnection, of a lead               | 1      | 1      | none   | none      | none      | none      | UNAUTH
 `;
 
 const { rows: table } = readMatrix(matrix);
@@ -273,7 +273,7 @@ describe("nothing of another organization shows", () => {
     const query = `query ($id: ID!) { user(id: $id) { firstName email username } }`;
     expect((await ask(world.max, query, { id: world.owen.id })).user.email).toBe(world.owen.email);
     for (const person of [world.olga, world.sam, world.anonymous])
-      expect((await ask(person, query, { id: world.owen.id })).user).toBeNull();
+      expect((await person.sees(query, { id: world.owen.id })).user).toBeNull();
     // The affiliated seller's lead is the owner's to see; the seller themself is not.
     const { lead } = await ask(
       world.owen,

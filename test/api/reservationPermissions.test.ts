@@ -15,29 +15,29 @@ import { programOf } from "../harness/world.ts";
 
 const matrix = `
                                         | owner     | admin     | member    | seller    | builder   | buyer     | other     | outsider  | anonymous
-reservation, unassigned                 | yes       | yes       | yes       | null      | null      | null      | null      | null      | null
-reservation of the seller               | yes       | yes       | yes       | yes       | null      | null      | null      | null      | null
-reservation of the member, private      | yes       | yes       | yes       | null      | null      | null      | null      | null      | null
-reservation of another member, private  | yes       | yes       | null      | null      | null      | null      | null      | null      | null
-reservation of the buyer                | yes       | yes       | yes       | null      | null      | yes       | null      | null      | null
-reservations                            | 5         | 5         | 4         | 1         | none      | 1         | none      | none      | none
-reservations, of the project            | 3         | 3         | 3         | 1         | none      | 1         | none      | none      | none
-reservations, of the private project    | 2         | 2         | 1         | none      | none      | none      | none      | none      | none
-reservations, in another order          | 5         | 5         | 4         | 1         | none      | 1         | none      | none      | none
-reservationsConnection                  | 5         | 5         | 4         | 1         | none      | 1         | none      | none      | none
+reservation, unassigned                 | yes       | yes       | yes       | null      | null      | null      | null      | null      | UNAUTH
+reservation of the seller               | yes       | yes       | yes       | yes       | null      | null      | null      | null      | UNAUTH
+reservation of the member, private      | yes       | yes       | yes       | null      | null      | null      | null      | null      | UNAUTH
+reservation of another member, private  | yes       | yes       | null      | null      | null      | null      | null      | null      | UNAUTH
+reservation of the buyer                | yes       | yes       | yes       | null      | null      | yes       | null      | null      | UNAUTH
+reservations                            | 5         | 5         | 4         | 1         | none      | 1         | none      | none      | UNAUTH
+reservations, of the project            | 3         | 3         | 3         | 1         | none      | 1         | none      | none      | UNAUTH
+reservations, of the private project    | 2         | 2         | 1         | none      | none      | none      | none      | none      | UNAUTH
+reservations, in another order          | 5         | 5         | 4         | 1         | none      | 1         | none      | none      | UNAUTH
+reservationsConnection                  | 5         | 5         | 4         | 1         | none      | 1         | none      | none      | UNAUTH
 project.reservations                    | 3         | 3         | 3         | 1         | null      | null      | null      | hidden    | hidden
 unit.reservations, of the seller        | 1         | 1         | 1         | 1         | null      | hidden    | hidden    | hidden    | hidden
 unit.reservations, in a public project  | none      | none      | none      | null      | null      | null      | null      | null      | null
 unit.activeReservation, of the seller   | yes       | yes       | yes       | yes       | null      | hidden    | hidden    | hidden    | hidden
 unit.activeReservation, unassigned      | yes       | yes       | yes       | null      | null      | hidden    | hidden    | hidden    | hidden
 lot.reservations                        | none      | none      | none      | none      | null      | hidden    | hidden    | hidden    | hidden
-lead.reservations                       | 1         | 1         | 1         | 1         | hidden    | hidden    | hidden    | hidden    | hidden
+lead.reservations                       | 1         | 1         | 1         | 1         | hidden    | hidden    | hidden    | hidden    | UNAUTH
 viewer.reservations                     | none      | none      | none      | none      | none      | 1         | none      | none      | hidden
-notes, of the buyer's                   | yes       | yes       | yes       | hidden    | hidden    | null      | hidden    | hidden    | hidden
-metadata, of the buyer's                | yes       | yes       | yes       | hidden    | hidden    | null      | hidden    | hidden    | hidden
-price, of the buyer's                   | yes       | yes       | yes       | hidden    | hidden    | yes       | hidden    | hidden    | hidden
-events, of the buyer's                  | yes       | yes       | yes       | hidden    | hidden    | none      | hidden    | hidden    | hidden
-event of the buyer's by id              | yes       | yes       | yes       | null      | null      | null      | null      | null      | null
+notes, of the buyer's                   | yes       | yes       | yes       | hidden    | hidden    | null      | hidden    | hidden    | UNAUTH
+metadata, of the buyer's                | yes       | yes       | yes       | hidden    | hidden    | null      | hidden    | hidden    | UNAUTH
+price, of the buyer's                   | yes       | yes       | yes       | hidden    | hidden    | yes       | hidden    | hidden    | UNAUTH
+events, of the buyer's                  | yes       | yes       | yes       | hidden    | hidden    | none      | hidden    | hidden    | UNAUTH
+event of the buyer's by id              | yes       | yes       | yes       | null      | null      | null      | null      | null      | UNAUTH
 createReservation, unassigned lead      | yes       | yes       | yes       | NOT_FOUND | FORBIDDEN | FORBIDDEN | FORBIDDEN | NOT_FOUND | UNAUTH
 createReservation, the seller's lead    | yes       | yes       | yes       | yes       | FORBIDDEN | FORBIDDEN | FORBIDDEN | NOT_FOUND | UNAUTH
 createReservation, without a lead       | yes       | yes       | yes       | yes       | FORBIDDEN | yes       | yes       | NOT_FOUND | UNAUTH
@@ -57,10 +57,10 @@ cancel the buyer's                      | yes       | yes       | yes       | NO
 uploadReservationDocument, unassigned   | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
 uploadReservationDocument of the seller | yes       | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
 uploadReservationDocument of the buyer  | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | FORBIDDEN | NOT_FOUND | NOT_FOUND | UNAUTH
-reservationDocument of the seller       | yes       | yes       | yes       | yes       | hidden    | hidden    | hidden    | hidden    | hidden
-reservationDocument of the buyer        | yes       | yes       | yes       | hidden    | hidden    | hidden    | hidden    | hidden    | hidden
-reservationDocument for the buyer       | yes       | yes       | yes       | hidden    | hidden    | yes       | hidden    | hidden    | hidden
-documents of the buyer's                | 2         | 2         | 2         | hidden    | hidden    | 1         | hidden    | hidden    | hidden
+reservationDocument of the seller       | yes       | yes       | yes       | yes       | hidden    | hidden    | hidden    | hidden    | UNAUTH
+reservationDocument of the buyer        | yes       | yes       | yes       | hidden    | hidden    | hidden    | hidden    | hidden    | UNAUTH
+reservationDocument for the buyer       | yes       | yes       | yes       | hidden    | hidden    | yes       | hidden    | hidden    | UNAUTH
+documents of the buyer's                | 2         | 2         | 2         | hidden    | hidden    | 1         | hidden    | hidden    | UNAUTH
 updateReservationDocument of the seller | yes       | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
 updateReservationDocument for the buyer | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | FORBIDDEN | NOT_FOUND | NOT_FOUND | UNAUTH
 deleteReservationDocument of the seller | yes       | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH

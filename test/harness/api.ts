@@ -34,6 +34,8 @@ export interface Person {
   ask(query: string, variables?: Record<string, unknown>, options?: AskOptions): Promise<Answer>;
   /** Sends a document that has to succeed; throws with the errors otherwise. */
   get(query: string, variables?: Record<string, unknown>): Promise<any>;
+  /** The same, where a visitor without a token finds null in what takes one. */
+  sees(query: string, variables?: Record<string, unknown>): Promise<any>;
   /** Sends a document that has to be refused; gives the extensions of its first error. */
   refused(
     query: string,
@@ -132,6 +134,13 @@ export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {
         const answer = await ask(query, variables);
         if (answer.errors) throw new Error(`${query}\n${JSON.stringify(answer.errors, null, 2)}`);
         return answer.data;
+      },
+      async sees(query, variables) {
+        const { data, errors = [] } = await ask(query, variables);
+        const takesToken = ({ extensions }: { extensions: Record<string, any> }) =>
+          token === null && extensions.code === "UNAUTHENTICATED";
+        if (!errors.every(takesToken)) throw new Error(`${query}\n${JSON.stringify(errors, null, 2)}`);
+        return data ?? {};
       },
       async refused(query, variables) {
         const answer = await ask(query, variables);

@@ -27,7 +27,7 @@ export async function everyField(
   const result: Record<string, unknown> = {};
   for (let from = 0; from < selections.length; from += 60) {
     const query = `query ($id: ID!) { ${finder}(id: $id) { ${selections.slice(from, from + 60).join(" ")} } }`;
-    const record = (await person.get(query, { id }))[finder];
+    const record = (await person.sees(query, { id }))[finder] ?? null;
     if (record === null) return null;
     Object.assign(result, record);
   }

@@ -131,6 +131,8 @@ function runService({
       HOME: "/nonexistent",
       NODE_COMPILE_CACHE: join(repository, "node_modules", ".cache", "node"),
       GRAPHILE_ENV: "test",
+      // With DATABASE_URL it would be production otherwise.
+      NODE_ENV: "test",
       PORT: "0",
       DEMO: "0",
       ...env,

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { SafeError } from "postgraphile/grafast";
 import { GraphQLError } from "postgraphile/graphql";
 import { CodedError } from "../../src/errors.ts";
-import { faults, startServer, type TestServer } from "./server.ts";
+import { faults, startServer, type TestServer, tokens } from "./server.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -158,4 +158,35 @@ test("in production an anonymous caller learns nothing of the schema, a signed-i
   expect((await production.graphql("{ viewr }")).text).not.toMatch(/Did you mean/);
   expect((await production.graphql("{ viewr }", undefined, signedIn)).text).toMatch(/Did you mean/);
   expect((await production.graphql("{ __typename }")).json.data).toEqual({ __typename: "Query" });
+});
+
+test("in production, validation tells strangers no name of the schema that they have not written", async () => {
+  await using closed = await startServer({ production: true });
+  const told = async (query: string, headers?: Record<string, string>, variables?: unknown) => {
+    const { json } = await closed.graphql(query, variables, headers);
+    return json.errors[0].message as string;
+  };
+  const createLead = "mutation ($i: LeadInput!) { createLead(input: $i) { id } }";
+  const cases: [string, unknown, string][] = [
+    ["{ lead { id } }", undefined, 'Cannot query field "lead" on type "…".'],
+    ["{ leads }", undefined, 'Field "leads" of type "…" must have a selection of subfields.'],
+    ["{ leads(last: 1) { id } }", undefined, 'Unknown argument "last" on field "leads".'],
+    [
+      "mutation { createLead { id } }",
+      undefined,
+      'Field "createLead" argument "…" of type "…" is required, but it was not provided.',
+    ],
+    [
+      createLead,
+      { i: { emial: "a" } },
+      'Variable "$i" has an invalid value: Field "…" of required type "…" was not provided.',
+    ],
+  ];
+  for (const [query, variables, message] of cases)
+    expect(await told(query, undefined, variables)).toBe(message);
+  const signedIn = { authorization: `Bearer ${tokens.good}` };
+  expect(await told("{ lead { id } }", signedIn)).toMatch(/on type "Query". Did you mean "leads"/);
+  // A developer of their own service is told everything.
+  await using open = await startServer();
+  expect((await open.graphql("{ lead { id } }")).json.errors[0].message).toMatch(/Did you mean "leads"/);
 });

@@ -2,6 +2,10 @@ import { once } from "node:events";
 import { Agent } from "node:https";
 import { connect } from "node:net";
 import { expect, test } from "@jest/globals";
+import pino from "pino";
+import { createMetrics } from "../../src/http/metrics.ts";
+import { openMonitoring, startMonitoring } from "../../src/http/monitoring.ts";
+import { Readiness } from "../../src/readiness.ts";
 import { startServer } from "./server.ts";
 
 const get = { method: "GET", headers: { accept: "text/html" } };
@@ -55,15 +59,51 @@ test("switched off, there is neither page nor asset", async () => {
 });
 
 test("metrics count requests, errors and the pools' connections", async () => {
-  await using server = await startServer({ pools: () => ({ api: { total: 3, idle: 2, waiting: 1 } }) });
+  const metrics = createMetrics();
+  const pools = () => ({ api: { total: 3, idle: 2, waiting: 1 } });
+  await using server = await startServer({ metrics, pools });
   await server.graphql("{ ok }");
   await server.graphql("{ nothing }");
-  const page = await server.send({ method: "GET", path: "/metrics" });
-  expect(page.headers["content-type"]).toMatch(/^text\/plain/);
+  // Not for everybody.
+  expect((await server.send({ method: "GET", path: "/metrics" })).status).toBe(404);
+  const page = await metrics.render();
+  expect(page.contentType).toMatch(/^text\/plain/);
   expect(page.text).toMatch('plat_http_requests_total{route="/graphql",method="POST",status="200"} 2');
   expect(page.text).toMatch('plat_errors_total{code="BAD_USER_INPUT"} 1');
   expect(page.text).toMatch('plat_pool_connections{pool="api",state="waiting"} 1');
   expect(page.text).toMatch(/plat_http_request_duration_seconds_bucket/);
+});
+
+test("metrics and probes have an address of their own, over plain HTTP", async () => {
+  const readiness = new Readiness();
+  let works = true;
+  readiness.add("part", () => works);
+  const metrics = createMetrics();
+  const opened = await startMonitoring({ host: "127.0.0.1", port: 0, metrics, readiness });
+  const ask = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${opened.port}${path}`, init);
+  try {
+    expect(await (await ask("/healthz")).json()).toEqual({ status: "alive" });
+    expect(await (await ask("/readyz?x=1")).json()).toEqual({ status: "ready", checks: { part: true } });
+    works = false;
+    expect((await ask("/readyz")).status).toBe(503);
+    const numbers = await ask("/metrics");
+    expect([numbers.status, await numbers.text()]).toEqual([200, expect.stringMatching(/process_cpu/)]);
+    for (const path of ["/", "/graphql", "/toString", "/metrics/"])
+      expect((await ask(path)).status).toBe(404);
+    expect((await ask("/metrics", { method: "POST" })).status).toBe(405);
+    // Where nobody chose the address, one that is taken keeps nothing from starting; where somebody did, it does.
+    const log = pino({ level: "silent" });
+    const given = { metrics, readiness, log };
+    const taken = { port: opened.port - 1, mode: "all" as const };
+    expect(await openMonitoring({ ...taken, monitoring: undefined }, given)).toBeUndefined();
+    const chosen = { host: "127.0.0.1", port: opened.port };
+    await expect(openMonitoring({ ...taken, monitoring: chosen }, given)).rejects.toThrow(
+      /^MONITORING: cannot/,
+    );
+    expect(await openMonitoring({ ...taken, monitoring: "off" }, given)).toBeUndefined();
+  } finally {
+    await opened.close();
+  }
 });
 
 test("pages are read only with GET", async () => {
@@ -71,18 +111,20 @@ test("pages are read only with GET", async () => {
     pages: { "/healthz": (_request, response) => void response.json({}) },
   });
   expect((await server.send({ method: "GET", path: "/healthz" })).status).toBe(200);
-  for (const path of ["/metrics", "/healthz", "/"]) {
+  for (const path of ["/healthz", "/"]) {
     const answer = await server.send({ path });
     expect([answer.status, answer.headers.allow]).toEqual([405, "GET, HEAD"]);
   }
 });
 
 test("closing does not wait for connections without a request", async () => {
-  const server = await startServer();
+  const server = await startServer({
+    pages: { "/healthz": (_request, response) => void response.json({}) },
+  });
   const silent = connect(server.port, "127.0.0.1");
   await once(silent, "connect");
   const keptAlive = new Agent({ rejectUnauthorized: false, keepAlive: true });
-  const path = "/metrics";
+  const path = "/healthz";
   expect((await server.send({ method: "GET", path, agent: keptAlive })).status).toBe(200);
   const ended = once(silent, "close");
   await server.server.close(1_000_000);

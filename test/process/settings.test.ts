@@ -1,6 +1,10 @@
-import { expect, test } from "@jest/globals";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "@jest/globals";
 import { ConfigError, loadConfig } from "../../src/config.ts";
-import { runToExit } from "../harness/service.ts";
+import { keptSecret } from "../../src/keptSecret.ts";
+import { createSmsProvider } from "../../src/providers/sms/index.ts";
+import { runToExit, temporaryFolder } from "../harness/service.ts";
 
 const secret = "0123456789abcdef0123456789abcdef";
 
@@ -30,11 +34,111 @@ test("an empty environment gives the documented defaults", () => {
   expect(loadConfig({ PORT: "", DATABASE_URL: " " })).toEqual(loadConfig({}));
 });
 
+/** What stands in production for what it would otherwise refuse to start without. */
+const named = { PAYMENTS: "sandbox", MAIL: "outbox", TLS: "self-signed" };
+const keys = { JWT_KEYS: `a:${secret}`, SECRET_KEYS: `a:${secret}` };
+
+describe("production", () => {
+  const real = {
+    ...keys,
+    STRIPE_SECRET_KEY: "sk_live_1",
+    SMTP_URL: "smtps://mail.example.com",
+    TRUST_PROXY: "loopback",
+  };
+
+  test.each<[string, NodeJS.ProcessEnv, boolean]>([
+    ["nothing said, the embedded database", {}, false],
+    ["a database of its own", { DATABASE_URL: "postgres://u:p@h/d" }, true],
+    ["an address that others know", { BASE_URL: "https://sales.example.com" }, true],
+    ["an address of this machine", { BASE_URL: "https://localhost:8443" }, false],
+    ["an address of this machine, by number", { BASE_URL: "https://127.0.0.1:8443" }, false],
+    ["a database, by a developer", { DATABASE_URL: "postgres://u:p@h/d", NODE_ENV: "development" }, false],
+    ["the embedded database, but named so", { NODE_ENV: "production" }, true],
+  ])("is what %s means", (_what, env, production) => {
+    expect(loadConfig({ ...real, ...env }).production).toBe(production);
+  });
+
+  const payments =
+    "STRIPE_SECRET_KEY has to be a live key in production, sk_live_… or rk_live_…; PAYMENTS=sandbox says that no money is to move.";
+  const mail =
+    "SMTP_URL is required in production; MAIL=outbox says that mail is to be written to files which nobody gets.";
+  const tls =
+    "TLS_CERT and TLS_KEY are required in production, or TRUST_PROXY where a proxy ends TLS; TLS=self-signed says that a certificate which nobody has signed will do.";
+
+  test.each<[NodeJS.ProcessEnv, string[]]>([
+    [{}, [payments, mail, tls]],
+    [{ PAYMENTS: "sandbox" }, [mail, tls]],
+    [{ MAIL: "outbox", TLS: "self-signed" }, [payments]],
+    // Cards of tests are cards that nobody pays with.
+    [{ STRIPE_SECRET_KEY: "sk_test_1", MAIL: "outbox", TLS: "self-signed" }, [payments]],
+    [{ STRIPE_SECRET_KEY: "rk_test_1", ...named }, []],
+    [{ STRIPE_SECRET_KEY: "rk_live_1", MAIL: "outbox", TLS: "self-signed" }, []],
+    [{ ...named, TLS: "", TLS_CERT: "package.json", TLS_KEY: "package.json" }, []],
+    [
+      { ...named, LOOPBACK_WEBHOOKS: "1" },
+      ["LOOPBACK_WEBHOOKS is for development: in production it would let every user reach this machine."],
+    ],
+    [
+      { ...named, STRIPE_SECRET_KEY: "sk_live_1" },
+      ["PAYMENTS=sandbox contradicts the live key of STRIPE_SECRET_KEY: take one of them away."],
+    ],
+    [
+      { ...named, SMTP_URL: "smtp://mail.example.com" },
+      ["MAIL=outbox contradicts SMTP_URL: take one of them away."],
+    ],
+  ])("with %j asks for what real use takes", (env, sentences) => {
+    expect(problems({ NODE_ENV: "production", ...env })).toEqual(sentences);
+  });
+
+  test("starts with what is real, and migrates without any of it", () => {
+    expect(problems({ NODE_ENV: "production", DATABASE_URL: "postgres://u:p@h/d", ...real })).toEqual([]);
+    expect(problems({ DATABASE_URL: "postgres://u:p@h/d" }, ["--migrate-only"])).toEqual([]);
+  });
+});
+
+test.each([
+  ["127.0.0.1:9000", { host: "127.0.0.1", port: 9000 }],
+  ["[::1]:0", { host: "::1", port: 0 }],
+  ["off", "off"],
+])("MONITORING %s is understood", (text, value) => {
+  expect(loadConfig({ MONITORING: text }).monitoring).toEqual(value);
+});
+
+test("a file that holds no secret is not taken for one", async () => {
+  await using folder = await temporaryFolder();
+  const made = await keptSecret(folder.path, "jwt.key");
+  expect(made).toMatch(/^[\w-]{43}$/);
+  expect(await keptSecret(folder.path, "jwt.key")).toBe(made);
+  for (const [text, what] of [
+    ["", "it is empty"],
+    [" \n", "it is empty"],
+    ["short\n", "it is shorter than 32 characters"],
+  ] as const) {
+    await writeFile(join(folder.path, "jwt.key"), text);
+    await expect(keptSecret(folder.path, "jwt.key")).rejects.toThrow(what);
+    // It is left as it is, since a backup may be put in its place.
+    expect(await readFile(join(folder.path, "jwt.key"), "utf8")).toBe(text);
+  }
+});
+
+test("where text messages are off, none is taken for sent", async () => {
+  const sms = createSmsProvider({ textMessages: "off", dataDir: "/nonexistent", baseUrl: "https://h" });
+  await expect(sms.send({ id: "1", to: "+14165550123", body: "Hi" })).rejects.toThrow(/not set up/);
+});
+
 test("defaults that follow from other settings", () => {
   const url = "postgres://owner:pw@db/plat";
-  expect(loadConfig({ DATABASE_URL: url }).demo).toBe(false);
-  expect(loadConfig({ DATABASE_URL: url, DEMO: "1" }).demo).toBe(true);
-  expect(loadConfig({ NODE_ENV: "production" })).toMatchObject({ production: true, explorer: false });
+  const trial = { NODE_ENV: "development" };
+  expect(loadConfig({ ...trial, DATABASE_URL: url }).demo).toBe(false);
+  expect(loadConfig({ ...trial, DATABASE_URL: url, DEMO: "1" }).demo).toBe(true);
+  expect(loadConfig({ NODE_ENV: "production", ...named })).toMatchObject({
+    production: true,
+    explorer: false,
+    demo: false,
+    textMessages: "off",
+  });
+  expect(loadConfig({ NODE_ENV: "production", ...named, DEMO: "1" }).demo).toBe(true);
+  expect(loadConfig({}).textMessages).toBe("outbox");
   expect(loadConfig({ MAIL_FROM: "Plat <a@b.example>" }).operatorEmail).toBe("a@b.example");
   expect(
     loadConfig({ OPERATOR_EMAIL: "Desk <d@b.example>", WEB_URL: "https://w.example/app/" }),
@@ -50,7 +154,9 @@ test("defaults that follow from other settings", () => {
     api: "https://sms.example.com",
   });
   expect(loadConfig({}).twilio).toBeUndefined();
-  expect(loadConfig({ BASE_URL: "https://plat.example.com/" }).baseUrl).toBe("https://plat.example.com");
+  expect(loadConfig({ ...trial, BASE_URL: "https://plat.example.com/" }).baseUrl).toBe(
+    "https://plat.example.com",
+  );
   expect(loadConfig({ JWT_KEYS: `a:${secret}, b:${secret}x` }).jwtKeys).toEqual([
     { kid: "a", secret },
     { kid: "b", secret: `${secret}x` },
@@ -77,7 +183,7 @@ const refused: [NodeJS.ProcessEnv, string][] = [
   ],
   [{ DATABASE_URL: "postgres://u:p@h" }, "DATABASE_URL must name a database, as in postgres://host/name."],
   [
-    { DATABASE_URL: "postgres://u@h/d" },
+    { NODE_ENV: "development", DATABASE_URL: "postgres://u@h/d" },
     "DATABASE_URL carries no password, so AUTHENTICATOR_URL has to say how the API logs in.",
   ],
   [
@@ -98,17 +204,19 @@ const refused: [NodeJS.ProcessEnv, string][] = [
   ],
   [{ TWILIO_API: "https://sms.example.com" }, "TWILIO_API needs TWILIO_ACCOUNT_SID."],
   [{ AUTHENTICATOR_URL: "postgres://u:p@h/d" }, "AUTHENTICATOR_URL needs DATABASE_URL beside it."],
+  [{ MONITORING: "9000" }, "MONITORING must be host:port, as in 127.0.0.1:9464, or off."],
+  [{ PAYMENTS: "real" }, "PAYMENTS must be one of sandbox."],
   [{ DEMO: "maybe" }, "DEMO must be 1 (on) or 0 (off)."],
   [{ TLS_CERT: "package.json" }, "TLS_CERT and TLS_KEY belong together: set both or neither."],
   [{ JWT_KEYS: "a:short" }, "JWT_KEYS has a secret of less than 32 characters (key a)."],
   [{ JWT_KEYS: secret }, "JWT_KEYS must be a list of name:secret pairs, as in 2026a:secret,2025b:secret."],
   [{ JWT_KEYS: `a:${secret},a:${secret}` }, "JWT_KEYS has two keys of the same name."],
   [
-    { NODE_ENV: "production", DATABASE_URL: "postgres://u:p@h/d", JWT_KEYS: `a:${secret}` },
+    { ...named, DATABASE_URL: "postgres://u:p@h/d", JWT_KEYS: `a:${secret}` },
     "SECRET_KEYS is required in production with DATABASE_URL, so that all processes share the same keys.",
   ],
   [
-    { NODE_ENV: "production", DATABASE_URL: "postgres://u:p@h/d", SECRET_KEYS: `a:${secret}` },
+    { ...named, DATABASE_URL: "postgres://u:p@h/d", SECRET_KEYS: `a:${secret}` },
     "JWT_KEYS is required in production with DATABASE_URL, so that all processes share the same keys.",
   ],
   [{ SMTP_URL: "mail.example.com" }, "SMTP_URL must be an address that starts with smtp:// or smtps://."],
@@ -157,9 +265,10 @@ test("a file that is not there is named", () => {
 
 test("arguments: one mode at most, none unknown", () => {
   const DATABASE_URL = "postgres://u:p@h/d";
-  expect(loadConfig({ DATABASE_URL }, ["--worker-only"]).mode).toBe("worker");
+  const NODE_ENV = "development";
+  expect(loadConfig({ NODE_ENV, DATABASE_URL }, ["--worker-only"]).mode).toBe("worker");
   expect(loadConfig({}, ["--migrate-only"]).mode).toBe("migrate");
-  expect(problems({ DATABASE_URL }, ["--api-only", "--worker-only"])).toEqual([
+  expect(problems({ NODE_ENV, DATABASE_URL }, ["--api-only", "--worker-only"])).toEqual([
     "--api-only and --worker-only exclude each other.",
   ]);
   expect(problems({}, ["--help"])).toEqual([

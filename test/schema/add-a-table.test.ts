@@ -295,9 +295,13 @@ describe("permissions", () => {
       `mutation ($id: ID!) { updateProject(input: { id: $id, visibility: PUBLIC }) { id } }`,
       { id: world.project.id },
     );
-    const seen = await world.anonymous.get(look, { id, project: world.project.id });
-    // Null, not an empty list: not theirs to see.
-    expect(seen).toEqual({ billboard: null, billboards: [], project: { billboards: null } });
+    const { data, errors } = await world.anonymous.ask(look, { id, project: world.project.id });
+    // No policy says that visitors see any, so whoever asks is told to sign in; of a public project, null says "not theirs to see".
+    expect(data).toEqual({ billboard: null, billboards: null, project: { billboards: null } });
+    expect(errors!.map(({ path, extensions }) => [path, extensions.code])).toEqual([
+      [["billboard"], "UNAUTHENTICATED"],
+      [["billboards"], "UNAUTHENTICATED"],
+    ]);
     expect(await world.anonymous.refused(...create({ name: "Graffiti" }))).toMatchObject({
       code: "UNAUTHENTICATED",
     });

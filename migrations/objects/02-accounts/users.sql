@@ -5,7 +5,7 @@
 
 -- Anonymous too: whoever has just made an account is known for the rest of that statement.
 -- People know each other by a deal too: the team the account of its buyer, the buyer who serves the deal.
-create policy self_and_colleagues on app_public.users for select to plat_user, plat_anonymous
+create policy self_and_colleagues on app_public.users for select to plat_user
   using (deleted_at is null and (id = (select app_public.current_user_id())
     or id = any (array(select app_hidden.colleague_ids()))
     or id = any (array(select app_hidden.viewer_counterparts()))

@@ -402,7 +402,7 @@ begin
       perform app_private.refuse_definition('trigger.schedule',
         'give a cron line: minute, hour, day of the month, month, day of the week, such as "0 9 * * 1-5".');
     elsif trigger ? 'timeZone' and (jsonb_typeof(trigger -> 'timeZone') <> 'string'
-      or not app_hidden.is_time_zone(trigger ->> 'timeZone')) then
+      or not app_hidden.names_time_zone(trigger ->> 'timeZone')) then
       perform app_private.refuse_definition('trigger.timeZone',
         'this time zone is unknown; give a name of the IANA database, such as America/Toronto.');
     elsif checks -> 'trigger.schedule' is null or checks -> 'trigger.schedule' ? 'fault' then

@@ -225,13 +225,13 @@ create function app_public.user_integration_apps() returns setof app_public.inte
 language sql stable rows 20 as $$ select a.* from app_public.integration_apps a where a.scope = 'USER' order by a.name,
   a.id $$;
 comment on function app_public.organization_integration_apps is
-  E'@ordered\n\nThe applications that organizations can connect; none without signing in.';
+  E'@ordered\n\nThe applications that organizations can connect.';
 comment on function app_public.user_integration_apps is
-  E'@ordered\n\nThe applications that users can connect; none without signing in.';
+  E'@ordered\n\nThe applications that users can connect.';
 grant execute on function app_public.organization_integrations_allowed_transitions,
   app_public.user_integrations_allowed_transitions, app_public.users_integrations,
-  app_public.integration_apps_installed, app_public.organization_integration_apps, app_public.user_integration_apps to
-  plat_user, plat_anonymous;
+  app_public.integration_apps_installed to plat_user, plat_anonymous;
+grant execute on function app_public.organization_integration_apps, app_public.user_integration_apps to plat_user;
 
 create function app_private.note_configured_apps(client text) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$

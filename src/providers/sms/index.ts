@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { SmsProvider } from "./message.ts";
+import { SmsRefused, type SmsProvider } from "./message.ts";
 import { createSmsOutbox } from "./outbox.ts";
 import { createTwilio, type TwilioAccount } from "./twilio.ts";
 
@@ -15,7 +15,9 @@ export {
 export type { TwilioAccount } from "./twilio.ts";
 
 export interface SmsOptions {
-  /** The real provider; without one, messages are written to the outbox folder. */
+  /** Where messages go: `off` refuses them, so that none is taken for sent; the outbox where left out. */
+  textMessages?: "twilio" | "outbox" | "off";
+  /** The real provider. */
   twilio?: TwilioAccount | undefined;
   /** The outbox is the folder `outbox` in it. */
   dataDir: string;
@@ -24,8 +26,16 @@ export interface SmsOptions {
 }
 
 /** How the service sends text messages. */
-export function createSmsProvider({ twilio, dataDir, baseUrl }: SmsOptions): SmsProvider {
+export function createSmsProvider({ textMessages, twilio, dataDir, baseUrl }: SmsOptions): SmsProvider {
+  if (textMessages === "off") return noSms;
   if (!twilio) return createSmsOutbox(join(dataDir, "outbox"));
   const { hostname } = new URL(baseUrl);
   return createTwilio({ ...twilio, baseUrl, notices: /\.[a-z]/i.test(hostname) });
 }
+
+/** Where there is no provider: nothing is sent. */
+const noSms: SmsProvider = {
+  send: () =>
+    Promise.reject(new SmsRefused("Text messages are not set up in this service; ask its operator.")),
+  find: async () => undefined,
+};

@@ -1,0 +1,105 @@
+/**
+ * GET /metrics, /healthz and /readyz for whoever looks after the service, on an address of their own: numbers tell who uses a
+ * service and how, which is not for everybody. Plain HTTP, since the address is the machine's own by default.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Config } from "../config.ts";
+import type { Logger } from "../log.ts";
+import type { Readiness } from "../readiness.ts";
+import type { Metrics } from "./metrics.ts";
+
+export interface MonitoringOptions {
+  host: string;
+  /** 0 takes a free port. */
+  port: number;
+  metrics: Metrics;
+  readiness: Readiness;
+}
+
+type Page = () => Promise<{ status: number; contentType: string; text: string }>;
+
+const json = (status: number, value: unknown) => ({
+  status,
+  contentType: "application/json; charset=utf-8",
+  text: JSON.stringify(value),
+});
+
+/** @throws NodeJS.ErrnoException where the address cannot be had */
+export async function startMonitoring({ host, port, metrics, readiness }: MonitoringOptions) {
+  const pages: Record<string, Page> = {
+    "/metrics": async () => ({ status: 200, ...(await metrics.render()) }),
+    "/healthz": async () => json(200, { status: "alive" }),
+    "/readyz": async () => {
+      const { ready, checks } = await readiness.report();
+      return json(ready ? 200 : 503, { status: ready ? "ready" : "unavailable", checks });
+    },
+  };
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const path = (request.url ?? "").split("?")[0]!;
+    const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
+    const isRead = request.method === "GET" || request.method === "HEAD";
+    const { status, contentType, text } =
+      page && isRead ? await page() : json(page ? 405 : 404, { status: page ? "GET only" : "not found" });
+    response.writeHead(status, {
+      "Content-Type": contentType,
+      "Cache-Control": "no-store",
+      "X-Content-Type-Options": "nosniff",
+      ...(status === 405 && { Allow: "GET, HEAD" }),
+    });
+    response.end(request.method === "HEAD" ? undefined : text);
+  };
+  const server = createServer(
+    {
+      headersTimeout: 5_000,
+      requestTimeout: 5_000,
+      keepAliveTimeout: 5_000,
+      connectionsCheckingInterval: 1_000,
+    },
+    (request, response) => void answer(request, response).catch(() => response.destroy()),
+  );
+  server.maxConnections = 64;
+  server.timeout = 30_000;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/**
+ * Opens the address of the settings. One that nobody has chosen may be taken, as by another process on the machine: the log says so,
+ * and the service goes on.
+ * @returns undefined where there is none
+ * @throws Error with a sentence for the user where a chosen address cannot be had
+ */
+export async function openMonitoring(
+  { monitoring, port, mode }: Pick<Config, "monitoring" | "port" | "mode">,
+  given: { metrics: Metrics; readiness: Readiness; log: Logger },
+): Promise<{ close(): Promise<void> } | undefined> {
+  if (monitoring === "off") return undefined;
+  const beside = Math.min(65_535, port + (mode === "worker" ? 2 : 1));
+  const { host, port: wanted } = monitoring ?? { host: "127.0.0.1", port: beside };
+  const { log } = given;
+  try {
+    const opened = await startMonitoring({ host, port: wanted, ...given });
+    log.info({ event: "monitoring.open", host, port: opened.port }, "Metrics and probes are served.");
+    return opened;
+  } catch (error) {
+    const { message } = error as Error;
+    if (monitoring)
+      throw new Error(`MONITORING: cannot listen on ${host}:${wanted}: ${message}`, { cause: error });
+    log.warn(
+      { event: "monitoring.taken", host, port: wanted, err: error },
+      "The address for metrics and probes is taken; they are not served. Choose one with MONITORING.",
+    );
+    return undefined;
+  }
+}
