@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
+import { catalogState } from "./catalogState.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 
 let database: TestDatabase;
@@ -22,6 +23,17 @@ test("a clone is migrated and has the job runner", async () => {
   const sql =
     "select to_regprocedure('graphile_worker.add_job(text, json, text, timestamptz, int, text, int, text[], text)') is not null as worker, to_regclass('graphile_migrate.migrations') is not null as chapters";
   expect(await ask(database.ownerUrl, sql)).toEqual([{ worker: true, chapters: true }]);
+});
+
+test("clones are of one state until one is changed", async () => {
+  const other = await createTestDatabase();
+  const states = new Set<string>();
+  for (const { authenticatorUrl } of [database, other, database, other])
+    states.add(await catalogState(authenticatorUrl));
+  expect(states.size).toBe(1);
+  await ask(other.ownerUrl, "comment on table app_public.leads is 'Others.'");
+  expect(states).not.toContain(await catalogState(other.authenticatorUrl));
+  await other.drop();
 });
 
 test("the authenticator can become a viewer and nobody else", async () => {

@@ -4,11 +4,11 @@
  */
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Client } from "pg";
 import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
 import { signs, type GraphqlInstance } from "../../src/graphql.ts";
 import { buildSchema, serving } from "../../src/schemaAlone.ts";
 import { baseUrl, jwtKeys } from "./api.ts";
+import { catalogState } from "./catalogState.ts";
 
 type Schema = ReturnType<typeof buildSchema>;
 type Adaptor = ReturnType<typeof makeFusedAdaptor>;
@@ -99,31 +99,4 @@ function remembering({ answers }: Reading): Adaptor {
       return Object.assign(withClient, { release: real.release }) as typeof real;
     },
   };
-}
-
-/** Whatever changes the catalog, or the values of an enumeration, writes rows with a transaction of its own, or removes some. */
-async function catalogState(connectionString: string): Promise<string> {
-  const catalogs = "attribute attrdef class constraint description enum index namespace proc range type";
-  const client = new Client({ connectionString });
-  await client.connect();
-  const statesOf = async (tables: string[]): Promise<string> => {
-    const states = tables.map((name) => `select '${name}', count(*), max(xmin::text::bigint) from ${name}`);
-    const { rows } = await client.query<{ state: string }>(
-      `select string_agg(s::text, ' ') as state from (${states.join(" union all ")}) s`,
-    );
-    return rows[0]!.state;
-  };
-  try {
-    await client.query("set role plat_user");
-    const { rows: enums } = await client.query<{ name: string }>(
-      `select d.objoid::regclass::text as name from pg_description d join pg_class c on c.oid = d.objoid and c.relkind = 'r'
-       where d.classoid = 'pg_class'::regclass and d.objsubid = 0 and d.description like '@enum%' and c.relnamespace = 'app_public'::regnamespace`,
-    );
-    return await statesOf([
-      ...catalogs.split(" ").map((name) => `pg_${name}`),
-      ...enums.map(({ name }) => name),
-    ]);
-  } finally {
-    await client.end();
-  }
 }

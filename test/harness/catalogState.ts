@@ -1,0 +1,33 @@
+import { Client } from "pg";
+
+/**
+ * The state of what the schema is built from, as a text: the same for clones, another one after any change.
+ *
+ * Whatever changes the catalog, or the values of an enumeration, writes rows with a transaction of its own, or removes some.
+ */
+export async function catalogState(connectionString: string): Promise<string> {
+  const catalogs = "attribute attrdef class constraint description enum index namespace proc range type";
+  const client = new Client({ connectionString });
+  await client.connect();
+  const statesOf = async (tables: string[]): Promise<string> => {
+    const states = tables.map((name) => `select '${name}', count(*), max(xmin::text::bigint) from ${name}`);
+    const { rows } = await client.query<{ state: string }>(
+      // The server may read them side by side, and then they come in any order.
+      `select string_agg(s::text, ' ' order by s::text) as state from (${states.join(" union all ")}) s`,
+    );
+    return rows[0]!.state;
+  };
+  try {
+    await client.query("set role plat_user; set max_parallel_workers_per_gather = 0");
+    const { rows: enums } = await client.query<{ name: string }>(
+      `select d.objoid::regclass::text as name from pg_description d join pg_class c on c.oid = d.objoid and c.relkind = 'r'
+       where d.classoid = 'pg_class'::regclass and d.objsubid = 0 and d.description like '@enum%' and c.relnamespace = 'app_public'::regnamespace`,
+    );
+    return await statesOf([
+      ...catalogs.split(" ").map((name) => `pg_${name}`),
+      ...enums.map(({ name }) => name),
+    ]);
+  } finally {
+    await client.end();
+  }
+}
