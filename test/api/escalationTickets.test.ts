@@ -59,7 +59,8 @@ const resolve = async (id: string, action: string, more = {}, person = world.owe
 const refused = (id: string, action: string, more = {}, person = world.owen) =>
   person.refused(resolution, { input: { id, action, ...more } });
 const read = async (id: string, person = world.owen) =>
-  (await person.get(`query ($id: ID!) { escalationTicket(id: $id) { ${fields} } }`, { id })).escalationTicket;
+  (await person.sees(`query ($id: ID!) { escalationTicket(id: $id) { ${fields} } }`, { id }))
+    .escalationTicket;
 const done = async (id: string) =>
   (await world.owner.query("select note from app_private.done where ticket_id = $1", [id])).rows.length;
 const of = async (kind: string, subjectId: string) =>

@@ -88,7 +88,7 @@ const refuseNew = (input: Record<string, unknown>, by: Person = world.owen) =>
   );
 const look = async (id: string, by: Person = world.owen) =>
   (
-    await by.get(
+    await by.sees(
       `query ($id: ID!) { personalization(id: $id) { ${sums} currency version
         selections { quantity unitPrice total locked element { title } option { title } } } }`,
       { id },

@@ -657,7 +657,7 @@ test("only who sees the webhook reads in whose name it acts", async () => {
     [world.anonymous, null],
   ] as const)
     expect(
-      (await person.get("query ($id: ID!) { webhook(id: $id) { principalToken { name status } } }", { id }))
+      (await person.sees("query ($id: ID!) { webhook(id: $id) { principalToken { name status } } }", { id }))
         .webhook,
     ).toEqual(seen);
 });

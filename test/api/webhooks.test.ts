@@ -73,7 +73,7 @@ describe("owners and admins only", () => {
       webhook(id: $id) { url failureCount deliveries(first: 1, status: PENDING) { id status } }
       organization(id: $organization) { webhooks(first: 1) { id } } }`;
     for (const [name, person] of Object.entries(everybody)) {
-      const { webhook, organization } = await person.get(document, { id, organization: world.harbour.id });
+      const { webhook, organization } = await person.sees(document, { id, organization: world.harbour.id });
       const mayRead = name === "owen" || name === "ada";
       expect([name, webhook?.deliveries.length, organization?.webhooks?.length]).toEqual(
         mayRead ? [name, 1, 1] : [name, undefined, undefined],
@@ -88,7 +88,7 @@ describe("owners and admins only", () => {
     for (const [name, person] of Object.entries(everybody))
       expect([
         name,
-        (await person.get("query ($id: ID!) { webhookDelivery(id: $id) { id } }", { id: rows[0].id }))
+        (await person.sees("query ($id: ID!) { webhookDelivery(id: $id) { id } }", { id: rows[0].id }))
           .webhookDelivery,
       ]).toEqual([name, name === "owen" || name === "ada" ? { id: rows[0].id } : null]);
   });

@@ -15,15 +15,15 @@ import { createWorkflow } from "../workflows/world.ts";
 
 const matrix = `
                              | owner     | admin     | member    | seller    | builder   | outsider  | anonymous
-execution, open lead         | yes       | yes       | yes       | null      | null      | null      | null
-execution, the member's lead | yes       | yes       | yes       | null      | null      | null      | null
-execution, another's lead    | yes       | yes       | null      | null      | null      | null      | null
-execution of a unit          | yes       | yes       | yes       | null      | null      | null      | null
-workflow.executions          | 4         | 4         | 3         | hidden    | hidden    | hidden    | hidden
-workflow.counts              | yes       | yes       | yes       | hidden    | hidden    | hidden    | hidden
-lead.workflowExecutions      | 1         | 1         | 1         | hidden    | hidden    | hidden    | hidden
-lead.., the seller's own     | 1         | 1         | 1         | none      | hidden    | hidden    | hidden
-event.subject                | yes       | yes       | hidden    | hidden    | hidden    | hidden    | hidden
+execution, open lead         | yes       | yes       | yes       | null      | null      | null      | UNAUTH
+execution, the member's lead | yes       | yes       | yes       | null      | null      | null      | UNAUTH
+execution, another's lead    | yes       | yes       | null      | null      | null      | null      | UNAUTH
+execution of a unit          | yes       | yes       | yes       | null      | null      | null      | UNAUTH
+workflow.executions          | 4         | 4         | 3         | hidden    | hidden    | hidden    | UNAUTH
+workflow.counts              | yes       | yes       | yes       | hidden    | hidden    | hidden    | UNAUTH
+lead.workflowExecutions      | 1         | 1         | 1         | hidden    | hidden    | hidden    | UNAUTH
+lead.., the seller's own     | 1         | 1         | 1         | none      | hidden    | hidden    | UNAUTH
+event.subject                | yes       | yes       | hidden    | hidden    | hidden    | hidden    | UNAUTH
 create, open lead            | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
 create, another's lead       | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
 create, foreign lead         | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
