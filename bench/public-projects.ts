@@ -102,7 +102,7 @@ function cases({ project, organization }: Known): Case[] {
     ),
     {
       title: "projects, nearest first",
-      query: "{ projects(first: 20, sort: DISTANCE) { id title } }",
+      query: "{ publicProjects(first: 20, sort: DISTANCE) { id title } }",
       plain: `select p.id, p.title from app_public.projects p join app_private.project_cities x on x.project_id = p.id join app_private.cities c on c.id = x.city_id
         where p.organization_id = '${organization}' order by app_hidden.distance_km(c.latitude, c.longitude, 43.7, -79.4) limit 20`,
     },

@@ -14,6 +14,7 @@ const descriptions: Record<keyof typeof queryLimits, string> = {
     "Steps of the plan: 1 for each value, 12 for each record or list, 19 for each connection, 20 for each mutation, 9 for each type that a union can be.",
   cost: "Values that the answer is expected to hold; see below.",
   bytes: "Bytes of the answer, and of all rows that are read for it.",
+  changedBytes: "Bytes of the rows that a mutation changes, in place of those that are read.",
 };
 
 /** What one operation may have at most, as a Markdown table. */

@@ -21,11 +21,12 @@ export class OperationWork {
   /**
    * Tells what is expected.
    * @param copies how often the answer can repeat what is read once
+   * @param changes whether it is a mutation
    */
-  measured(cost: number, part: readonly string[], copies: number): void {
+  measured(cost: number, part: readonly string[], copies: number, changes = false): void {
     this.cost = cost;
     this.#part = part;
-    this.#bytesAllowed = queryLimits.bytes / copies;
+    this.#bytesAllowed = changes ? queryLimits.changedBytes : queryLimits.bytes / copies;
   }
 
   /**

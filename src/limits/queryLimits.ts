@@ -13,10 +13,12 @@ export const queryLimits = {
   cost: 1_000_000,
   /** Of the answer, and of all rows that the database sends for it. A megabyte takes about 25 ms of the event loop. */
   bytes: 3_000_000,
+  /** Of the rows that a mutation changes: the database sends them whole, whatever is selected, and operations bound how many they are. */
+  changedBytes: 12_000_000,
   /** Braces, brackets and parentheses inside each other, in the text: keeps every later recursion off the stack's end. */
   nesting: 200,
   /** Below `__schema` and `__type`, where the usual introspection query goes 15 deep. */
   introspectionDepth: 20,
 } as const;
 
-export type QueryLimit = keyof typeof queryLimits;
+export type QueryLimit = Exclude<keyof typeof queryLimits, "changedBytes">;

@@ -187,7 +187,8 @@ async function executeWithin(
   const { total, part } = operationCost(schema, document, operationName, variableValues ?? {});
   const requested = total + introspections * INTROSPECTION_COST;
   if (requested > queryLimits.cost) return { errors: [exceeded("cost", requested, part)] };
-  work.measured(requested, part, copies);
+  const isMutation = getOperationAST(document, operationName)?.operation === "mutation";
+  work.measured(requested, part, copies, isMutation);
   if (requested > LARGE_COST) work.until(await gates.largeOperations.enter(work.party));
   // Whatever variables a question about the schema has, it has not been answered before.
   const leave = introspections > 0 ? await gates.newIntrospections.enter(work.party) : undefined;

@@ -17,7 +17,8 @@ beforeAll(async () => {
   everybody = { owen, ada, max, mia, sam, bob, olga, anonymous };
   table = negotiate(world);
   // What other chapters do: an action of their own. This one counts, fails where it is told to, or goes on elsewhere.
-  await world.owner.query(`
+  await world.owner.query(`begin;
+    set local role plat_owner;
     create table app_private.done (ticket_id uuid, note text);
     create function app_private.act(ticket app_public.escalation_tickets) returns boolean language plpgsql volatile as $f$
     begin
@@ -32,7 +33,8 @@ beforeAll(async () => {
       return ticket.note is distinct from 'later';
     end $f$;
     insert into app_hidden.ticket_actions (action, kind, permission, perform) values
-      ('RETRY', 'OTHER', null, 'app_private.act'), ('REFUND', 'COMPLIANCE', 'finance.write', 'app_private.act')`);
+      ('RETRY', 'OTHER', null, 'app_private.act'), ('REFUND', 'COMPLIANCE', 'finance.write', 'app_private.act');
+    commit`);
 });
 afterAll(() => world.stop());
 

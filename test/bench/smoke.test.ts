@@ -2,6 +2,8 @@
 import { globSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { afterEach, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";
+// oxlint-disable-next-line import/no-unassigned-import -- for its hook; benchmarks load it too late, inside of a test
+import "../harness/child.ts";
 import { testCluster } from "../harness/database.ts";
 
 const folder = resolve(import.meta.dirname, "../../bench");
