@@ -1,5 +1,5 @@
 /** Folders of databases that live for minutes. */
-import { access, chmod, constants, mkdtemp, readdir, stat, statfs } from "node:fs/promises";
+import { access, chmod, constants, mkdtemp, readdir, readlink, stat, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { removeDataDir } from "./dataDirs.ts";
@@ -7,13 +7,15 @@ import { stopLeftover } from "./postmaster.ts";
 
 const memory = "/dev/shm";
 const gigabyte = 2 ** 30;
+const day = 24 * 3_600_000;
 
 /**
  * An empty folder. Whoever makes it removes it, with `removeDataDir`.
  * @param onDisk where programs are run from it, too, which memory may forbid.
  */
 export async function scratchFolder(name: string, { onDisk = false } = {}): Promise<string> {
-  const folder = await mkdtemp(join(onDisk ? tmpdir() : await place(), `plat-${name}-${process.pid}-`));
+  const maker = `${process.pid}n${await processNamespace()}`;
+  const folder = await mkdtemp(join(onDisk ? tmpdir() : await place(), `plat-${name}-${maker}-`));
   // Started by root, the database runs as another user, who has to pass through.
   await chmod(folder, 0o711);
   return folder;
@@ -25,12 +27,15 @@ export async function removeLeftoverFolders(): Promise<void> {
 }
 
 async function removeLeftovers(parent: string): Promise<void> {
+  const here = await processNamespace();
   for (const name of await readdir(parent)) {
-    const pid = Number(/^plat-[a-z]+-(\d+)-\w{6}$/.exec(name)?.[1]);
-    if (!pid || isAlive(pid)) continue;
+    const [, pid, namespace] = /^plat-[a-z]+-(\d+)n(\d+)-\w{6}$/.exec(name) ?? [];
+    if (!pid) continue;
     const folder = join(parent, name);
-    const owner = (await stat(folder).catch(() => undefined))?.uid;
-    if (owner !== process.getuid?.()) continue;
+    const found = await stat(folder).catch(() => undefined);
+    if (!found || found.uid !== process.getuid?.()) continue;
+    // Numbers of processes elsewhere say nothing here.
+    if (namespace === here ? isAlive(Number(pid)) : Date.now() - found.mtimeMs < day) continue;
     await stopLeftover(join(folder, "postgres", "data"));
     await removeDataDir(folder);
   }
@@ -49,6 +54,12 @@ async function place(): Promise<string> {
     // There is no such folder, as on any system but Linux.
   }
   return tmpdir();
+}
+
+/** Containers may share folders, but count their processes each for itself. */
+async function processNamespace(): Promise<string> {
+  const text = await readlink("/proc/self/ns/pid").catch(() => "");
+  return /\d+/.exec(text)?.[0] ?? "0";
 }
 
 function isAlive(pid: number): boolean {

@@ -15,7 +15,8 @@ afterEach(async () => {
   await folder[Symbol.asyncDispose]();
 });
 
-const config = (env: NodeJS.ProcessEnv = {}) => loadConfig({ DATA_DIR: folder.path, ...env });
+const config = (env: NodeJS.ProcessEnv = {}) =>
+  loadConfig({ NODE_ENV: "test", DATA_DIR: folder.path, ...env });
 
 test("the self-signed certificate names this machine, is kept, and is renewed before it expires", async () => {
   const first = await loadCertificate(config());

@@ -654,7 +654,7 @@ test("marketing mail has a way out, which whoever gets it takes without signing 
   expect((await owen.get(look, { id: wanda })).lead.unsubscribedAt).toEqual(expect.any(String));
   expect((await world.max.get(look, { id: wanda })).lead.unsubscribedAt).toEqual(expect.any(String));
   for (const person of [world.olga, world.anonymous])
-    expect((await person.get(look, { id: wanda })).lead).toBeNull();
+    expect((await person.sees(look, { id: wanda })).lead).toBeNull();
   expect(
     (await owen.ask(`mutation { updateLead(input: { id: "${wanda}", unsubscribedAt: null }) { id } }`))
       .errors?.[0]?.message,
