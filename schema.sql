@@ -36043,9 +36043,8 @@ begin
   perform set_config('plat.user_id', uuidv7()::text, true);
   insert into app_public.users (id, first_name, last_name, password_changed_at)
     values (app_public.current_user_id(), first_name, last_name, now()) returning * into new_user;
-  -- Whether the address has an account is told to its owner, by mail, and to nobody else: from here on both cases do
-  -- the
-  -- same, and the answer is the same.
+  -- Only the owner of the address learns, by mail, whether it has an account: from here on both cases do the same,
+  -- and the answer is the same.
   insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, address, username)
     on conflict on constraint user_identities_email do nothing;
   is_new := found;

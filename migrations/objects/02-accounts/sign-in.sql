@@ -94,8 +94,7 @@ comment on function app_private.account_named(text) is 'The user with this user 
 
 -- Whoever guesses locks themselves out, not the owner of the account: five wrong tries count for an account and the
 -- network that they came from. What comes from elsewhere has a slower limit of its own, which does not hold for
--- networks
--- from which the account has signed in during the last 90 days.
+-- networks from which the account has signed in during the last 90 days.
 create function app_private.proof_limits(user_id uuid, name text, ip text)
 returns table (key text, most int, within interval)
 language sql stable as $$
@@ -240,8 +239,7 @@ create policy self on app_hidden.duplicate_accounts for select to plat_user, pla
 grant select on app_hidden.duplicate_accounts to plat_user, plat_anonymous;
 comment on table app_hidden.duplicate_accounts is
   'What createAccount answered for an address that has an account: a user without identity and password, whom nobody '
-  'can '
-  'sign in as. It goes after an hour; the owner of the address is told by mail.';
+  'can sign in as. It goes after an hour; the owner of the address is told by mail.';
 
 create function app_public.create_account(email app_public.email_address, password app_public.new_password,
   first_name text default null,
@@ -263,9 +261,8 @@ begin
   perform set_config('plat.user_id', uuidv7()::text, true);
   insert into app_public.users (id, first_name, last_name, password_changed_at)
     values (app_public.current_user_id(), first_name, last_name, now()) returning * into new_user;
-  -- Whether the address has an account is told to its owner, by mail, and to nobody else: from here on both cases do
-  -- the
-  -- same, and the answer is the same.
+  -- Only the owner of the address learns, by mail, whether it has an account: from here on both cases do the same,
+  -- and the answer is the same.
   insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, address, username)
     on conflict on constraint user_identities_email do nothing;
   is_new := found;
@@ -300,8 +297,7 @@ comment on function app_public.create_account(app_public.email_address,app_publi
   'name.\n@arg username A further name for signing in, without @.\n\nCreates a user account, and sends a code to its '
   'address for verifyEmail. Where the address has an account already, the answer is the same, nothing is made, and the '
   'mail says so: who asks does not learn who has an account. A viewer who is signed in may do so too; it changes '
-  'nothing '
-  'about their own.';
+  'nothing about their own.';
 
 create function app_public.login(username text, password app_public.password_proof) returns app_public.authentication
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
