@@ -1,0 +1,22 @@
+/** `npm run test:mutation`: whether the tests notice a change in the code at the service's edge; see test/mutation/README in docs. */
+export default {
+  mutate: ["src/auth/**/*.ts", "src/limits/**/*.ts", "src/http/**/*.ts"],
+  plugins: ["./test/mutation/runner.js"],
+  testRunner: "jest-files",
+  testRunnerNodeArgs: ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning"],
+  jest: { configFile: "test/mutation/jest.config.js", enableFindRelatedTests: true },
+  coverageAnalysis: "perTest",
+  concurrency: 2,
+  tsconfigFile: "none",
+  disableTypeChecks: false,
+  ignorePatterns: ["/.data", "/coverage", "/.mutation"],
+  tempDirName: ".mutation",
+  reporters: ["clear-text", "json", "html", "progress-append-only"],
+  clearTextReporter: { reportTests: false, logTests: false, allowColor: false, skipFull: true },
+  jsonReporter: { fileName: "node_modules/.cache/stryker/report.json" },
+  htmlReporter: { fileName: "node_modules/.cache/stryker/report.html" },
+  incremental: true,
+  incrementalFile: "node_modules/.cache/stryker/incremental.json",
+  timeoutMS: 60_000,
+  dryRunTimeoutMinutes: 20,
+};
