@@ -15,7 +15,7 @@ import type { Seal } from "../seal.ts";
 import { signedHeaders } from "./signature.ts";
 
 export interface DispatcherOptions {
-  /** The owner's. */
+  /** That of plat_worker. */
   connectionString: string;
   seal: Seal;
   /** Whether addresses may lead to this machine. */

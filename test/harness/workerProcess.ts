@@ -1,7 +1,7 @@
 /** A worker in a process of its own, to be killed: `node workerProcess.ts <database> <folder of tasks> [<data folder>]`. */
 import pino from "pino";
 import { makePool } from "../../src/database/pool.ts";
-import { authenticatorUrl } from "../../src/database/roles.ts";
+import { authenticatorUrl, workerUrl } from "../../src/database/roles.ts";
 import { incomingFolder } from "../../src/files/incoming.ts";
 import { taskContext, type TaskContext } from "../../src/jobs/context.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
@@ -15,7 +15,7 @@ const files = dataDir && {
   fileStore: createFileStore({ dataDir }),
 };
 await startWorker({
-  connectionString,
+  connectionString: workerUrl(connectionString),
   taskDirectory,
   concurrency: 4,
   log: pino({ level: "silent" }),

@@ -8,7 +8,7 @@ import { Client } from "pg";
 import PostalMime, { type Email } from "postal-mime";
 import { createCompute } from "../../src/compute/pool.ts";
 import { makePool } from "../../src/database/pool.ts";
-import { authenticatorUrl } from "../../src/database/roles.ts";
+import { authenticatorUrl, workerUrl } from "../../src/database/roles.ts";
 import { incomingFolder } from "../../src/files/incoming.ts";
 import { taskContext } from "../../src/jobs/context.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
@@ -43,9 +43,12 @@ export async function createOutbox(): Promise<Outbox> {
   };
 }
 
-/** Runs the jobs that are due, with the service's own tasks, and returns what the job runner logged. */
+/**
+ * Runs the jobs that are due, with the service's own tasks and rights, and returns what the job runner logged.
+ * @param loginUrl of the login that migrates.
+ */
 export async function runJobs(
-  connectionString: string,
+  loginUrl: string,
   mail: MailProvider,
   fileStore: FileStore = createFileStore({ dataDir: tmpdir() }),
   payments: PaymentProcessor = noProcessor,
@@ -53,7 +56,9 @@ export async function runJobs(
   keys = secretKeys,
 ): Promise<string[]> {
   const log: string[] = [];
-  const viewers = makePool({ connectionString: authenticatorUrl(connectionString), max: 2 });
+  const viewers = makePool({ connectionString: authenticatorUrl(loginUrl), max: 2 });
+  const connectionString = workerUrl(loginUrl);
+  const jobs = makePool({ connectionString, max: 2 });
   const host = await (globalThis.platHost?.() ?? import("../harness/host.ts"));
   const seal = host.createSeal(keys);
   const compute = createCompute({ log: { warn() {} } });
@@ -77,7 +82,7 @@ export async function runJobs(
             compute,
             baseUrl: "https://plat.example",
             oauth,
-            query: (text, values) => viewers.query(text, values),
+            query: (text, values) => jobs.query(text, values),
           }),
           incomingFolder: incomingFolder(tmpdir()),
           viewers,
@@ -94,8 +99,8 @@ export async function runJobs(
         }),
       },
     },
-  }).finally(() => Promise.all([viewers.end(), compute.stop()]));
-  await untilNoted(connectionString, workers);
+  }).finally(() => Promise.all([viewers.end(), jobs.end(), compute.stop()]));
+  await untilNoted(loginUrl, workers);
   return log;
 }
 

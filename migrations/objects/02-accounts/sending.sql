@@ -130,7 +130,7 @@ comment on function app_private.mail_limits(uuid, text) is
   'What limits mails of an organization to an address: none for a member who has confirmed it.';
 
 create function app_private.mail_wait(organization_id uuid, recipient text) returns int
-language sql volatile as $$
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select coalesce(max(greatest(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within),
     case when l.is_outside then ceil(extract(epoch from (app_private.sending_quota($1, 'MAIL')).frees_at - now()))
     end)), 0)::int
@@ -140,7 +140,7 @@ comment on function app_private.mail_wait(uuid, text) is
   'How many seconds a mail of an organization to an address has to wait; 0 for not at all.';
 
 create function app_private.count_mail(organization_id uuid, recipient text) returns void
-language sql volatile as $$
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select app_private.count_try(l.key, l.most, l.within) from app_private.mail_limits($1, $2) l;
   select app_private.count_sending($1, 'MAIL', 1)
     where exists (select from app_private.mail_limits($1, $2) l where l.is_outside)
@@ -167,7 +167,7 @@ comment on function app_private.admit_invitation(uuid, text) is
   'Refuses an invitation of somebody who has not confirmed their own address, or above the quota; counts it otherwise.';
 
 create function app_private.postpone_job(task text, payload jsonb, seconds int) returns void
-language sql volatile as $$
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   -- Not all at once when there is room again.
   select app_private.add_job($1, $2, now() + make_interval(secs => $3 + random() * 300))
 $$;
