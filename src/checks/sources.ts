@@ -37,21 +37,22 @@ const wordsOf = (text: string) => text.match(/[a-z]\w+/g) ?? [];
 
 /** Every word of the sources that call functions. */
 export async function sourceWords(): Promise<SourceWords> {
-  const [all, worker] = await Promise.all([allWords(), workerWords()]);
-  return { all, worker };
+  const [all, worker] = await Promise.all([allWords(), workerSources()]);
+  return { all, worker: new Set(worker.flatMap(wordsOf)) };
 }
 
-async function workerWords(): Promise<Set<string>> {
+/** The text of every file that background work runs. */
+export async function workerSources(): Promise<string[]> {
   const files = new Set([...workerParts, ...(await filesBelow("src/tasks", /\.ts$/))]);
-  const words = new Set<string>();
+  const texts: string[] = [];
   // A file that is added meanwhile has its turn.
   for (const file of files) {
     const text = await read(file);
-    for (const word of wordsOf(text)) words.add(word);
+    texts.push(text);
     for (const [, path] of text.matchAll(/\b(?:from|import) ?\(?"(\.[^"]+\.ts)"/g))
       files.add(join(dirname(file), path!));
   }
-  return words;
+  return texts;
 }
 
 async function allWords(): Promise<Set<string>> {
