@@ -19103,7 +19103,8 @@ begin
   perform set_config('plat.service', 'on', true);
   if new.deposit_id is not null then
     if given_back <> 0 then
-      update app_public.deposits d set amount_refunded = greatest(0, least(d.amount_paid, d.amount_refunded + given_back))
+      update app_public.deposits d
+        set amount_refunded = greatest(0, least(d.amount_paid, d.amount_refunded + given_back))
         where d.id = new.deposit_id and d.deleted_at is null;
     elsif new.status in ('PENDING', 'REQUIRES_ACTION') then
       update app_public.deposits d set status = 'PROCESSING', method = 'CARD'

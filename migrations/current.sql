@@ -1,6 +1,7 @@
 -- What was given back of a deposit, and how much of a charge paid its deposit: the rest was more than was due and went
 -- back by itself.
-alter table app_public.deposits add column amount_refunded app_public.money not null default 0;
+alter table app_public.deposits add column amount_refunded app_public.money not null default 0
+  constraint deposits_refunded_within check (amount_refunded between 0 and amount_paid);
 alter table app_public.processor_charges add column deposit_amount app_public.money;
 
 alter table app_public.deposits disable trigger user;
@@ -14,7 +15,3 @@ update app_public.deposits d set amount_refunded = least(r.amount, d.amount_paid
   from refunded r where r.deposit_id = d.id and d.status <> 'REFUNDED';
 update app_public.deposits d set amount_refunded = d.amount_paid where d.status = 'REFUNDED';
 alter table app_public.deposits enable trigger user;
-
-alter table app_public.deposits add constraint deposits_refunded_within
-  check (amount_refunded between 0 and amount_paid) not valid;
-alter table app_public.deposits validate constraint deposits_refunded_within;

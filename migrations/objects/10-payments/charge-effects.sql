@@ -1,7 +1,7 @@
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that
--- succeed, PARTIALLY_PAID again and REFUNDED as they are given back (what a bank takes back counts too). What is paid beyond what is due (two payments that
--- were completed at once, or one of a deposit that was cancelled meanwhile) goes back by itself. A disputed charge
--- opens an escalation ticket where there are such.
+-- succeed, PARTIALLY_PAID again and REFUNDED as they are given back (what a bank takes back counts too). What is paid
+-- beyond what is due (two payments that were completed at once, or one of a deposit that was cancelled meanwhile) goes
+-- back by itself. A disputed charge opens an escalation ticket where there are such.
 --
 -- A disputed charge is for people to decide: an escalation ticket of the kind PAYMENT_DISPUTE says so, at once, because
 -- the bank waits for a few days only. REFUND accepts the dispute, by which the payer gets the money back; DISMISS

@@ -207,7 +207,8 @@ begin
   perform set_config('plat.service', 'on', true);
   if new.deposit_id is not null then
     if given_back <> 0 then
-      update app_public.deposits d set amount_refunded = greatest(0, least(d.amount_paid, d.amount_refunded + given_back))
+      update app_public.deposits d
+        set amount_refunded = greatest(0, least(d.amount_paid, d.amount_refunded + given_back))
         where d.id = new.deposit_id and d.deleted_at is null;
     elsif new.status in ('PENDING', 'REQUIRES_ACTION') then
       update app_public.deposits d set status = 'PROCESSING', method = 'CARD'
@@ -224,8 +225,8 @@ begin
   perform set_config('plat.service', service, true), set_config('plat.clock', clock, true);
   return null;
 end $$;
-create trigger _500_follow after insert or update of status, amount_refunded, dispute_status on app_public.processor_charges for each row
-  execute function app_private.tg_processor_charges__follow();
+create trigger _500_follow after insert or update of status, amount_refunded, dispute_status
+  on app_public.processor_charges for each row execute function app_private.tg_processor_charges__follow();
 
 create function app_private.tg_processor_charges__dispute() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
