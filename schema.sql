@@ -5464,8 +5464,8 @@ begin
         perform app_hidden.fail('CONFLICT', format('Of a deposit that is %s nothing is given back.', old.status),
           '{"field": "amountRefunded"}');
       elsif new.amount_refunded < old.amount_refunded then
-        perform app_hidden.fail('BAD_USER_INPUT', 'What was given back only grows; say with amountPaid what is paid again.',
-          '{"field": "amountRefunded"}');
+        perform app_hidden.fail('BAD_USER_INPUT',
+          'What was given back only grows; say with amountPaid what is paid again.', '{"field": "amountRefunded"}');
       end if;
     end if;
     if new.amount_refunded > new.amount_paid then

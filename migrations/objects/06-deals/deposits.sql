@@ -4,10 +4,10 @@
 --   nothing paid yet → WAIVED, CANCELLED
 --
 -- Writing down what was paid (amountPaid) makes the deposit PARTIALLY_PAID or PAID, from wherever it is. It only grows:
--- what is given back is an amount of its own (amountRefunded), which makes a deposit that was PAID PARTIALLY_PAID again,
--- and REFUNDED when all of it is back. Refunds of its charges write it down by themselves. Who sells makes and invoices deposits; what was paid, released,
--- refunded, forfeited or waived is written down with the permission finance.write. Whether one is overdue is asked of
--- the calendar of the project at each read.
+-- what is given back is an amount of its own (amountRefunded), which makes a deposit that was PAID PARTIALLY_PAID
+-- again, and REFUNDED when all of it is back. Refunds of its charges write it down by themselves. Who sells makes and
+-- invoices deposits; what was paid, released, refunded, forfeited or waived is written down with the permission
+-- finance.write. Whether one is overdue is asked of the calendar of the project at each read.
 --
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when
 -- it was accepted later, unless it names another one of theirs.
@@ -235,8 +235,8 @@ begin
         perform app_hidden.fail('CONFLICT', format('Of a deposit that is %s nothing is given back.', old.status),
           '{"field": "amountRefunded"}');
       elsif new.amount_refunded < old.amount_refunded then
-        perform app_hidden.fail('BAD_USER_INPUT', 'What was given back only grows; say with amountPaid what is paid again.',
-          '{"field": "amountRefunded"}');
+        perform app_hidden.fail('BAD_USER_INPUT',
+          'What was given back only grows; say with amountPaid what is paid again.', '{"field": "amountRefunded"}');
       end if;
     end if;
     if new.amount_refunded > new.amount_paid then
