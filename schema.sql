@@ -21540,6 +21540,7 @@ plat_user;
 
 --
 -- @portfolio project.read
+-- @defaultOrder updated_at desc
 -- @sort SERVICE_INDEX service_index desc
 -- @sort UPDATED_AT updated_at desc
 -- @sort TITLE title asc
@@ -21741,6 +21742,16 @@ create trigger _950_events_insert after insert on app_public.projects
 create trigger _950_events_update after update on app_public.projects
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_projects__event_update();
+create trigger _950_service_index before update on app_public.projects
+  for each row
+  when (
+    not (old.service_index is distinct from new.service_index)
+    and new.archived_at is null
+    and new.deleted_at is null
+  )
+  execute function app_private.tg_projects__service_index();
+create trigger _950_service_index_of_new before insert on app_public.projects
+  for each row execute function app_private.tg_projects__service_index();
 create trigger _970_parents after insert on app_public.projects
   referencing new table as new_rows
   for each statement execute function app_private.tg_projects__parents();
@@ -22195,6 +22206,13 @@ begin
     where (t.type = 'UNIT' and t.id in (select u.id from app_public.units u where u.project_id = new.id))
       or (t.type = 'FLOOR_PLAN' and t.id in (select f.id from app_public.floor_plans f where f.project_id = new.id));
   return null;
+end $function$;
+
+create function app_private.tg_projects__service_index() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  new.service_index := app_private.service_index(new);
+  return new;
 end $function$;
 
 -- Its units in numbers; null for a buyer in a project that is not public.
@@ -37432,6 +37450,7 @@ grant execute on function app_public.public_project(app_public.id_or_slug) to pl
 
 --
 -- @arg city Only projects in this city.
+-- @defaultSort SERVICE_INDEX
 --
 -- Public projects, best service index first; restricted fields are null without permission.
 create function app_public.public_projects(city text default null::text) returns setof app_public.projects
@@ -50098,7 +50117,7 @@ $function$;
 create function app_private.service_index(p app_public.projects) returns integer
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   -- A quarter each: freshness over 60 days, completeness of the listing, units for sale (20 are plenty), and response
-  -- to the leads of 90 days (an hour is best, three days are worst, half without leads).
+  -- to the latest 1,000 leads of 90 days (an hour is best, three days are worst, half without leads).
   select round(25 * (
     greatest(0, 1 - extract(epoch from now() - greatest(p.updated_at, i.updated_at)) / (60 * 86400))
     + ((p.overview is not null)::int + (p.overview_headline is not null)::int + (p.design is not null)::int + (p.address
@@ -50112,9 +50131,10 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       (select count(*) from app_public.floor_plans f where f.project_id = p.id and f.deleted_at is null
         and f.status <> 'DRAFT') as plans
     from app_public.units u where u.project_id = p.id and u.deleted_at is null and u.status <> 'UNRELEASED') i
-  cross join (select avg(extract(epoch from coalesce(l.first_response_at, now()) - l.registered_at)) as response
-    from app_public.leads l where l.project_id = p.id and l.deleted_at is null
-      and l.registered_at > now() - interval '90 days') l
+  cross join (select avg(extract(epoch from coalesce(r.first_response_at, now()) - r.registered_at)) as response
+    from (select l.first_response_at, l.registered_at from app_public.leads l
+      where l.project_id = p.id and l.deleted_at is null and l.registered_at > now() - interval '90 days'
+      order by l.registered_at desc, l.id desc limit 1000) r) l
 $function$;
 
 -- Gives a purchase that the viewer may change its agent, or none.
