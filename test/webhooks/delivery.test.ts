@@ -476,7 +476,7 @@ test("with the secret of another webhook nothing is signed: the webhook is disab
     [[made.id, other.id]],
   );
   await lead("Swapped");
-  expect(await reaches(made, ({ status }) => status !== "ENABLED")).toMatchObject({
+  expect(await reaches(made, (webhook) => webhook.status !== "ENABLED")).toMatchObject({
     status: "DISABLED",
     disabledReason: expect.stringContaining("is that of another webhook: rotate the secret"),
     deliveries: [
