@@ -52060,7 +52060,8 @@ begin
     return null;
   end if;
   return app_private.integration_facts(attempt.scope, attempt.integration_id)
-    || jsonb_build_object('userId', attempt.user_id, 'attemptId', attempt.id, 'sealedVerifier', attempt.sealed_verifier);
+    || jsonb_build_object('userId', attempt.user_id, 'attemptId', attempt.id, 'sealedVerifier',
+      attempt.sealed_verifier);
 end $function$;
 grant execute on function app_private.take_consent(uuid, uuid) to plat_authenticator;
 

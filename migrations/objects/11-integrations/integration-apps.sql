@@ -16,8 +16,7 @@ end $$;
 
 create function app_private.webhook_of_integration(integration_id uuid) returns uuid
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select coalesce((select w.id from app_public.webhooks w where w.integration_id = webhook_of_integration.integration_id),
-    md5('webhook of ' || webhook_of_integration.integration_id)::uuid)
+  select coalesce((select w.id from app_public.webhooks w where w.integration_id = $1), md5('webhook of ' || $1)::uuid)
 $$;
 comment on function app_private.webhook_of_integration(uuid) is
   'The webhook that an integration goes out by, also before there is one: its secret is sealed first.';
@@ -38,7 +37,8 @@ begin
   if webhook.id is null then
     insert into app_public.webhooks (id, organization_id, url, events, secret_prefix, integration_id, created_by_id,
       principal_id, principal_token_id)
-      values (app_private.webhook_of_integration(integration_id), integration.organization_id, extra ->> 'url', wanted, extra ->> 'secretPrefix', integration_id,
+      values (app_private.webhook_of_integration(integration_id), integration.organization_id, extra ->> 'url', wanted,
+        extra ->> 'secretPrefix', integration_id,
         integration.connected_by_id, integration.principal_id, integration.principal_token_id) returning * into webhook;
     insert into app_private.webhook_secrets (webhook_id, sealed) values (webhook.id, extra ->> 'sealedSecret');
     insert into app_private.webhook_progress (webhook_id, organization_id, last_sequence, integration_id, mapping)
@@ -82,8 +82,8 @@ comment on function app_private.are_event_names(text[]) is
 grant execute on function app_private.are_event_names to plat_authenticator;
 
 create function app_private.claim_webhook_deliveries(batch int, lease interval, holder int)
-returns table (delivery_id uuid, webhook_id uuid, attempt int, message_id uuid, url text, body text, sealed text, previous_sealed text,
-  mapping jsonb, organization_id uuid)
+returns table (delivery_id uuid, webhook_id uuid, attempt int, message_id uuid, url text, body text, sealed text,
+  previous_sealed text, mapping jsonb, organization_id uuid)
 language plpgsql volatile as $$
 #variable_conflict use_column
 declare

@@ -330,7 +330,8 @@ begin
     return null;
   end if;
   return app_private.integration_facts(attempt.scope, attempt.integration_id)
-    || jsonb_build_object('userId', attempt.user_id, 'attemptId', attempt.id, 'sealedVerifier', attempt.sealed_verifier);
+    || jsonb_build_object('userId', attempt.user_id, 'attemptId', attempt.id, 'sealedVerifier',
+      attempt.sealed_verifier);
 end $$;
 comment on function app_private.begin_consent(text, uuid, uuid, uuid, text) is
   'Remembers that a user was sent to give consent, for a quarter of an hour; the latest counts.';
