@@ -3090,7 +3090,7 @@ grant execute on function app_public.buyers_net_purchase_price(app_public.buyers
 
 -- @notNull
 --
--- The net purchase price less the deposits that are paid.
+-- The net purchase price less what is paid of its deposits and was not given back.
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
 language sql stable
 as $function$ select app_public.buyers_net_purchase_price(b) - app_private.paid_of_purchase(b.id) $function$;
@@ -4764,6 +4764,8 @@ create table app_public.deposits (
   -- What the team should know.
   notes                    app_public.long_text,
   offer_id                 uuid, -- The offer that it belongs to: the accepted one where left out.
+  -- What was given back of it so far; the refunds of its charges are in it by themselves.
+  amount_refunded          app_public.money             not null default 0,
   constraint deposits_pkey primary key (id),
   constraint deposits_in_project unique (id, project_id),
   -- @fieldName buyer
@@ -4814,6 +4816,10 @@ create table app_public.deposits (
   constraint deposits_percent_base check ((percent is null) = (percent_base is null)),
   -- Give a percentage above 0, 100 at most, with 4 digits after the point at most.
   constraint deposits_percent_range check (percent > 0::numeric and percent <= 100::numeric and scale(percent) <= 4),
+  -- No more is given back than was paid.
+  constraint deposits_refunded_within check (
+    amount_refunded::numeric >= 0::numeric and amount_refunded::numeric <= amount_paid::numeric
+  ),
   constraint project_record_id_not_null not null id,
   constraint project_record_inserted_at_not_null not null inserted_at,
   constraint project_record_organization_id_not_null not null organization_id,
@@ -4941,7 +4947,8 @@ grant insert (
   reference, held_by, invoice_number, notes, offer_id
 ) on app_public.deposits to plat_user;
 grant update (
-  title, status, sequence, amount_paid, due_at, method, reference, held_by, sent_to_holder_at, invoice_number, notes
+  title, status, sequence, amount_paid, due_at, method, reference, held_by, sent_to_holder_at, invoice_number,
+  notes, amount_refunded
 ) on app_public.deposits to plat_user;
 
 create trigger _010_deal before insert on app_public.deposits
@@ -4964,7 +4971,7 @@ create trigger _300_state_first before insert on app_public.deposits
   for each row
   when (new.status is null or new.status::text <> all ('{SCHEDULED}'::text[]) or false)
   execute function app_private.tg__state('deposit', 't');
-create trigger _310_paid before update of amount_paid on app_public.deposits
+create trigger _310_paid before update of amount_paid, amount_refunded on app_public.deposits
   for each row execute function app_private.tg_deposits__paid();
 create trigger _900_soft_delete before delete on app_public.deposits
   for each row execute function app_private.tg__soft_delete();
@@ -5037,6 +5044,7 @@ begin
     n.due_offset_days as "dueOffsetDays",
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
+    n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
@@ -5100,6 +5108,7 @@ begin
     n.due_offset_days as "dueOffsetDays",
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
+    n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
@@ -5139,6 +5148,7 @@ begin
     n.due_offset_days as "dueOffsetDays",
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
+    n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
@@ -5193,7 +5203,8 @@ begin
     || case when o.forfeited_at is distinct from n.forfeited_at then jsonb_build_object('forfeitedAt', jsonb_build_array(to_char(o.forfeited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.forfeited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.invoice_number is distinct from n.invoice_number then jsonb_build_object('invoiceNumber', jsonb_build_array(o.invoice_number, n.invoice_number)) else '{}' end
     || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
-    || case when o.offer_id is distinct from n.offer_id then jsonb_build_object('offerId', jsonb_build_array(o.offer_id, n.offer_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.offer_id is distinct from n.offer_id then jsonb_build_object('offerId', jsonb_build_array(o.offer_id, n.offer_id)) else '{}' end
+    || case when o.amount_refunded is distinct from n.amount_refunded then jsonb_build_object('amountRefunded', jsonb_build_array(o.amount_refunded::text, n.amount_refunded::text)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.due_at as "dueAt",
     n.notes as notes,
     n.title as title,
@@ -5223,6 +5234,7 @@ begin
     n.due_offset_days as "dueOffsetDays",
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
+    n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
@@ -5257,7 +5269,8 @@ begin
     o.forfeited_at,
     o.invoice_number,
     o.notes,
-    o.offer_id) is distinct
+    o.offer_id,
+    o.amount_refunded) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -5290,7 +5303,8 @@ begin
     n.forfeited_at,
     n.invoice_number,
     n.notes,
-    n.offer_id) order by n.id returning stream_id)
+    n.offer_id,
+    n.amount_refunded) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5393,6 +5407,7 @@ begin
     end if;
     new.amount := app_hidden.to_money(new.amount, new.currency, 'amount');
     new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
+    new.amount_refunded := app_hidden.to_money(new.amount_refunded, new.currency, 'amountRefunded');
     new.percent_base := case when new.percent is not null then coalesce(new.percent_base, 'PURCHASE_PRICE') end;
     if new.reservation_id is not null and not exists (
       select from app_public.reservations r left join app_public.buyers b on b.id = new.buyer_id
@@ -5422,24 +5437,47 @@ begin
     perform app_private.require_step('deposit', old.status, new.status);
   end if;
   due := app_private.deposit_due(old);
+  if row(new.amount_paid, new.amount_refunded) <> row(old.amount_paid, old.amount_refunded)
+    and not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
+    and not app_hidden.project_can(new.project_id, new.organization_id, 'finance.write') then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission finance.write.',
+      jsonb_build_object('permission', 'finance.write', 'field',
+        case when new.amount_paid <> old.amount_paid then 'amountPaid' else 'amountRefunded' end));
+  end if;
   if new.amount_paid <> old.amount_paid then
-    if not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
-      and not app_hidden.project_can(new.project_id, new.organization_id, 'finance.write') then
-      perform app_hidden.fail('FORBIDDEN', 'This takes the permission finance.write.',
-        '{"permission": "finance.write", "field": "amountPaid"}');
-    end if;
     new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
     if old.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
       perform app_hidden.fail('CONFLICT', format('A deposit that is %s takes no payment.', old.status),
         '{"field": "amountPaid"}');
     elsif new.amount_paid < old.amount_paid then
       perform app_hidden.fail('BAD_USER_INPUT',
-        'What was paid only grows; give a deposit back with the status REFUNDED.', '{"field": "amountPaid"}');
-    elsif new.amount_paid > due then
-      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than is due, %s.', due),
+        'What was paid only grows; say what was given back with amountRefunded.', '{"field": "amountPaid"}');
+    elsif new.amount_paid - old.amount_refunded > due then
+      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than is due, %s.', due + old.amount_refunded),
         '{"field": "amountPaid"}');
     end if;
-    result := case when new.amount_paid = due then 'PAID' else 'PARTIALLY_PAID' end;
+  end if;
+  if new.amount_refunded <> old.amount_refunded then
+    new.amount_refunded := app_hidden.to_money(new.amount_refunded, new.currency, 'amountRefunded');
+    if not coalesce(app_hidden.is_service(), false) then
+      if old.status not in ('PARTIALLY_PAID', 'PAID') then
+        perform app_hidden.fail('CONFLICT', format('Of a deposit that is %s nothing is given back.', old.status),
+          '{"field": "amountRefunded"}');
+      elsif new.amount_refunded < old.amount_refunded then
+        perform app_hidden.fail('BAD_USER_INPUT',
+          'What was given back only grows; say with amountPaid what is paid again.', '{"field": "amountRefunded"}');
+      end if;
+    end if;
+    if new.amount_refunded > new.amount_paid then
+      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than was paid, %s.', new.amount_paid),
+        '{"field": "amountRefunded"}');
+    end if;
+  end if;
+  if row(new.amount_paid, new.amount_refunded) <> row(old.amount_paid, old.amount_refunded) then
+    -- What went to the seller, or fell to them, stays so; a refund only makes it less.
+    result := case when new.amount_refunded = new.amount_paid then 'REFUNDED'
+      when old.status in ('RELEASED', 'FORFEITED') then old.status
+      when new.amount_paid - new.amount_refunded >= due then 'PAID' else 'PARTIALLY_PAID' end;
     if new.status not in (old.status, result) then
       perform app_hidden.fail('BAD_USER_INPUT', format('With this amount the deposit is %s.', result),
         '{"field": "status"}');
@@ -5450,9 +5488,11 @@ begin
     end if;
     new.status := result;
   elsif new.status = 'PAID' and old.status in ('PROCESSING', 'PARTIALLY_PAID') then
-    new.amount_paid := due;
+    new.amount_paid := due + old.amount_refunded;
   elsif new.status = 'PARTIALLY_PAID' and old.status = 'PROCESSING' then
     perform app_hidden.fail('BAD_USER_INPUT', 'Say how much was paid.', '{"field": "amountPaid"}');
+  elsif new.status = 'REFUNDED' and old.status <> 'REFUNDED' then
+    new.amount_refunded := new.amount_paid;
   end if;
   if new.status <> old.status then
     -- What is asked for, or paid, does not change with the price any more.
@@ -18560,6 +18600,11 @@ create table app_public.processor_charges (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- @behavior -*
+  -- @secret
+  --
+  -- How much of it paid its deposit; the rest was more than was due.
+  deposit_amount           app_public.money,
   constraint processor_charges_pkey primary key (id),
   constraint processor_charges_id_organization_id_key unique (id, organization_id),
   constraint processor_charges_once unique (processor_id),
@@ -18700,7 +18745,8 @@ create trigger _300_state_first before insert on app_public.processor_charges
     new.status is null or new.status::text <> all ('{PENDING,REQUIRES_ACTION,SUCCEEDED,FAILED}'::text[]) or false
   )
   execute function app_private.tg__state('charge', 't');
-create trigger _500_follow after insert or update of status on app_public.processor_charges
+create trigger _500_follow after insert
+or update of status, amount_refunded, dispute_status on app_public.processor_charges
   for each row execute function app_private.tg_processor_charges__follow();
 create trigger _510_dispute after update of status on app_public.processor_charges
   for each row
@@ -19048,14 +19094,19 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   service text := coalesce(current_setting('plat.service', true), '');
   clock text := coalesce(current_setting('plat.clock', true), '');
-  deposit app_public.deposits;
+  given_back numeric := case when tg_op = 'UPDATE'
+    then app_private.deposit_given_back(new) - app_private.deposit_given_back(old) else 0 end;
 begin
-  if tg_op = 'UPDATE' and new.status = old.status then
+  if tg_op = 'UPDATE' and new.status = old.status and given_back = 0 then
     return null;
   end if;
   perform set_config('plat.service', 'on', true);
   if new.deposit_id is not null then
-    if new.status in ('PENDING', 'REQUIRES_ACTION') then
+    if given_back <> 0 then
+      update app_public.deposits d
+        set amount_refunded = greatest(0, least(d.amount_paid, d.amount_refunded + given_back))
+        where d.id = new.deposit_id and d.deleted_at is null;
+    elsif new.status in ('PENDING', 'REQUIRES_ACTION') then
       update app_public.deposits d set status = 'PROCESSING', method = 'CARD'
         where d.id = new.deposit_id and d.status in ('SCHEDULED', 'INVOICED') and d.deleted_at is null;
     elsif new.status in ('FAILED', 'CANCELLED') then
@@ -19065,16 +19116,6 @@ begin
             and c.status in ('PENDING', 'REQUIRES_ACTION'));
     elsif new.status = 'SUCCEEDED' and (tg_op = 'INSERT' or old.captured_at is null) then
       perform app_private.pay_deposit(new);
-    elsif new.status = 'REFUNDED' then
-      select d.* into deposit from app_public.deposits d where d.id = new.deposit_id for no key update;
-      -- Given back is what was paid by card, so nothing else may have paid it.
-      if deposit.status in ('PARTIALLY_PAID', 'PAID') and deposit.deleted_at is null and deposit.amount_paid <= (
-          select coalesce(sum(c.amount_refunded), 0) from app_public.processor_charges c where c.deposit_id = deposit.id
-            and c.captured_at is not null)
-        and not exists (select from app_public.processor_charges c where c.deposit_id = deposit.id
-          and c.status in ('SUCCEEDED', 'PARTIALLY_REFUNDED', 'DISPUTED')) then
-        update app_public.deposits d set status = 'REFUNDED' where d.id = deposit.id;
-      end if;
     end if;
   end if;
   perform set_config('plat.service', service, true), set_config('plat.clock', clock, true);
@@ -35694,13 +35735,13 @@ plat_user;
 
 -- @notNull
 --
--- The total contract price less what was paid of its deposits.
+-- The total contract price less what was paid of its deposits and not given back.
 create function app_public.binding_offers_purchase_price_balance(
   b app_public.binding_offers
 ) returns app_public.money
 language sql stable as $function$
   select greatest(0, b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id)
-    - coalesce((select sum(d.amount_paid) from app_public.deposits d
+    - coalesce((select sum(d.amount_paid - d.amount_refunded) from app_public.deposits d
       where d.offer_id = b.id and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0))
 $function$;
 grant execute on function app_public.binding_offers_purchase_price_balance(
@@ -38928,9 +38969,9 @@ begin
     if deposit.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
       perform app_hidden.fail('CONFLICT', format('A deposit that is %s takes no payment.', deposit.status),
         '{"field": "depositId"}');
-    elsif intent.amount > due - deposit.amount_paid - taken then
+    elsif intent.amount > due - deposit.amount_paid + deposit.amount_refunded - taken then
       perform app_hidden.fail('BAD_USER_INPUT',
-        format('That is more than is due, %s%s.', due - deposit.amount_paid - taken,
+        format('That is more than is due, %s%s.', due - deposit.amount_paid + deposit.amount_refunded - taken,
         case when taken > 0 then format('; %s is on its way', taken) else '' end), '{"field": "amount"}');
     end if;
   elsif reservation.id is not null then
@@ -44483,6 +44524,13 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   where p.id = deposit.project_id
 $function$;
 
+-- How much of what a charge paid of its deposit went back to the payer; first goes back what was more than due.
+create function app_private.deposit_given_back(charge app_public.processor_charges) returns numeric
+language sql immutable as $function$
+  select greatest(0, case when charge.dispute_status = 'LOST' then charge.amount else charge.amount_refunded end
+    - (charge.amount - coalesce(charge.deposit_amount, charge.amount)))
+$function$;
+
 -- What the percentage of a deposit is of: the price of the purchase, for a lead that of its reservation; with what
 --   was chosen on top, where its base says so: gross before, net after discounts and credits.
 create function app_private.deposit_price(deposit app_public.deposits) returns numeric
@@ -47988,11 +48036,11 @@ language sql stable as $function$
     where m.organization_id = $1 and m.role = 'OWNER' and u.email_verified_at is not null)
 $function$;
 
--- The deposits that are paid of a purchase that the viewer sees; null of others.
+-- What is paid of the deposits of a purchase that the viewer sees, and not given back; null of others.
 create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select coalesce((
-    select sum(d.amount_paid) from app_public.deposits d
+    select sum(d.amount_paid - d.amount_refunded) from app_public.deposits d
     where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
       and d.deleted_at is null), 0)
   from app_public.buyers b where b.id = $1
@@ -48044,8 +48092,10 @@ declare
 begin
   select d.* into deposit from app_public.deposits d where d.id = charge.deposit_id for no key update;
   if deposit.deleted_at is null and deposit.status in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
-    part := least(charge.amount, app_private.deposit_due(deposit) - deposit.amount_paid);
+    part := least(charge.amount, app_private.deposit_due(deposit) - deposit.amount_paid
+      + deposit.amount_refunded);
   end if;
+  update app_public.processor_charges c set deposit_amount = part where c.id = charge.id;
   if part > 0 then
     update app_public.deposits d set amount_paid = d.amount_paid + part, method = charge.method where d.id = deposit.id;
   end if;
@@ -53987,7 +54037,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('BUYERS', 21, 'netPurchasePrice', 'app_public.buyers_net_purchase_price(t)', 'MONEY', 'app_public.money', null,
     false, 'The price with everything that was chosen on top.'),
   ('BUYERS', 22, 'netPurchasePriceBalance', 'app_public.buyers_net_purchase_price_balance(t)', 'DECIMAL', 'numeric',
-    null, false, 'The net purchase price less the deposits that are paid.'),
+    null, false, 'The net purchase price less what is paid of its deposits and was not given back.'),
   ('BUYERS', 23, 'ppsf', 'app_public.buyers_ppsf(t)', 'DECIMAL', 'numeric', null, false, 'Price per square foot.'),
   ('BUYERS', 24, 'contractSentAt', 't.contract_sent_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When the contract was sent.'),
@@ -54098,50 +54148,52 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'What the processor keeps; null without the permission finance.read.'),
   ('DEPOSITS', 1, 'id', 't.id', 'ID', 'uuid', null, true, 'The id; sorts by time of creation.'),
   ('DEPOSITS', 10, 'amountPaid', 't.amount_paid', 'MONEY', 'app_public.money', null, true, 'What was paid so far.'),
-  ('DEPOSITS', 11, 'currency', 't.currency', 'TEXT', 'app_public.currency_code', null, true,
+  ('DEPOSITS', 11, 'amountRefunded', 't.amount_refunded', 'MONEY', 'app_public.money', null, false,
+    'What was given back of it so far; the refunds of its charges are in it by themselves.'),
+  ('DEPOSITS', 12, 'currency', 't.currency', 'TEXT', 'app_public.currency_code', null, true,
     'The currency of the project.'),
-  ('DEPOSITS', 12, 'dueAt', 't.due_at', 'DATE', 'date', null, true,
+  ('DEPOSITS', 13, 'dueAt', 't.due_at', 'DATE', 'date', null, true,
     'The day by whose end it is to be paid, where the project is.'),
-  ('DEPOSITS', 13, 'isOverdue', 'app_public.deposits_is_overdue(t)', 'BOOLEAN', 'boolean', null, true,
+  ('DEPOSITS', 14, 'isOverdue', 'app_public.deposits_is_overdue(t)', 'BOOLEAN', 'boolean', null, true,
     'Whether its day is over, where the project is, and it is not paid in full.'),
-  ('DEPOSITS', 14, 'dueRule', 't.due_rule', 'ENUM', 'app_public.deposit_due_rule', null, false,
+  ('DEPOSITS', 15, 'dueRule', 't.due_rule', 'ENUM', 'app_public.deposit_due_rule', null, false,
     'The rule of the schedule that its day follows.'),
-  ('DEPOSITS', 15, 'dueOffsetDays', 't.due_offset_days', 'INTEGER', 'integer', null, false,
+  ('DEPOSITS', 16, 'dueOffsetDays', 't.due_offset_days', 'INTEGER', 'integer', null, false,
     'How many days after what the rule names.'),
-  ('DEPOSITS', 16, 'paidAt', 't.paid_at', 'DATETIME', 'timestamp with time zone', null, true,
+  ('DEPOSITS', 17, 'paidAt', 't.paid_at', 'DATETIME', 'timestamp with time zone', null, true,
     'When it was paid in full.'),
-  ('DEPOSITS', 17, 'method', 't.method', 'ENUM', 'app_public.payment_method', null, true, 'How it is paid.'),
-  ('DEPOSITS', 18, 'reference', 't.reference', 'TEXT', 'app_public.short_text', null, false,
+  ('DEPOSITS', 18, 'method', 't.method', 'ENUM', 'app_public.payment_method', null, true, 'How it is paid.'),
+  ('DEPOSITS', 19, 'reference', 't.reference', 'TEXT', 'app_public.short_text', null, false,
     'Number of the cheque or wire.'),
-  ('DEPOSITS', 19, 'heldBy', 't.held_by', 'ENUM', 'app_public.deposit_holder', null, true, 'Who holds it.'),
   ('DEPOSITS', 2, 'title', 't.title', 'TEXT', 'app_public.short_text', null, true, 'What it is called.'),
-  ('DEPOSITS', 20, 'sentToHolderAt', 't.sent_to_holder_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 20, 'heldBy', 't.held_by', 'ENUM', 'app_public.deposit_holder', null, true, 'Who holds it.'),
+  ('DEPOSITS', 21, 'sentToHolderAt', 't.sent_to_holder_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was sent to who holds it.'),
-  ('DEPOSITS', 21, 'releasedAt', 't.released_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 22, 'releasedAt', 't.released_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was handed to the seller.'),
-  ('DEPOSITS', 22, 'refundedAt', 't.refunded_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 23, 'refundedAt', 't.refunded_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was given back.'),
-  ('DEPOSITS', 23, 'forfeitedAt', 't.forfeited_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 24, 'forfeitedAt', 't.forfeited_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it fell to the seller.'),
-  ('DEPOSITS', 24, 'invoiceNumber', 't.invoice_number', 'TEXT', 'app_public.short_text', null, false,
+  ('DEPOSITS', 25, 'invoiceNumber', 't.invoice_number', 'TEXT', 'app_public.short_text', null, false,
     'Number of the invoice.'),
-  ('DEPOSITS', 25, 'notes', 'app_public.deposits_notes(t)', 'TEXT', 'app_public.long_text', null, false,
+  ('DEPOSITS', 26, 'notes', 'app_public.deposits_notes(t)', 'TEXT', 'app_public.long_text', null, false,
     'What the team should know; null for the buyer.'),
-  ('DEPOSITS', 26, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 27, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was created.'),
-  ('DEPOSITS', 27, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 28, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was last changed.'),
-  ('DEPOSITS', 28, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The id of the project.'),
-  ('DEPOSITS', 29, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead; either this or the buyer.'),
+  ('DEPOSITS', 29, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The id of the project.'),
   ('DEPOSITS', 3, 'status', 't.status', 'ENUM', 'app_public.deposit_status', null, true, 'What became of it.'),
-  ('DEPOSITS', 30, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer; either this or the lead.'),
-  ('DEPOSITS', 31, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false,
+  ('DEPOSITS', 30, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead; either this or the buyer.'),
+  ('DEPOSITS', 31, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer; either this or the lead.'),
+  ('DEPOSITS', 32, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false,
     'The reservation that it belongs to.'),
-  ('DEPOSITS', 32, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT', 'text',
+  ('DEPOSITS', 33, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT', 'text',
     null, true, 'Title of the project.'),
-  ('DEPOSITS', 33, 'buyer', '(select app_public.buyers_full_name(x) from app_public.buyers x where x.id = t.buyer_id)',
+  ('DEPOSITS', 34, 'buyer', '(select app_public.buyers_full_name(x) from app_public.buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
-  ('DEPOSITS', 34, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
+  ('DEPOSITS', 35, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
     'lead.read', false, 'Name of the lead.'),
   ('DEPOSITS', 4, 'statusChangedAt', 't.status_changed_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it has its status.'),
@@ -54782,6 +54834,7 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('deposit', 'INVOICED', 'PROCESSING', false, null),
   ('deposit', 'INVOICED', 'WAIVED', false, 'finance.write'),
   ('deposit', 'PAID', 'FORFEITED', false, 'finance.write'),
+  ('deposit', 'PAID', 'PARTIALLY_PAID', true, null),
   ('deposit', 'PAID', 'REFUNDED', false, 'finance.write'),
   ('deposit', 'PAID', 'RELEASED', false, 'finance.write'),
   ('deposit', 'PARTIALLY_PAID', 'FORFEITED', false, 'finance.write'),
@@ -54793,6 +54846,8 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('deposit', 'PROCESSING', 'PAID', false, 'finance.write'),
   ('deposit', 'PROCESSING', 'PARTIALLY_PAID', false, 'finance.write'),
   ('deposit', 'PROCESSING', 'WAIVED', false, 'finance.write'),
+  ('deposit', 'REFUNDED', 'PAID', true, null),
+  ('deposit', 'REFUNDED', 'PARTIALLY_PAID', true, null),
   ('deposit', 'SCHEDULED', 'CANCELLED', false, null),
   ('deposit', 'SCHEDULED', 'INVOICED', false, null),
   ('deposit', 'SCHEDULED', 'PAID', true, null),
