@@ -44176,7 +44176,8 @@ begin
   if webhook.id is null then
     insert into app_public.webhooks (id, organization_id, url, events, secret_prefix, integration_id, created_by_id,
       principal_id, principal_token_id)
-      values (app_private.webhook_of_integration(integration_id), integration.organization_id, extra ->> 'url', wanted, extra ->> 'secretPrefix', integration_id,
+      values (app_private.webhook_of_integration(integration_id), integration.organization_id, extra ->> 'url', wanted,
+        extra ->> 'secretPrefix', integration_id,
         integration.connected_by_id, integration.principal_id, integration.principal_token_id) returning * into webhook;
     insert into app_private.webhook_secrets (webhook_id, sealed) values (webhook.id, extra ->> 'sealedSecret');
     insert into app_private.webhook_progress (webhook_id, organization_id, last_sequence, integration_id, mapping)
@@ -48814,8 +48815,8 @@ begin
     'Its webhook has a secret that is not its own.', 0, null);
   perform set_config('plat.service', 'on', true);
   perform app_private.disable_webhook(d.webhook_id,
-    'The secret that it signs with was changed outside of the service, or is that of another webhook: rotate the secret, '
-    'then enable it.') from app_public.webhook_deliveries d where d.id = refuse_webhook_secret.delivery_id;
+    'The secret that it signs with was changed outside of the service, or is that of another webhook: rotate the '
+    'secret, then enable it.') from app_public.webhook_deliveries d where d.id = refuse_webhook_secret.delivery_id;
   perform set_config('plat.service', before, true);
 end $function$;
 
@@ -53136,8 +53137,7 @@ end $function$;
 -- The webhook that an integration goes out by, also before there is one: its secret is sealed first.
 create function app_private.webhook_of_integration(integration_id uuid) returns uuid
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select coalesce((select w.id from app_public.webhooks w where w.integration_id = webhook_of_integration.integration_id),
-    md5('webhook of ' || webhook_of_integration.integration_id)::uuid)
+  select coalesce((select w.id from app_public.webhooks w where w.integration_id = $1), md5('webhook of ' || $1)::uuid)
 $function$;
 
 -- Stops the marketing mail of an organization to a lead (or a purchase without one) and to whoever else has its

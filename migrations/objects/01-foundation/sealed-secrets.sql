@@ -1,7 +1,7 @@
 -- Secrets that have to be read again are sealed with a key that the database never sees, each bound to its column and
 -- row. A module that keeps one adds a row; a job seals with the present key what a former one sealed, so that the
--- former can be taken away, and binds what earlier versions left bound to nothing, until there is none of that and it is
--- refused.
+-- former can be taken away, and binds what earlier versions left bound to nothing, until there is none of that and it
+-- is refused.
 
 comment on table app_private.sealed_columns is
   'Columns that hold sealed texts, and the uuid column that their rows are known by.';
@@ -75,4 +75,5 @@ language sql immutable strict as $$
 $$;
 comment on function app_private.seeded_id(text) is
   'The id of a row whose secret is sealed before the row is made. The milliseconds of the time, in 12 hexadecimal '
-  'digits, begin the seed. The rest is hashed, since nobody finds a seed for an id: so none learns whether a row has it.';
+  'digits, begin the seed. The rest is hashed, since nobody finds a seed for an id: so none learns whether a row has '
+  'it.';
