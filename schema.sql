@@ -31664,6 +31664,19 @@ create table app_private.access_token_secrets (
 alter table app_private.access_token_secrets enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.bound_columns
+
+-- Columns of sealed texts that had no text left which is bound to no row, and since when.
+create table app_private.bound_columns (
+  relation                 text                         not null,
+  name                     text                         not null,
+  since                    timestamp with time zone     not null default now(),
+  constraint bound_columns_pkey primary key (relation, name)
+);
+
+alter table app_private.bound_columns enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.buyer_invite_tokens
 
 -- SHA-256 of the token in the mail that was sent last; the token itself is in that mail only.
@@ -34582,7 +34595,8 @@ create domain app_public.file_address as jsonb;
 -- @transform freshSecret
 -- @given
 --
--- A secret that the service has just made: itself to be shown once, and sealed to be kept.
+-- A secret that the service has just made: itself to be shown once, and sealed to be kept by its webhook alone: the
+--   one that is given, or one to be made with the id of the seed.
 create domain app_public.fresh_secret as jsonb;
 
 -- @scalar ID
@@ -36645,8 +36659,8 @@ begin
     perform app_hidden.fail('LIMIT_EXCEEDED', format('The organization has %s webhooks; delete some first.', most),
       jsonb_build_object('limit', most));
   end if;
-  insert into app_public.webhooks (organization_id, url, events, description, secret_prefix)
-    values (home, create_webhook.url, create_webhook.events,
+  insert into app_public.webhooks (id, organization_id, url, events, description, secret_prefix)
+    values (app_private.seeded_id(create_webhook.secret ->> 'seed'), home, create_webhook.url, create_webhook.events,
       app_hidden.checked(nullif(btrim(create_webhook.description), ''), 'app_public.short_text', 'description'),
         left(create_webhook.secret ->> 'secret', 12))
     returning * into result;
@@ -37856,6 +37870,8 @@ declare
 begin
   if hours not between 0 and 720 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 0 to 720 hours.', '{"field": "graceHours"}');
+  elsif rotate_webhook_secret.secret ->> 'webhook' is distinct from webhook.id::text then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give the id in the form that answers have it in.', '{"field": "id"}');
   end if;
   ends := case when hours > 0 then now() + make_interval(hours => hours) end;
   update app_private.webhook_secrets s
@@ -38762,7 +38778,7 @@ grant execute on function app_hidden.begin_import(text, text, text[]) to plat_us
 
 -- Makes an integration that waits to be connected.
 create function app_hidden.begin_integration(
-  of_scope text, owner_id uuid, app_key text, name text, config jsonb, sealed text, request_key text
+  of_scope text, owner_id uuid, app_key text, name text, config jsonb, request_key text
 ) returns jsonb
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
@@ -38800,11 +38816,11 @@ begin
           then ', $6' end)
       into result using app.id, coalesce(app_hidden.checked(nullif(btrim(name), ''), 'app_public.short_text', 'name'),
         app.name), coalesce(config, '{}'), request_key, owner_id, viewer;
-    insert into app_private.integration_secrets (integration_id, scope, sealed) values (result, of_scope, sealed);
+    insert into app_private.integration_secrets (integration_id, scope) values (result, of_scope);
   end if;
   return app_private.integration_facts(of_scope, result);
 end $function$;
-grant execute on function app_hidden.begin_integration(text, uuid, text, text, jsonb, text, text) to plat_anonymous,
+grant execute on function app_hidden.begin_integration(text, uuid, text, text, jsonb, text) to plat_anonymous,
 plat_user, plat_worker;
 
 -- Begins a draft for a lead that the viewer may write to: {id, status, facts, quotes, warnings, …}, or {id, status,
@@ -39842,6 +39858,16 @@ begin
   return answer;
 end $function$;
 grant execute on function app_hidden.keep_answer(uuid, jsonb, anyelement) to plat_anonymous, plat_user, plat_worker;
+
+-- Keeps what an integration that was just made is let in by: sealed for its id, and so after it.
+create function app_hidden.keep_credentials(of_scope text, id uuid, sealed text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.require_integration(of_scope, id);
+  update app_private.integration_secrets s set sealed = keep_credentials.sealed
+    where s.integration_id = keep_credentials.id and s.sealed is null;
+end $function$;
+grant execute on function app_hidden.keep_credentials(text, uuid, text) to plat_anonymous, plat_user, plat_worker;
 
 -- @withoutViewer The permissions that there are stand in the documentation.
 --
@@ -42635,20 +42661,17 @@ grant execute on function app_private.begin_confirmation(uuid, text) to plat_aut
 
 -- Remembers that a user was sent to give consent, for a quarter of an hour; the latest counts.
 create function app_private.begin_consent(
-  of_scope text, integration_id uuid, user_id uuid, sealed_verifier text
-) returns uuid
+  of_scope text, integration_id uuid, user_id uuid, id uuid, sealed_verifier text
+) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  result uuid;
 begin
   delete from app_private.oauth_attempts a where a.expires_at < now()
     or a.integration_id = begin_consent.integration_id;
-  insert into app_private.oauth_attempts (scope, integration_id, user_id, sealed_verifier)
-    values (of_scope, begin_consent.integration_id, begin_consent.user_id, begin_consent.sealed_verifier)
-      returning id into result;
-  return result;
+  insert into app_private.oauth_attempts (id, scope, integration_id, user_id, sealed_verifier)
+    values (begin_consent.id, of_scope, begin_consent.integration_id, begin_consent.user_id,
+      begin_consent.sealed_verifier);
 end $function$;
-grant execute on function app_private.begin_consent(text, uuid, uuid, text) to plat_authenticator;
+grant execute on function app_private.begin_consent(text, uuid, uuid, uuid, text) to plat_authenticator;
 
 -- For which side the viewer may act in a negotiation; refuses whoever does not see it.
 create function app_private.begin_deal(
@@ -42924,10 +42947,10 @@ end $function$;
 
 -- What a call of a workflow is signed with: the secret of a webhook of the organization that leads to the same host.
 create function app_private.call_secrets(organization_id uuid, url text) returns table(
-  sealed text, previous_sealed text
+  webhook_id uuid, sealed text, previous_sealed text
 )
 language sql stable as $function$
-  select s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end
+  select w.id, s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end
   from app_public.webhooks w join app_private.webhook_secrets s on s.webhook_id = w.id
   where w.organization_id = $1 and w.deleted_at is null and w.integration_id is null
     and lower(substring(w.url from '^https://[^/?#]*')) = lower(substring($2 from '^https://[^/?#]*'))
@@ -43919,8 +43942,8 @@ end $function$;
 -- Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent, as the
 --   principal of each webhook may read it.
 create function app_private.claim_webhook_deliveries(batch integer, lease interval, holder integer) returns table(
-  delivery_id uuid, attempt integer, message_id uuid, url text, body text, sealed text, previous_sealed text,
-  mapping jsonb, organization_id uuid
+  delivery_id uuid, webhook_id uuid, attempt integer, message_id uuid, url text, body text, sealed text,
+  previous_sealed text, mapping jsonb, organization_id uuid
 )
 language plpgsql as $function$
 #variable_conflict use_column
@@ -43984,7 +44007,7 @@ begin
       delete from app_private.webhook_queue q using unreadable u where q.delivery_id = u.id;
     end if;
     return query
-      select d.id, d.attempt, coalesce(e.id, d.id), (work.webhook).url::text,
+      select d.id, d.webhook_id, d.attempt, coalesce(e.id, d.id), (work.webhook).url::text,
         case when e.id is not null then app_private.webhook_body(e)
           else json_build_object('id', d.id, 'type', 'webhook.test', 'timestamp', d.inserted_at,
           'organizationId', d.organization_id, 'data', json_build_object('webhookId', d.webhook_id))::text end,
@@ -44158,9 +44181,10 @@ begin
   select i.* into integration from app_public.organization_integrations i where i.id = integration_id;
   select w.* into webhook from app_public.webhooks w where w.integration_id = integration_id;
   if webhook.id is null then
-    insert into app_public.webhooks (organization_id, url, events, secret_prefix, integration_id, created_by_id,
+    insert into app_public.webhooks (id, organization_id, url, events, secret_prefix, integration_id, created_by_id,
       principal_id, principal_token_id)
-      values (integration.organization_id, extra ->> 'url', wanted, extra ->> 'secretPrefix', integration_id,
+      values (app_private.webhook_of_integration(integration_id), integration.organization_id, extra ->> 'url', wanted,
+        extra ->> 'secretPrefix', integration_id,
         integration.connected_by_id, integration.principal_id, integration.principal_token_id) returning * into webhook;
     insert into app_private.webhook_secrets (webhook_id, sealed) values (webhook.id, extra ->> 'sealedSecret');
     insert into app_private.webhook_progress (webhook_id, organization_id, last_sequence, integration_id, mapping)
@@ -45653,7 +45677,7 @@ declare
   result jsonb;
 begin
   execute format('select jsonb_build_object(''id'', i.id, ''scope'', $2, ''name'', i.name, ''status'', i.status,
-    ''config'', i.config, ''sealed'', s.sealed,
+    ''config'', i.config, ''sealed'', s.sealed, ''webhookId'', app_private.webhook_of_integration(i.id),
       ''ownerId'', i.%I, ''version'', i.version, ''app'', jsonb_build_object(''key'', a.key, ''name'', a.name,
         ''authType'', a.auth_type, ''available'', a.available,
         ''oauthScopes'', to_jsonb(a.oauth_scopes), ''configSchema'', a.config_schema, ''credentialsSchema'',
@@ -47394,6 +47418,19 @@ begin
 end $function$;
 grant execute on function app_private.note_account(uuid, jsonb) to plat_authenticator;
 
+-- How many texts of a column are bound to no row; remembers since when there is none.
+create function app_private.note_bound(place app_private.sealed_columns) returns integer
+language plpgsql as $function$
+declare
+  amount int;
+begin
+  execute format('select count(*) from %s where not starts_with(%I, ''v2:'')', place.relation, place.name) into amount;
+  if amount = 0 then
+    insert into app_private.bound_columns (relation, name) values (place.relation, place.name) on conflict do nothing;
+  end if;
+  return amount;
+end $function$;
+
 -- Writes down a card that the processor keeps now; the first of a user is the default.
 create function app_private.note_card(user_id uuid, card jsonb, holder_name text, make_default boolean) returns uuid
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -48794,6 +48831,22 @@ begin
   end if;
 end $function$;
 
+-- What follows where the secret of a webhook is not the one that was sealed for it: nothing is sent, and the webhook
+--   is disabled.
+create function app_private.refuse_webhook_secret(delivery_id uuid, attempt integer) returns void
+language plpgsql as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform app_private.settle_webhook_delivery(delivery_id, attempt, null,
+    'Its webhook has a secret that is not its own.', 0, null);
+  perform set_config('plat.service', 'on', true);
+  perform app_private.disable_webhook(d.webhook_id,
+    'The secret that it signs with was changed outside of the service, or is that of another webhook: rotate the '
+    'secret, then enable it.') from app_public.webhook_deliveries d where d.id = refuse_webhook_secret.delivery_id;
+  perform set_config('plat.service', before, true);
+end $function$;
+
 -- Announces a content before it is stored, and counts it; true where the store has it already. Refused with
 --   LIMIT_EXCEEDED above the quota.
 create function app_private.register_file(
@@ -49710,17 +49763,17 @@ begin
   return amount;
 end $function$;
 
--- Texts of a column that another key than this sealed, from a row on.
+-- Texts of a column that another key than this sealed, or that are bound to no row, from a row on.
 create function app_private.sealed_otherwise(
-  place app_private.sealed_columns, kid text, after uuid, batch integer
+  place app_private.sealed_columns, mark text, after uuid, batch integer
 ) returns table(id uuid, sealed text)
 language plpgsql stable as $function$
 begin
-  -- The name of the key stands before the last dot.
+  -- The version of the form and the name of the key stand before the last dot.
   return query execute format(
     'select %1$I, %2$I from %3$s where %2$I is not null and left(%2$I, -1 - length(split_part(%2$I, ''.'', -1))) <> $1
        and (%1$I > $2 or $2 is null) order by %1$I limit $3', place.key, place.name, place.relation)
-    using kid, after, batch;
+    using mark, after, batch;
 end $function$;
 
 -- Keys that every row has that a pattern finds.
@@ -50003,6 +50056,15 @@ language sql stable as $function$
     else greatest(1, ceil(extract(epoch from recent[cardinality(recent) - most + 1] + within - clock_timestamp())))::int
     end
   from (select array(select m from unnest(moments) m where m > clock_timestamp() - within order by m) as recent) r
+$function$;
+
+-- The id of a row whose secret is sealed before the row is made. The milliseconds of the time, in 12 hexadecimal
+--   digits, begin the seed. The rest is hashed, since nobody finds a seed for an id: so none learns whether a row
+--   has it.
+create function app_private.seeded_id(seed text) returns uuid
+language sql immutable strict as $function$
+  select (left(seed, 12) || '7' || left(h, 3) || '8' || substr(h, 4, 15))::uuid
+  from encode(sha256(convert_to(seed, 'UTF8')), 'hex') h
 $function$;
 
 -- Whether the viewer has a part in the deal of a personalization, and so knows what its options come to.
@@ -52076,7 +52138,8 @@ begin
     return null;
   end if;
   return app_private.integration_facts(attempt.scope, attempt.integration_id)
-    || jsonb_build_object('userId', attempt.user_id, 'sealedVerifier', attempt.sealed_verifier);
+    || jsonb_build_object('userId', attempt.user_id, 'attemptId', attempt.id, 'sealedVerifier',
+      attempt.sealed_verifier);
 end $function$;
 grant execute on function app_private.take_consent(uuid, uuid) to plat_authenticator;
 
@@ -52314,7 +52377,7 @@ begin
           -- The same for each attempt.
           'messageId', md5(e.id || ' ' || step.sequence)::uuid, 'leadId', e.lead_id, 'requestedBy',
             coalesce(e.started_by_id, (select f.created_by_id from app_public.workflows f where f.id = workflow_id)),
-            'sealed', c.sealed, 'previousSealed', c.previous_sealed)))
+            'webhookId', c.webhook_id, 'sealed', c.sealed, 'previousSealed', c.previous_sealed)))
       from unnest(work) w
       join app_public.workflow_executions e on e.id = w.execution_id
       left join app_private.call_secrets(step.organization_id, step.config ->> 'url') c on true));
@@ -52925,6 +52988,16 @@ exception when sqlstate 'PLAT0' then
   return null;
 end $function$;
 
+-- Columns of which a process that starts opens texts that are bound to no row, as earlier versions left them.
+create function app_private.unbound_columns() returns setof text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select c.relation || '.' || c.name from app_private.sealed_columns c
+  where not exists (select from app_private.bound_columns b where b.relation = c.relation and b.name = c.name
+    -- Processes of an earlier version may go on beside those of this one for so long.
+    and b.since < now() - interval '1 day')
+$function$;
+grant execute on function app_private.unbound_columns() to plat_authenticator;
+
 -- Switches one kind of mails off for a member, and changes nothing else; updateOrganizationNotifications switches it
 --   on again.
 create function app_private.unsubscribe(member_id uuid, kind text) returns void
@@ -53087,6 +53160,12 @@ begin
       and not app_hidden.organization_can(w.organization_id, p.permission)
     order by p.permission = 'audit.read', p.permission limit 1);
 end $function$;
+
+-- The webhook that an integration goes out by, also before there is one: its secret is sealed first.
+create function app_private.webhook_of_integration(integration_id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce((select w.id from app_public.webhooks w where w.integration_id = $1), md5('webhook of ' || $1)::uuid)
+$function$;
 
 -- Stops the marketing mail of an organization to a lead (or a purchase without one) and to whoever else has its
 --   address; done again, it changes nothing.
