@@ -4,7 +4,7 @@ import type { Pool } from "pg";
 import { asViewer } from "../database/asViewer.ts";
 import { CodedError } from "../errors.ts";
 import { createByteBudget } from "../limits/byteBudget.ts";
-import { fileKinds, type FileKindName } from "./kinds.ts";
+import { fileKinds, MEGABYTE, type FileKindName } from "./kinds.ts";
 
 /** A file that somebody wants to send. */
 export interface Upload {
@@ -55,7 +55,7 @@ async function requireDisk(folder: string, bytes: number): Promise<void> {
 
 /** A file over its limit. */
 export function tooLarge(limit: number): CodedError {
-  return new CodedError("PAYLOAD_TOO_LARGE", `The file is over ${limit / 1_000_000} MB.`, {
+  return new CodedError("PAYLOAD_TOO_LARGE", `The file is over ${limit / MEGABYTE} MB.`, {
     field: "file",
     limit,
   });
