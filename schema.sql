@@ -48920,7 +48920,7 @@ end $function$;
 -- What follows where the secret of a webhook is not the one that was sealed for it: nothing is sent, and the webhook
 --   is disabled.
 create function app_private.refuse_webhook_secret(delivery_id uuid, attempt integer) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
 begin
@@ -48932,6 +48932,7 @@ begin
     'secret, then enable it.') from app_public.webhook_deliveries d where d.id = refuse_webhook_secret.delivery_id;
   perform set_config('plat.service', before, true);
 end $function$;
+grant execute on function app_private.refuse_webhook_secret(uuid, integer) to plat_worker;
 
 -- Announces a content before it is stored, and counts it; true where the store has it already. Refused with
 --   LIMIT_EXCEEDED above the quota.

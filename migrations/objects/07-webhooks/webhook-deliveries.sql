@@ -294,7 +294,7 @@ comment on function app_private.settle_webhook_delivery(uuid, int, int, text, in
   'answer.';
 
 create function app_private.refuse_webhook_secret(delivery_id uuid, attempt int) returns void
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
 begin
@@ -382,5 +382,5 @@ comment on function app_public.redeliver_events is
   'ids. Takes the permission org.admin.';
 grant execute on function app_public.send_test_webhook, app_public.redeliver_events to plat_user, plat_anonymous;
 grant execute on function app_private.disabled_webhook, app_private.fan_out_webhooks,
-  app_private.free_webhook_deliveries, app_private.review_webhook, app_private.settle_webhook_delivery,
-  app_private.sweep_webhook_deliveries to plat_worker;
+  app_private.free_webhook_deliveries, app_private.refuse_webhook_secret, app_private.review_webhook,
+  app_private.settle_webhook_delivery, app_private.sweep_webhook_deliveries to plat_worker;
