@@ -3090,7 +3090,7 @@ grant execute on function app_public.buyers_net_purchase_price(app_public.buyers
 
 -- @notNull
 --
--- The net purchase price less the deposits that are paid.
+-- The net purchase price less what is paid of its deposits and was not given back.
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
 language sql stable
 as $function$ select app_public.buyers_net_purchase_price(b) - app_private.paid_of_purchase(b.id) $function$;
@@ -4764,6 +4764,8 @@ create table app_public.deposits (
   -- What the team should know.
   notes                    app_public.long_text,
   offer_id                 uuid, -- The offer that it belongs to: the accepted one where left out.
+  -- What was given back of it so far; the refunds of its charges are in it by themselves.
+  amount_refunded          app_public.money             not null default 0,
   constraint deposits_pkey primary key (id),
   constraint deposits_in_project unique (id, project_id),
   -- @fieldName buyer
@@ -4814,6 +4816,10 @@ create table app_public.deposits (
   constraint deposits_percent_base check ((percent is null) = (percent_base is null)),
   -- Give a percentage above 0, 100 at most, with 4 digits after the point at most.
   constraint deposits_percent_range check (percent > 0::numeric and percent <= 100::numeric and scale(percent) <= 4),
+  -- No more is given back than was paid.
+  constraint deposits_refunded_within check (
+    amount_refunded::numeric >= 0::numeric and amount_refunded::numeric <= amount_paid::numeric
+  ),
   constraint project_record_id_not_null not null id,
   constraint project_record_inserted_at_not_null not null inserted_at,
   constraint project_record_organization_id_not_null not null organization_id,
@@ -4941,7 +4947,8 @@ grant insert (
   reference, held_by, invoice_number, notes, offer_id
 ) on app_public.deposits to plat_user;
 grant update (
-  title, status, sequence, amount_paid, due_at, method, reference, held_by, sent_to_holder_at, invoice_number, notes
+  title, status, sequence, amount_paid, due_at, method, reference, held_by, sent_to_holder_at, invoice_number,
+  notes, amount_refunded
 ) on app_public.deposits to plat_user;
 
 create trigger _010_deal before insert on app_public.deposits
@@ -4964,7 +4971,7 @@ create trigger _300_state_first before insert on app_public.deposits
   for each row
   when (new.status is null or new.status::text <> all ('{SCHEDULED}'::text[]) or false)
   execute function app_private.tg__state('deposit', 't');
-create trigger _310_paid before update of amount_paid on app_public.deposits
+create trigger _310_paid before update of amount_paid, amount_refunded on app_public.deposits
   for each row execute function app_private.tg_deposits__paid();
 create trigger _900_soft_delete before delete on app_public.deposits
   for each row execute function app_private.tg__soft_delete();
@@ -5037,6 +5044,7 @@ begin
     n.due_offset_days as "dueOffsetDays",
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
+    n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
@@ -5100,6 +5108,7 @@ begin
     n.due_offset_days as "dueOffsetDays",
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
+    n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
@@ -5139,6 +5148,7 @@ begin
     n.due_offset_days as "dueOffsetDays",
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
+    n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
@@ -5193,7 +5203,8 @@ begin
     || case when o.forfeited_at is distinct from n.forfeited_at then jsonb_build_object('forfeitedAt', jsonb_build_array(to_char(o.forfeited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.forfeited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.invoice_number is distinct from n.invoice_number then jsonb_build_object('invoiceNumber', jsonb_build_array(o.invoice_number, n.invoice_number)) else '{}' end
     || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
-    || case when o.offer_id is distinct from n.offer_id then jsonb_build_object('offerId', jsonb_build_array(o.offer_id, n.offer_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.offer_id is distinct from n.offer_id then jsonb_build_object('offerId', jsonb_build_array(o.offer_id, n.offer_id)) else '{}' end
+    || case when o.amount_refunded is distinct from n.amount_refunded then jsonb_build_object('amountRefunded', jsonb_build_array(o.amount_refunded::text, n.amount_refunded::text)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.due_at as "dueAt",
     n.notes as notes,
     n.title as title,
@@ -5223,6 +5234,7 @@ begin
     n.due_offset_days as "dueOffsetDays",
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
+    n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
@@ -5257,7 +5269,8 @@ begin
     o.forfeited_at,
     o.invoice_number,
     o.notes,
-    o.offer_id) is distinct
+    o.offer_id,
+    o.amount_refunded) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -5290,7 +5303,8 @@ begin
     n.forfeited_at,
     n.invoice_number,
     n.notes,
-    n.offer_id) order by n.id returning stream_id)
+    n.offer_id,
+    n.amount_refunded) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5393,6 +5407,7 @@ begin
     end if;
     new.amount := app_hidden.to_money(new.amount, new.currency, 'amount');
     new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
+    new.amount_refunded := app_hidden.to_money(new.amount_refunded, new.currency, 'amountRefunded');
     new.percent_base := case when new.percent is not null then coalesce(new.percent_base, 'PURCHASE_PRICE') end;
     if new.reservation_id is not null and not exists (
       select from app_public.reservations r left join app_public.buyers b on b.id = new.buyer_id
@@ -5422,24 +5437,47 @@ begin
     perform app_private.require_step('deposit', old.status, new.status);
   end if;
   due := app_private.deposit_due(old);
+  if row(new.amount_paid, new.amount_refunded) <> row(old.amount_paid, old.amount_refunded)
+    and not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
+    and not app_hidden.project_can(new.project_id, new.organization_id, 'finance.write') then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission finance.write.',
+      jsonb_build_object('permission', 'finance.write', 'field',
+        case when new.amount_paid <> old.amount_paid then 'amountPaid' else 'amountRefunded' end));
+  end if;
   if new.amount_paid <> old.amount_paid then
-    if not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
-      and not app_hidden.project_can(new.project_id, new.organization_id, 'finance.write') then
-      perform app_hidden.fail('FORBIDDEN', 'This takes the permission finance.write.',
-        '{"permission": "finance.write", "field": "amountPaid"}');
-    end if;
     new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
     if old.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
       perform app_hidden.fail('CONFLICT', format('A deposit that is %s takes no payment.', old.status),
         '{"field": "amountPaid"}');
     elsif new.amount_paid < old.amount_paid then
       perform app_hidden.fail('BAD_USER_INPUT',
-        'What was paid only grows; give a deposit back with the status REFUNDED.', '{"field": "amountPaid"}');
-    elsif new.amount_paid > due then
-      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than is due, %s.', due),
+        'What was paid only grows; say what was given back with amountRefunded.', '{"field": "amountPaid"}');
+    elsif new.amount_paid - old.amount_refunded > due then
+      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than is due, %s.', due + old.amount_refunded),
         '{"field": "amountPaid"}');
     end if;
-    result := case when new.amount_paid = due then 'PAID' else 'PARTIALLY_PAID' end;
+  end if;
+  if new.amount_refunded <> old.amount_refunded then
+    new.amount_refunded := app_hidden.to_money(new.amount_refunded, new.currency, 'amountRefunded');
+    if not coalesce(app_hidden.is_service(), false) then
+      if old.status not in ('PARTIALLY_PAID', 'PAID') then
+        perform app_hidden.fail('CONFLICT', format('Of a deposit that is %s nothing is given back.', old.status),
+          '{"field": "amountRefunded"}');
+      elsif new.amount_refunded < old.amount_refunded then
+        perform app_hidden.fail('BAD_USER_INPUT',
+          'What was given back only grows; say with amountPaid what is paid again.', '{"field": "amountRefunded"}');
+      end if;
+    end if;
+    if new.amount_refunded > new.amount_paid then
+      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than was paid, %s.', new.amount_paid),
+        '{"field": "amountRefunded"}');
+    end if;
+  end if;
+  if row(new.amount_paid, new.amount_refunded) <> row(old.amount_paid, old.amount_refunded) then
+    -- What went to the seller, or fell to them, stays so; a refund only makes it less.
+    result := case when new.amount_refunded = new.amount_paid then 'REFUNDED'
+      when old.status in ('RELEASED', 'FORFEITED') then old.status
+      when new.amount_paid - new.amount_refunded >= due then 'PAID' else 'PARTIALLY_PAID' end;
     if new.status not in (old.status, result) then
       perform app_hidden.fail('BAD_USER_INPUT', format('With this amount the deposit is %s.', result),
         '{"field": "status"}');
@@ -5450,9 +5488,11 @@ begin
     end if;
     new.status := result;
   elsif new.status = 'PAID' and old.status in ('PROCESSING', 'PARTIALLY_PAID') then
-    new.amount_paid := due;
+    new.amount_paid := due + old.amount_refunded;
   elsif new.status = 'PARTIALLY_PAID' and old.status = 'PROCESSING' then
     perform app_hidden.fail('BAD_USER_INPUT', 'Say how much was paid.', '{"field": "amountPaid"}');
+  elsif new.status = 'REFUNDED' and old.status <> 'REFUNDED' then
+    new.amount_refunded := new.amount_paid;
   end if;
   if new.status <> old.status then
     -- What is asked for, or paid, does not change with the price any more.
@@ -17536,6 +17576,8 @@ declare
   buyer app_public.buyers;
   service text := coalesce(current_setting('plat.service', true), '');
   other app_public.personalizations;
+  missing text;
+  missing_ids jsonb;
 begin
   if tg_op = 'INSERT' then
     select u.project_id, u.organization_id into new.project_id, new.organization_id from app_public.units u
@@ -17578,6 +17620,13 @@ begin
         if not exists (select from app_public.personalization_selections s where s.personalization_id = new.id) then
           perform app_hidden.fail('BAD_USER_INPUT', 'Choose at least one option before you hand it in.',
             '{"field": "selections"}');
+        end if;
+        select string_agg(format('"%s"', e.title), ', ' order by e.sequence, e.id),
+            jsonb_agg(e.id order by e.sequence, e.id)
+          into missing, missing_ids from app_private.elements_to_choose(new) e;
+        if missing is not null then
+          perform app_hidden.fail('BAD_USER_INPUT', format('Choose an option for %s before you hand it in.', missing),
+            jsonb_build_object('field', 'selections', 'elementIds', missing_ids));
         end if;
         new.submitted_at := now();
       when 'APPROVED' then
@@ -17686,10 +17735,8 @@ plat_user;
 create function app_public.personalizations_warnings(p app_public.personalizations) returns text[]
 language sql stable as $function$
   select coalesce(array_agg(w.text order by w.text), '{}') from (
-    select format('Nothing is chosen for "%s", which is required.', e.title) as text from app_public.spec_elements e
-      where e.project_id = p.project_id and e.required and e.deleted_at is null
-        and not exists (select from app_public.personalization_selections s where s.personalization_id = p.id
-          and s.element_id = e.id)
+    select format('Nothing is chosen for "%s", which is required.', e.title) as text
+      from app_private.elements_to_choose(p) e
     union all
     select format('"%s" can no longer be changed: construction has come to %s.', e.title, u.construction_status)
       from app_public.personalization_selections s join app_public.spec_elements e on e.id = s.element_id
@@ -18560,6 +18607,11 @@ create table app_public.processor_charges (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- @behavior -*
+  -- @secret
+  --
+  -- How much of it paid its deposit; the rest was more than was due.
+  deposit_amount           app_public.money,
   constraint processor_charges_pkey primary key (id),
   constraint processor_charges_id_organization_id_key unique (id, organization_id),
   constraint processor_charges_once unique (processor_id),
@@ -18700,7 +18752,8 @@ create trigger _300_state_first before insert on app_public.processor_charges
     new.status is null or new.status::text <> all ('{PENDING,REQUIRES_ACTION,SUCCEEDED,FAILED}'::text[]) or false
   )
   execute function app_private.tg__state('charge', 't');
-create trigger _500_follow after insert or update of status on app_public.processor_charges
+create trigger _500_follow after insert
+or update of status, amount_refunded, dispute_status on app_public.processor_charges
   for each row execute function app_private.tg_processor_charges__follow();
 create trigger _510_dispute after update of status on app_public.processor_charges
   for each row
@@ -19048,14 +19101,19 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   service text := coalesce(current_setting('plat.service', true), '');
   clock text := coalesce(current_setting('plat.clock', true), '');
-  deposit app_public.deposits;
+  given_back numeric := case when tg_op = 'UPDATE'
+    then app_private.deposit_given_back(new) - app_private.deposit_given_back(old) else 0 end;
 begin
-  if tg_op = 'UPDATE' and new.status = old.status then
+  if tg_op = 'UPDATE' and new.status = old.status and given_back = 0 then
     return null;
   end if;
   perform set_config('plat.service', 'on', true);
   if new.deposit_id is not null then
-    if new.status in ('PENDING', 'REQUIRES_ACTION') then
+    if given_back <> 0 then
+      update app_public.deposits d
+        set amount_refunded = greatest(0, least(d.amount_paid, d.amount_refunded + given_back))
+        where d.id = new.deposit_id and d.deleted_at is null;
+    elsif new.status in ('PENDING', 'REQUIRES_ACTION') then
       update app_public.deposits d set status = 'PROCESSING', method = 'CARD'
         where d.id = new.deposit_id and d.status in ('SCHEDULED', 'INVOICED') and d.deleted_at is null;
     elsif new.status in ('FAILED', 'CANCELLED') then
@@ -19065,16 +19123,6 @@ begin
             and c.status in ('PENDING', 'REQUIRES_ACTION'));
     elsif new.status = 'SUCCEEDED' and (tg_op = 'INSERT' or old.captured_at is null) then
       perform app_private.pay_deposit(new);
-    elsif new.status = 'REFUNDED' then
-      select d.* into deposit from app_public.deposits d where d.id = new.deposit_id for no key update;
-      -- Given back is what was paid by card, so nothing else may have paid it.
-      if deposit.status in ('PARTIALLY_PAID', 'PAID') and deposit.deleted_at is null and deposit.amount_paid <= (
-          select coalesce(sum(c.amount_refunded), 0) from app_public.processor_charges c where c.deposit_id = deposit.id
-            and c.captured_at is not null)
-        and not exists (select from app_public.processor_charges c where c.deposit_id = deposit.id
-          and c.status in ('SUCCEEDED', 'PARTIALLY_REFUNDED', 'DISPUTED')) then
-        update app_public.deposits d set status = 'REFUNDED' where d.id = deposit.id;
-      end if;
     end if;
   end if;
   perform set_config('plat.service', service, true), set_config('plat.clock', clock, true);
@@ -21540,6 +21588,7 @@ plat_user;
 
 --
 -- @portfolio project.read
+-- @defaultOrder updated_at desc
 -- @sort SERVICE_INDEX service_index desc
 -- @sort UPDATED_AT updated_at desc
 -- @sort TITLE title asc
@@ -21741,6 +21790,16 @@ create trigger _950_events_insert after insert on app_public.projects
 create trigger _950_events_update after update on app_public.projects
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_projects__event_update();
+create trigger _950_service_index before update on app_public.projects
+  for each row
+  when (
+    not (old.service_index is distinct from new.service_index)
+    and new.archived_at is null
+    and new.deleted_at is null
+  )
+  execute function app_private.tg_projects__service_index();
+create trigger _950_service_index_of_new before insert on app_public.projects
+  for each row execute function app_private.tg_projects__service_index();
 create trigger _970_parents after insert on app_public.projects
   referencing new table as new_rows
   for each statement execute function app_private.tg_projects__parents();
@@ -22195,6 +22254,13 @@ begin
     where (t.type = 'UNIT' and t.id in (select u.id from app_public.units u where u.project_id = new.id))
       or (t.type = 'FLOOR_PLAN' and t.id in (select f.id from app_public.floor_plans f where f.project_id = new.id));
   return null;
+end $function$;
+
+create function app_private.tg_projects__service_index() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  new.service_index := app_private.service_index(new);
+  return new;
 end $function$;
 
 -- Its units in numbers; null for a buyer in a project that is not public.
@@ -31598,6 +31664,19 @@ create table app_private.access_token_secrets (
 alter table app_private.access_token_secrets enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.bound_columns
+
+-- Columns of sealed texts that had no text left which is bound to no row, and since when.
+create table app_private.bound_columns (
+  relation                 text                         not null,
+  name                     text                         not null,
+  since                    timestamp with time zone     not null default now(),
+  constraint bound_columns_pkey primary key (relation, name)
+);
+
+alter table app_private.bound_columns enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.buyer_invite_tokens
 
 -- SHA-256 of the token in the mail that was sent last; the token itself is in that mail only.
@@ -34516,7 +34595,8 @@ create domain app_public.file_address as jsonb;
 -- @transform freshSecret
 -- @given
 --
--- A secret that the service has just made: itself to be shown once, and sealed to be kept.
+-- A secret that the service has just made: itself to be shown once, and sealed to be kept by its webhook alone: the
+--   one that is given, or one to be made with the id of the seed.
 create domain app_public.fresh_secret as jsonb;
 
 -- @scalar ID
@@ -35662,13 +35742,13 @@ plat_user;
 
 -- @notNull
 --
--- The total contract price less what was paid of its deposits.
+-- The total contract price less what was paid of its deposits and not given back.
 create function app_public.binding_offers_purchase_price_balance(
   b app_public.binding_offers
 ) returns app_public.money
 language sql stable as $function$
   select greatest(0, b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id)
-    - coalesce((select sum(d.amount_paid) from app_public.deposits d
+    - coalesce((select sum(d.amount_paid - d.amount_refunded) from app_public.deposits d
       where d.offer_id = b.id and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0))
 $function$;
 grant execute on function app_public.binding_offers_purchase_price_balance(
@@ -36579,8 +36659,8 @@ begin
     perform app_hidden.fail('LIMIT_EXCEEDED', format('The organization has %s webhooks; delete some first.', most),
       jsonb_build_object('limit', most));
   end if;
-  insert into app_public.webhooks (organization_id, url, events, description, secret_prefix)
-    values (home, create_webhook.url, create_webhook.events,
+  insert into app_public.webhooks (id, organization_id, url, events, description, secret_prefix)
+    values (app_private.seeded_id(create_webhook.secret ->> 'seed'), home, create_webhook.url, create_webhook.events,
       app_hidden.checked(nullif(btrim(create_webhook.description), ''), 'app_public.short_text', 'description'),
         left(create_webhook.secret ->> 'secret', 12))
     returning * into result;
@@ -37418,6 +37498,7 @@ grant execute on function app_public.public_project(app_public.id_or_slug) to pl
 
 --
 -- @arg city Only projects in this city.
+-- @defaultSort SERVICE_INDEX
 --
 -- Public projects, best service index first; restricted fields are null without permission.
 create function app_public.public_projects(city text default null::text) returns setof app_public.projects
@@ -37789,6 +37870,8 @@ declare
 begin
   if hours not between 0 and 720 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 0 to 720 hours.', '{"field": "graceHours"}');
+  elsif rotate_webhook_secret.secret ->> 'webhook' is distinct from webhook.id::text then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give the id in the form that answers have it in.', '{"field": "id"}');
   end if;
   ends := case when hours > 0 then now() + make_interval(hours => hours) end;
   update app_private.webhook_secrets s
@@ -38695,7 +38778,7 @@ grant execute on function app_hidden.begin_import(text, text, text[]) to plat_us
 
 -- Makes an integration that waits to be connected.
 create function app_hidden.begin_integration(
-  of_scope text, owner_id uuid, app_key text, name text, config jsonb, sealed text, request_key text
+  of_scope text, owner_id uuid, app_key text, name text, config jsonb, request_key text
 ) returns jsonb
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
@@ -38733,11 +38816,11 @@ begin
           then ', $6' end)
       into result using app.id, coalesce(app_hidden.checked(nullif(btrim(name), ''), 'app_public.short_text', 'name'),
         app.name), coalesce(config, '{}'), request_key, owner_id, viewer;
-    insert into app_private.integration_secrets (integration_id, scope, sealed) values (result, of_scope, sealed);
+    insert into app_private.integration_secrets (integration_id, scope) values (result, of_scope);
   end if;
   return app_private.integration_facts(of_scope, result);
 end $function$;
-grant execute on function app_hidden.begin_integration(text, uuid, text, text, jsonb, text, text) to plat_anonymous,
+grant execute on function app_hidden.begin_integration(text, uuid, text, text, jsonb, text) to plat_anonymous,
 plat_user, plat_worker;
 
 -- Begins a draft for a lead that the viewer may write to: {id, status, facts, quotes, warnings, …}, or {id, status,
@@ -38893,9 +38976,9 @@ begin
     if deposit.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
       perform app_hidden.fail('CONFLICT', format('A deposit that is %s takes no payment.', deposit.status),
         '{"field": "depositId"}');
-    elsif intent.amount > due - deposit.amount_paid - taken then
+    elsif intent.amount > due - deposit.amount_paid + deposit.amount_refunded - taken then
       perform app_hidden.fail('BAD_USER_INPUT',
-        format('That is more than is due, %s%s.', due - deposit.amount_paid - taken,
+        format('That is more than is due, %s%s.', due - deposit.amount_paid + deposit.amount_refunded - taken,
         case when taken > 0 then format('; %s is on its way', taken) else '' end), '{"field": "amount"}');
     end if;
   elsif reservation.id is not null then
@@ -39775,6 +39858,16 @@ begin
   return answer;
 end $function$;
 grant execute on function app_hidden.keep_answer(uuid, jsonb, anyelement) to plat_anonymous, plat_user, plat_worker;
+
+-- Keeps what an integration that was just made is let in by: sealed for its id, and so after it.
+create function app_hidden.keep_credentials(of_scope text, id uuid, sealed text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.require_integration(of_scope, id);
+  update app_private.integration_secrets s set sealed = keep_credentials.sealed
+    where s.integration_id = keep_credentials.id and s.sealed is null;
+end $function$;
+grant execute on function app_hidden.keep_credentials(text, uuid, text) to plat_anonymous, plat_user, plat_worker;
 
 -- @withoutViewer The permissions that there are stand in the documentation.
 --
@@ -42568,20 +42661,17 @@ grant execute on function app_private.begin_confirmation(uuid, text) to plat_aut
 
 -- Remembers that a user was sent to give consent, for a quarter of an hour; the latest counts.
 create function app_private.begin_consent(
-  of_scope text, integration_id uuid, user_id uuid, sealed_verifier text
-) returns uuid
+  of_scope text, integration_id uuid, user_id uuid, id uuid, sealed_verifier text
+) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  result uuid;
 begin
   delete from app_private.oauth_attempts a where a.expires_at < now()
     or a.integration_id = begin_consent.integration_id;
-  insert into app_private.oauth_attempts (scope, integration_id, user_id, sealed_verifier)
-    values (of_scope, begin_consent.integration_id, begin_consent.user_id, begin_consent.sealed_verifier)
-      returning id into result;
-  return result;
+  insert into app_private.oauth_attempts (id, scope, integration_id, user_id, sealed_verifier)
+    values (begin_consent.id, of_scope, begin_consent.integration_id, begin_consent.user_id,
+      begin_consent.sealed_verifier);
 end $function$;
-grant execute on function app_private.begin_consent(text, uuid, uuid, text) to plat_authenticator;
+grant execute on function app_private.begin_consent(text, uuid, uuid, uuid, text) to plat_authenticator;
 
 -- For which side the viewer may act in a negotiation; refuses whoever does not see it.
 create function app_private.begin_deal(
@@ -42857,10 +42947,10 @@ end $function$;
 
 -- What a call of a workflow is signed with: the secret of a webhook of the organization that leads to the same host.
 create function app_private.call_secrets(organization_id uuid, url text) returns table(
-  sealed text, previous_sealed text
+  webhook_id uuid, sealed text, previous_sealed text
 )
 language sql stable as $function$
-  select s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end
+  select w.id, s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end
   from app_public.webhooks w join app_private.webhook_secrets s on s.webhook_id = w.id
   where w.organization_id = $1 and w.deleted_at is null and w.integration_id is null
     and lower(substring(w.url from '^https://[^/?#]*')) = lower(substring($2 from '^https://[^/?#]*'))
@@ -43852,8 +43942,8 @@ end $function$;
 -- Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent, as the
 --   principal of each webhook may read it.
 create function app_private.claim_webhook_deliveries(batch integer, lease interval, holder integer) returns table(
-  delivery_id uuid, attempt integer, message_id uuid, url text, body text, sealed text, previous_sealed text,
-  mapping jsonb, organization_id uuid
+  delivery_id uuid, webhook_id uuid, attempt integer, message_id uuid, url text, body text, sealed text,
+  previous_sealed text, mapping jsonb, organization_id uuid
 )
 language plpgsql as $function$
 #variable_conflict use_column
@@ -43917,7 +44007,7 @@ begin
       delete from app_private.webhook_queue q using unreadable u where q.delivery_id = u.id;
     end if;
     return query
-      select d.id, d.attempt, coalesce(e.id, d.id), (work.webhook).url::text,
+      select d.id, d.webhook_id, d.attempt, coalesce(e.id, d.id), (work.webhook).url::text,
         case when e.id is not null then app_private.webhook_body(e)
           else json_build_object('id', d.id, 'type', 'webhook.test', 'timestamp', d.inserted_at,
           'organizationId', d.organization_id, 'data', json_build_object('webhookId', d.webhook_id))::text end,
@@ -44091,9 +44181,10 @@ begin
   select i.* into integration from app_public.organization_integrations i where i.id = integration_id;
   select w.* into webhook from app_public.webhooks w where w.integration_id = integration_id;
   if webhook.id is null then
-    insert into app_public.webhooks (organization_id, url, events, secret_prefix, integration_id, created_by_id,
+    insert into app_public.webhooks (id, organization_id, url, events, secret_prefix, integration_id, created_by_id,
       principal_id, principal_token_id)
-      values (integration.organization_id, extra ->> 'url', wanted, extra ->> 'secretPrefix', integration_id,
+      values (app_private.webhook_of_integration(integration_id), integration.organization_id, extra ->> 'url', wanted,
+        extra ->> 'secretPrefix', integration_id,
         integration.connected_by_id, integration.principal_id, integration.principal_token_id) returning * into webhook;
     insert into app_private.webhook_secrets (webhook_id, sealed) values (webhook.id, extra ->> 'sealedSecret');
     insert into app_private.webhook_progress (webhook_id, organization_id, last_sequence, integration_id, mapping)
@@ -44441,6 +44532,13 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   where p.id = deposit.project_id
 $function$;
 
+-- How much of what a charge paid of its deposit went back to the payer; first goes back what was more than due.
+create function app_private.deposit_given_back(charge app_public.processor_charges) returns numeric
+language sql immutable as $function$
+  select greatest(0, case when charge.dispute_status = 'LOST' then charge.amount else charge.amount_refunded end
+    - (charge.amount - coalesce(charge.deposit_amount, charge.amount)))
+$function$;
+
 -- What the percentage of a deposit is of: the price of the purchase, for a lead that of its reservation; with what
 --   was chosen on top, where its base says so: gross before, net after discounts and credits.
 create function app_private.deposit_price(deposit app_public.deposits) returns numeric
@@ -44583,6 +44681,26 @@ language sql stable rows 10 as $function$
     and e.steps_revision = w.steps_revision and e.current_step = w.current_step
     and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now())
 $function$;
+
+-- The required elements that lack a choice which can still be made.
+create function app_private.elements_to_choose(p app_public.personalizations) returns setof app_public.spec_elements
+language sql stable as $function$
+  select e.* from app_public.spec_elements e
+  where e.project_id = p.project_id and e.required and e.deleted_at is null
+    and not exists (select from app_public.personalization_selections s where s.personalization_id = p.id
+      and s.element_id = e.id)
+    -- Chosen in an earlier personalization that stands.
+    and not exists (select from app_public.personalizations o
+      join app_public.personalization_selections s on s.personalization_id = o.id and s.element_id = e.id
+      where o.unit_id = p.unit_id and o.id <> p.id and o.deleted_at is null
+        and o.status in ('APPROVED', 'SIGNED', 'LOCKED')
+        and o.lead_id is not distinct from p.lead_id and o.buyer_id is not distinct from p.buyer_id)
+    -- There is something to choose, and still time.
+    and exists (select from app_public.spec_options o where o.element_id = e.id and o.active and o.deleted_at is null)
+    and not exists (select from app_public.units u where u.id = p.unit_id
+      and app_private.construction_has_come_to(u.construction_status, e.lock_phase))
+$function$;
+grant execute on function app_private.elements_to_choose(app_public.personalizations) to plat_anonymous, plat_user;
 
 -- Ends login tokens, access tokens and integrations of a user but for those named, and keeps what ended for them to
 --   read; at the first proof of the address, suspends all that they made.
@@ -45559,7 +45677,7 @@ declare
   result jsonb;
 begin
   execute format('select jsonb_build_object(''id'', i.id, ''scope'', $2, ''name'', i.name, ''status'', i.status,
-    ''config'', i.config, ''sealed'', s.sealed,
+    ''config'', i.config, ''sealed'', s.sealed, ''webhookId'', app_private.webhook_of_integration(i.id),
       ''ownerId'', i.%I, ''version'', i.version, ''app'', jsonb_build_object(''key'', a.key, ''name'', a.name,
         ''authType'', a.auth_type, ''available'', a.available,
         ''oauthScopes'', to_jsonb(a.oauth_scopes), ''configSchema'', a.config_schema, ''credentialsSchema'',
@@ -47300,6 +47418,19 @@ begin
 end $function$;
 grant execute on function app_private.note_account(uuid, jsonb) to plat_authenticator;
 
+-- How many texts of a column are bound to no row; remembers since when there is none.
+create function app_private.note_bound(place app_private.sealed_columns) returns integer
+language plpgsql as $function$
+declare
+  amount int;
+begin
+  execute format('select count(*) from %s where not starts_with(%I, ''v2:'')', place.relation, place.name) into amount;
+  if amount = 0 then
+    insert into app_private.bound_columns (relation, name) values (place.relation, place.name) on conflict do nothing;
+  end if;
+  return amount;
+end $function$;
+
 -- Writes down a card that the processor keeps now; the first of a user is the default.
 create function app_private.note_card(user_id uuid, card jsonb, holder_name text, make_default boolean) returns uuid
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -47933,11 +48064,11 @@ language sql stable as $function$
     where m.organization_id = $1 and m.role = 'OWNER' and u.email_verified_at is not null)
 $function$;
 
--- The deposits that are paid of a purchase that the viewer sees; null of others.
+-- What is paid of the deposits of a purchase that the viewer sees, and not given back; null of others.
 create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select coalesce((
-    select sum(d.amount_paid) from app_public.deposits d
+    select sum(d.amount_paid - d.amount_refunded) from app_public.deposits d
     where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
       and d.deleted_at is null), 0)
   from app_public.buyers b where b.id = $1
@@ -47989,8 +48120,10 @@ declare
 begin
   select d.* into deposit from app_public.deposits d where d.id = charge.deposit_id for no key update;
   if deposit.deleted_at is null and deposit.status in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
-    part := least(charge.amount, app_private.deposit_due(deposit) - deposit.amount_paid);
+    part := least(charge.amount, app_private.deposit_due(deposit) - deposit.amount_paid
+      + deposit.amount_refunded);
   end if;
+  update app_public.processor_charges c set deposit_amount = part where c.id = charge.id;
   if part > 0 then
     update app_public.deposits d set amount_paid = d.amount_paid + part, method = charge.method where d.id = deposit.id;
   end if;
@@ -48696,6 +48829,22 @@ begin
     perform app_hidden.fail('RATE_LIMITED', format('Too many tries. Wait %s seconds, or reset the password.', wait),
       jsonb_build_object('retryAfterSeconds', wait));
   end if;
+end $function$;
+
+-- What follows where the secret of a webhook is not the one that was sealed for it: nothing is sent, and the webhook
+--   is disabled.
+create function app_private.refuse_webhook_secret(delivery_id uuid, attempt integer) returns void
+language plpgsql as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform app_private.settle_webhook_delivery(delivery_id, attempt, null,
+    'Its webhook has a secret that is not its own.', 0, null);
+  perform set_config('plat.service', 'on', true);
+  perform app_private.disable_webhook(d.webhook_id,
+    'The secret that it signs with was changed outside of the service, or is that of another webhook: rotate the '
+    'secret, then enable it.') from app_public.webhook_deliveries d where d.id = refuse_webhook_secret.delivery_id;
+  perform set_config('plat.service', before, true);
 end $function$;
 
 -- Announces a content before it is stored, and counts it; true where the store has it already. Refused with
@@ -49614,17 +49763,17 @@ begin
   return amount;
 end $function$;
 
--- Texts of a column that another key than this sealed, from a row on.
+-- Texts of a column that another key than this sealed, or that are bound to no row, from a row on.
 create function app_private.sealed_otherwise(
-  place app_private.sealed_columns, kid text, after uuid, batch integer
+  place app_private.sealed_columns, mark text, after uuid, batch integer
 ) returns table(id uuid, sealed text)
 language plpgsql stable as $function$
 begin
-  -- The name of the key stands before the last dot.
+  -- The version of the form and the name of the key stand before the last dot.
   return query execute format(
     'select %1$I, %2$I from %3$s where %2$I is not null and left(%2$I, -1 - length(split_part(%2$I, ''.'', -1))) <> $1
        and (%1$I > $2 or $2 is null) order by %1$I limit $3', place.key, place.name, place.relation)
-    using kid, after, batch;
+    using mark, after, batch;
 end $function$;
 
 -- Keys that every row has that a pattern finds.
@@ -49909,6 +50058,15 @@ language sql stable as $function$
   from (select array(select m from unnest(moments) m where m > clock_timestamp() - within order by m) as recent) r
 $function$;
 
+-- The id of a row whose secret is sealed before the row is made. The milliseconds of the time, in 12 hexadecimal
+--   digits, begin the seed. The rest is hashed, since nobody finds a seed for an id: so none learns whether a row
+--   has it.
+create function app_private.seeded_id(seed text) returns uuid
+language sql immutable strict as $function$
+  select (left(seed, 12) || '7' || left(h, 3) || '8' || substr(h, 4, 15))::uuid
+  from encode(sha256(convert_to(seed, 'UTF8')), 'hex') h
+$function$;
+
 -- Whether the viewer has a part in the deal of a personalization, and so knows what its options come to.
 create function app_private.sees_personalization(p app_public.personalizations) returns boolean
 language sql stable as $function$
@@ -50037,7 +50195,7 @@ $function$;
 create function app_private.service_index(p app_public.projects) returns integer
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   -- A quarter each: freshness over 60 days, completeness of the listing, units for sale (20 are plenty), and response
-  -- to the leads of 90 days (an hour is best, three days are worst, half without leads).
+  -- to the latest 1,000 leads of 90 days (an hour is best, three days are worst, half without leads).
   select round(25 * (
     greatest(0, 1 - extract(epoch from now() - greatest(p.updated_at, i.updated_at)) / (60 * 86400))
     + ((p.overview is not null)::int + (p.overview_headline is not null)::int + (p.design is not null)::int + (p.address
@@ -50051,9 +50209,10 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       (select count(*) from app_public.floor_plans f where f.project_id = p.id and f.deleted_at is null
         and f.status <> 'DRAFT') as plans
     from app_public.units u where u.project_id = p.id and u.deleted_at is null and u.status <> 'UNRELEASED') i
-  cross join (select avg(extract(epoch from coalesce(l.first_response_at, now()) - l.registered_at)) as response
-    from app_public.leads l where l.project_id = p.id and l.deleted_at is null
-      and l.registered_at > now() - interval '90 days') l
+  cross join (select avg(extract(epoch from coalesce(r.first_response_at, now()) - r.registered_at)) as response
+    from (select l.first_response_at, l.registered_at from app_public.leads l
+      where l.project_id = p.id and l.deleted_at is null and l.registered_at > now() - interval '90 days'
+      order by l.registered_at desc, l.id desc limit 1000) r) l
 $function$;
 
 -- Gives a purchase that the viewer may change its agent, or none.
@@ -51979,7 +52138,8 @@ begin
     return null;
   end if;
   return app_private.integration_facts(attempt.scope, attempt.integration_id)
-    || jsonb_build_object('userId', attempt.user_id, 'sealedVerifier', attempt.sealed_verifier);
+    || jsonb_build_object('userId', attempt.user_id, 'attemptId', attempt.id, 'sealedVerifier',
+      attempt.sealed_verifier);
 end $function$;
 grant execute on function app_private.take_consent(uuid, uuid) to plat_authenticator;
 
@@ -52217,7 +52377,7 @@ begin
           -- The same for each attempt.
           'messageId', md5(e.id || ' ' || step.sequence)::uuid, 'leadId', e.lead_id, 'requestedBy',
             coalesce(e.started_by_id, (select f.created_by_id from app_public.workflows f where f.id = workflow_id)),
-            'sealed', c.sealed, 'previousSealed', c.previous_sealed)))
+            'webhookId', c.webhook_id, 'sealed', c.sealed, 'previousSealed', c.previous_sealed)))
       from unnest(work) w
       join app_public.workflow_executions e on e.id = w.execution_id
       left join app_private.call_secrets(step.organization_id, step.config ->> 'url') c on true));
@@ -52828,6 +52988,16 @@ exception when sqlstate 'PLAT0' then
   return null;
 end $function$;
 
+-- Columns of which a process that starts opens texts that are bound to no row, as earlier versions left them.
+create function app_private.unbound_columns() returns setof text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select c.relation || '.' || c.name from app_private.sealed_columns c
+  where not exists (select from app_private.bound_columns b where b.relation = c.relation and b.name = c.name
+    -- Processes of an earlier version may go on beside those of this one for so long.
+    and b.since < now() - interval '1 day')
+$function$;
+grant execute on function app_private.unbound_columns() to plat_authenticator;
+
 -- Switches one kind of mails off for a member, and changes nothing else; updateOrganizationNotifications switches it
 --   on again.
 create function app_private.unsubscribe(member_id uuid, kind text) returns void
@@ -52990,6 +53160,12 @@ begin
       and not app_hidden.organization_can(w.organization_id, p.permission)
     order by p.permission = 'audit.read', p.permission limit 1);
 end $function$;
+
+-- The webhook that an integration goes out by, also before there is one: its secret is sealed first.
+create function app_private.webhook_of_integration(integration_id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce((select w.id from app_public.webhooks w where w.integration_id = $1), md5('webhook of ' || $1)::uuid)
+$function$;
 
 -- Stops the marketing mail of an organization to a lead (or a purchase without one) and to whoever else has its
 --   address; done again, it changes nothing.
@@ -53888,7 +54064,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('BUYERS', 21, 'netPurchasePrice', 'app_public.buyers_net_purchase_price(t)', 'MONEY', 'app_public.money', null,
     false, 'The price with everything that was chosen on top.'),
   ('BUYERS', 22, 'netPurchasePriceBalance', 'app_public.buyers_net_purchase_price_balance(t)', 'DECIMAL', 'numeric',
-    null, false, 'The net purchase price less the deposits that are paid.'),
+    null, false, 'The net purchase price less what is paid of its deposits and was not given back.'),
   ('BUYERS', 23, 'ppsf', 'app_public.buyers_ppsf(t)', 'DECIMAL', 'numeric', null, false, 'Price per square foot.'),
   ('BUYERS', 24, 'contractSentAt', 't.contract_sent_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When the contract was sent.'),
@@ -53999,50 +54175,52 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'What the processor keeps; null without the permission finance.read.'),
   ('DEPOSITS', 1, 'id', 't.id', 'ID', 'uuid', null, true, 'The id; sorts by time of creation.'),
   ('DEPOSITS', 10, 'amountPaid', 't.amount_paid', 'MONEY', 'app_public.money', null, true, 'What was paid so far.'),
-  ('DEPOSITS', 11, 'currency', 't.currency', 'TEXT', 'app_public.currency_code', null, true,
+  ('DEPOSITS', 11, 'amountRefunded', 't.amount_refunded', 'MONEY', 'app_public.money', null, false,
+    'What was given back of it so far; the refunds of its charges are in it by themselves.'),
+  ('DEPOSITS', 12, 'currency', 't.currency', 'TEXT', 'app_public.currency_code', null, true,
     'The currency of the project.'),
-  ('DEPOSITS', 12, 'dueAt', 't.due_at', 'DATE', 'date', null, true,
+  ('DEPOSITS', 13, 'dueAt', 't.due_at', 'DATE', 'date', null, true,
     'The day by whose end it is to be paid, where the project is.'),
-  ('DEPOSITS', 13, 'isOverdue', 'app_public.deposits_is_overdue(t)', 'BOOLEAN', 'boolean', null, true,
+  ('DEPOSITS', 14, 'isOverdue', 'app_public.deposits_is_overdue(t)', 'BOOLEAN', 'boolean', null, true,
     'Whether its day is over, where the project is, and it is not paid in full.'),
-  ('DEPOSITS', 14, 'dueRule', 't.due_rule', 'ENUM', 'app_public.deposit_due_rule', null, false,
+  ('DEPOSITS', 15, 'dueRule', 't.due_rule', 'ENUM', 'app_public.deposit_due_rule', null, false,
     'The rule of the schedule that its day follows.'),
-  ('DEPOSITS', 15, 'dueOffsetDays', 't.due_offset_days', 'INTEGER', 'integer', null, false,
+  ('DEPOSITS', 16, 'dueOffsetDays', 't.due_offset_days', 'INTEGER', 'integer', null, false,
     'How many days after what the rule names.'),
-  ('DEPOSITS', 16, 'paidAt', 't.paid_at', 'DATETIME', 'timestamp with time zone', null, true,
+  ('DEPOSITS', 17, 'paidAt', 't.paid_at', 'DATETIME', 'timestamp with time zone', null, true,
     'When it was paid in full.'),
-  ('DEPOSITS', 17, 'method', 't.method', 'ENUM', 'app_public.payment_method', null, true, 'How it is paid.'),
-  ('DEPOSITS', 18, 'reference', 't.reference', 'TEXT', 'app_public.short_text', null, false,
+  ('DEPOSITS', 18, 'method', 't.method', 'ENUM', 'app_public.payment_method', null, true, 'How it is paid.'),
+  ('DEPOSITS', 19, 'reference', 't.reference', 'TEXT', 'app_public.short_text', null, false,
     'Number of the cheque or wire.'),
-  ('DEPOSITS', 19, 'heldBy', 't.held_by', 'ENUM', 'app_public.deposit_holder', null, true, 'Who holds it.'),
   ('DEPOSITS', 2, 'title', 't.title', 'TEXT', 'app_public.short_text', null, true, 'What it is called.'),
-  ('DEPOSITS', 20, 'sentToHolderAt', 't.sent_to_holder_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 20, 'heldBy', 't.held_by', 'ENUM', 'app_public.deposit_holder', null, true, 'Who holds it.'),
+  ('DEPOSITS', 21, 'sentToHolderAt', 't.sent_to_holder_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was sent to who holds it.'),
-  ('DEPOSITS', 21, 'releasedAt', 't.released_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 22, 'releasedAt', 't.released_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was handed to the seller.'),
-  ('DEPOSITS', 22, 'refundedAt', 't.refunded_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 23, 'refundedAt', 't.refunded_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was given back.'),
-  ('DEPOSITS', 23, 'forfeitedAt', 't.forfeited_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 24, 'forfeitedAt', 't.forfeited_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it fell to the seller.'),
-  ('DEPOSITS', 24, 'invoiceNumber', 't.invoice_number', 'TEXT', 'app_public.short_text', null, false,
+  ('DEPOSITS', 25, 'invoiceNumber', 't.invoice_number', 'TEXT', 'app_public.short_text', null, false,
     'Number of the invoice.'),
-  ('DEPOSITS', 25, 'notes', 'app_public.deposits_notes(t)', 'TEXT', 'app_public.long_text', null, false,
+  ('DEPOSITS', 26, 'notes', 'app_public.deposits_notes(t)', 'TEXT', 'app_public.long_text', null, false,
     'What the team should know; null for the buyer.'),
-  ('DEPOSITS', 26, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 27, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was created.'),
-  ('DEPOSITS', 27, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 28, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was last changed.'),
-  ('DEPOSITS', 28, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The id of the project.'),
-  ('DEPOSITS', 29, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead; either this or the buyer.'),
+  ('DEPOSITS', 29, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The id of the project.'),
   ('DEPOSITS', 3, 'status', 't.status', 'ENUM', 'app_public.deposit_status', null, true, 'What became of it.'),
-  ('DEPOSITS', 30, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer; either this or the lead.'),
-  ('DEPOSITS', 31, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false,
+  ('DEPOSITS', 30, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead; either this or the buyer.'),
+  ('DEPOSITS', 31, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer; either this or the lead.'),
+  ('DEPOSITS', 32, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false,
     'The reservation that it belongs to.'),
-  ('DEPOSITS', 32, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT', 'text',
+  ('DEPOSITS', 33, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT', 'text',
     null, true, 'Title of the project.'),
-  ('DEPOSITS', 33, 'buyer', '(select app_public.buyers_full_name(x) from app_public.buyers x where x.id = t.buyer_id)',
+  ('DEPOSITS', 34, 'buyer', '(select app_public.buyers_full_name(x) from app_public.buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
-  ('DEPOSITS', 34, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
+  ('DEPOSITS', 35, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
     'lead.read', false, 'Name of the lead.'),
   ('DEPOSITS', 4, 'statusChangedAt', 't.status_changed_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it has its status.'),
@@ -54683,6 +54861,7 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('deposit', 'INVOICED', 'PROCESSING', false, null),
   ('deposit', 'INVOICED', 'WAIVED', false, 'finance.write'),
   ('deposit', 'PAID', 'FORFEITED', false, 'finance.write'),
+  ('deposit', 'PAID', 'PARTIALLY_PAID', true, null),
   ('deposit', 'PAID', 'REFUNDED', false, 'finance.write'),
   ('deposit', 'PAID', 'RELEASED', false, 'finance.write'),
   ('deposit', 'PARTIALLY_PAID', 'FORFEITED', false, 'finance.write'),
@@ -54694,6 +54873,8 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('deposit', 'PROCESSING', 'PAID', false, 'finance.write'),
   ('deposit', 'PROCESSING', 'PARTIALLY_PAID', false, 'finance.write'),
   ('deposit', 'PROCESSING', 'WAIVED', false, 'finance.write'),
+  ('deposit', 'REFUNDED', 'PAID', true, null),
+  ('deposit', 'REFUNDED', 'PARTIALLY_PAID', true, null),
   ('deposit', 'SCHEDULED', 'CANCELLED', false, null),
   ('deposit', 'SCHEDULED', 'INVOICED', false, null),
   ('deposit', 'SCHEDULED', 'PAID', true, null),

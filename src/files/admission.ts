@@ -6,7 +6,7 @@ import { CodedError } from "../errors.ts";
 import { uploadsOfOrganizations, uploadsOfViewers } from "../limits/admission.ts";
 import type { FairSemaphore } from "../limits/fairSemaphore.ts";
 import { organizationParty, partyOf } from "../limits/party.ts";
-import { fileKinds, type FileKindName } from "./kinds.ts";
+import { fileKinds, MEGABYTE, type FileKindName } from "./kinds.ts";
 
 /** A file that somebody wants to send. */
 export interface Upload {
@@ -51,7 +51,7 @@ async function requireDisk(folder: string, bytes: number): Promise<void> {
 
 /** A file over its limit. */
 export function tooLarge(limit: number): CodedError {
-  return new CodedError("PAYLOAD_TOO_LARGE", `The file is over ${limit / 1_000_000} MB.`, {
+  return new CodedError("PAYLOAD_TOO_LARGE", `The file is over ${limit / MEGABYTE} MB.`, {
     field: "file",
     limit,
   });

@@ -48,6 +48,7 @@ grant delete on app_public.projects to plat_user;
 
 comment on table app_public.projects is $$
 @portfolio project.read
+@defaultOrder updated_at desc
 @sort SERVICE_INDEX service_index desc
 @sort UPDATED_AT updated_at desc
 @sort TITLE title asc
@@ -204,6 +205,7 @@ $$;
 grant execute on function app_public.public_projects to plat_user, plat_anonymous;
 comment on function app_public.public_projects is $$
 @arg city Only projects in this city.
+@defaultSort SERVICE_INDEX
 
 Public projects, best service index first; restricted fields are null without permission.$$;
 
