@@ -17576,6 +17576,8 @@ declare
   buyer app_public.buyers;
   service text := coalesce(current_setting('plat.service', true), '');
   other app_public.personalizations;
+  missing text;
+  missing_ids jsonb;
 begin
   if tg_op = 'INSERT' then
     select u.project_id, u.organization_id into new.project_id, new.organization_id from app_public.units u
@@ -17618,6 +17620,13 @@ begin
         if not exists (select from app_public.personalization_selections s where s.personalization_id = new.id) then
           perform app_hidden.fail('BAD_USER_INPUT', 'Choose at least one option before you hand it in.',
             '{"field": "selections"}');
+        end if;
+        select string_agg(format('"%s"', e.title), ', ' order by e.sequence, e.id),
+            jsonb_agg(e.id order by e.sequence, e.id)
+          into missing, missing_ids from app_private.elements_to_choose(new) e;
+        if missing is not null then
+          perform app_hidden.fail('BAD_USER_INPUT', format('Choose an option for %s before you hand it in.', missing),
+            jsonb_build_object('field', 'selections', 'elementIds', missing_ids));
         end if;
         new.submitted_at := now();
       when 'APPROVED' then
@@ -17726,10 +17735,8 @@ plat_user;
 create function app_public.personalizations_warnings(p app_public.personalizations) returns text[]
 language sql stable as $function$
   select coalesce(array_agg(w.text order by w.text), '{}') from (
-    select format('Nothing is chosen for "%s", which is required.', e.title) as text from app_public.spec_elements e
-      where e.project_id = p.project_id and e.required and e.deleted_at is null
-        and not exists (select from app_public.personalization_selections s where s.personalization_id = p.id
-          and s.element_id = e.id)
+    select format('Nothing is chosen for "%s", which is required.', e.title) as text
+      from app_private.elements_to_choose(p) e
     union all
     select format('"%s" can no longer be changed: construction has come to %s.', e.title, u.construction_status)
       from app_public.personalization_selections s join app_public.spec_elements e on e.id = s.element_id
@@ -44674,6 +44681,26 @@ language sql stable rows 10 as $function$
     and e.steps_revision = w.steps_revision and e.current_step = w.current_step
     and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now())
 $function$;
+
+-- The required elements that lack a choice which can still be made.
+create function app_private.elements_to_choose(p app_public.personalizations) returns setof app_public.spec_elements
+language sql stable as $function$
+  select e.* from app_public.spec_elements e
+  where e.project_id = p.project_id and e.required and e.deleted_at is null
+    and not exists (select from app_public.personalization_selections s where s.personalization_id = p.id
+      and s.element_id = e.id)
+    -- Chosen in an earlier personalization that stands.
+    and not exists (select from app_public.personalizations o
+      join app_public.personalization_selections s on s.personalization_id = o.id and s.element_id = e.id
+      where o.unit_id = p.unit_id and o.id <> p.id and o.deleted_at is null
+        and o.status in ('APPROVED', 'SIGNED', 'LOCKED')
+        and o.lead_id is not distinct from p.lead_id and o.buyer_id is not distinct from p.buyer_id)
+    -- There is something to choose, and still time.
+    and exists (select from app_public.spec_options o where o.element_id = e.id and o.active and o.deleted_at is null)
+    and not exists (select from app_public.units u where u.id = p.unit_id
+      and app_private.construction_has_come_to(u.construction_status, e.lock_phase))
+$function$;
+grant execute on function app_private.elements_to_choose(app_public.personalizations) to plat_anonymous, plat_user;
 
 -- Ends login tokens, access tokens and integrations of a user but for those named, and keeps what ended for them to
 --   read; at the first proof of the address, suspends all that they made.
