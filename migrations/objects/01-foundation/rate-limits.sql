@@ -1,6 +1,6 @@
 -- How often somebody may do something, whatever it is. A limit of so many uses has as many slots for each key (a
--- network, an e-mail address, a user); a use takes a slot until the window is over. Nobody waits for anybody: the slot of a use
--- that is not committed is passed over, and counts as taken.
+-- network, an e-mail address, a user); a use takes a slot until the window is over. Nobody waits for anybody: the slot
+-- of a use that is not committed is passed over, and counts as taken.
 
 comment on table app_private.limit_uses is
   'Uses of limits that count still, by what is limited and whom, mostly as SHA-256.';
