@@ -32163,6 +32163,21 @@ create table app_private.limit_changes (
 alter table app_private.limit_changes enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.limit_uses
+
+-- Uses of limits that count still, by what is limited and whom, mostly as SHA-256.
+create table app_private.limit_uses (
+  key                      text                         not null,
+  slot                     integer                      not null,
+  expires_at               timestamp with time zone     not null,
+  constraint limit_uses_pkey primary key (key, slot)
+);
+
+create index limit_uses_expires_at on app_private.limit_uses (expires_at);
+
+alter table app_private.limit_uses enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.limits
 
 -- What strangers, users and organizations may do how often. To change one for a service, insert a row into
@@ -32571,23 +32586,6 @@ create table app_private.project_record (
 );
 
 alter table app_private.project_record enable row level security;
-
-----------------------------------------------------------------------------------------------------
--- app_private.rate_limits
-
--- The times within the window at which a key (an address, an e-mail address, a user) used a bucket; keys are kept as
---   SHA-256.
-create table app_private.rate_limits (
-  bucket                   text                         not null,
-  key_hash                 bytea                        not null,
-  hits                     timestamp with time zone[]   not null,
-  expires_at               timestamp with time zone     not null,
-  constraint rate_limits_pkey primary key (bucket, key_hash)
-);
-
-create index rate_limits_expires_at on app_private.rate_limits (expires_at);
-
-alter table app_private.rate_limits enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.report_runs
@@ -33065,21 +33063,6 @@ create table app_private.tracker_hits (
 ) with (fillfactor=50);
 
 alter table app_private.tracker_hits enable row level security;
-
-----------------------------------------------------------------------------------------------------
--- app_private.tries
-
--- When something was tried lately, by what is limited: an account, an address, a mail.
-create table app_private.tries (
-  key                      text                         not null,
-  moments                  timestamp with time zone[]   not null default '{}'::timestamp with time zone[],
-  last_at                  timestamp with time zone     not null default now(),
-  constraint tries_pkey primary key (key)
-);
-
-create index tries_last_at on app_private.tries (last_at);
-
-alter table app_private.tries enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.user_networks
@@ -42432,15 +42415,14 @@ declare
   quota app_public.sending_quota;
 begin
   perform app_hidden.require_confirmed_address();
-  quota := app_private.sending_quota(organization_id, 'MAIL');
-  if quota.frees_at is not null then
+  perform app_private.rate_limit('invite.recipient', lower(recipient));
+  if app_private.reserve_sending(organization_id, 'MAIL', 1) = 0 then
+    quota := app_private.sending_quota(organization_id, 'MAIL');
     perform app_hidden.fail('RATE_LIMITED', format(
       'The organization has sent its %s mails of the last 24 hours to people outside of it; sendingQuotas tells when '
       'there is room.', quota.per_day), jsonb_build_object('limit', quota.per_day, 'retryAfterSeconds',
       greatest(1, ceil(extract(epoch from quota.frees_at - now()))::int)));
   end if;
-  perform app_private.rate_limit('invite.recipient', lower(recipient));
-  perform app_private.count_sending(organization_id, 'MAIL', 1);
 end $function$;
 
 -- The agent that the input names, found or made; a phone number without a country code is one of the country.
@@ -42560,6 +42542,13 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select n from unnest(names) n
   where n is null or not app_private.is_event_name(n) limit 1 $function$;
 grant execute on function app_private.are_event_names(text[]) to plat_authenticator, plat_worker;
+
+-- What is likely to be in one hand: the networks around an address. Null for what is none.
+create function app_private.area_of(ip text) returns text
+language sql immutable parallel safe strict as $function$
+  select network(set_masklen(n, case family(n) when 4 then 24 else 48 end))::text
+  from (select app_private.network_of(ip)::inet as n) a
+$function$;
 
 -- Who works on a subject: its assignee, or that of its purchase or lead.
 create function app_private.assignee_of(of_type text, subject_id uuid, lead_id uuid, buyer_id uuid) returns uuid
@@ -42762,31 +42751,35 @@ create function app_private.begin_messages(step_id uuid, results jsonb) returns 
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   step app_public.workflow_steps := (select s from app_public.workflow_steps s where s.id = step_id);
+  home uuid := (select w.organization_id from app_public.workflows w where w.id = step.workflow_id);
   work app_private.step_work[];
   calls jsonb;
+  granted int;
+  unused int;
 begin
   select array_agg(row((r ->> 'executionId')::uuid, (r ->> 'attempt')::int, r -> 'input')::app_private.step_work)
     into work
     from jsonb_array_elements(results) r where r ? 'input';
+  -- Counted before, and what none of them takes is taken back below.
+  granted := app_private.reserve_sending(home, 'SMS', coalesce(cardinality(work), 0));
   with planned as materialized (
     select p.*, p.result ->> 'result' = 'SEND' as sends from app_private.message_plans(step, work) p
   ), plans as materialized (
     -- Above the quota of the organization, or too many to one number: later.
     select p.execution_id, p.attempt, p.message, case
         when not p.sends then p.result
-        when not app_private.owner_is_confirmed(w.organization_id) then jsonb_build_object('result', 'FAIL', 'error',
+        when not app_private.owner_is_confirmed(home) then jsonb_build_object('result', 'FAIL', 'error',
           'No owner of the organization has confirmed the e-mail address of their account: requestEmailVerification '
           'sends a code, verifyEmail takes it.')
-        when row_number() over (partition by p.sends order by p.execution_id) > q.per_day - q.used
+        when row_number() over (partition by p.sends order by p.execution_id) > granted
           then jsonb_build_object('result', 'WAIT', 'until', coalesce(q.frees_at, now() + interval '1 hour'))
         when (select count(*) from app_private.text_messages m where m.recipient = (p.message).recipient
           and m.began_at > now() - l.within and m.id <> (p.message).id) >= l.most
           then jsonb_build_object('result', 'WAIT', 'until', now() + interval '1 hour')
         else p.result end as result
     from planned p
-    join app_public.workflows w on w.id = step.workflow_id
     cross join app_private.limit_of('sms.recipient') l
-    cross join lateral app_private.sending_quota(w.organization_id, 'SMS') q
+    cross join app_private.sending_quota(home, 'SMS') q
   ), noted as (
     insert into app_private.text_messages as m
       select (p.message).* from plans p where p.result ->> 'result' = 'SEND'
@@ -42802,9 +42795,10 @@ begin
           where p.result ->> 'result' = 'FIND' and k.recipient = p.result ->> 'to'
             and k.provider_id is not null))) filter (where p.result ->> 'result' in ('SEND', 'FIND'))
     into work, calls from plans p;
-  perform app_private.count_sending(w.organization_id, 'SMS', s.amount) from app_public.workflows w
-    cross join (select count(*)::int as amount from jsonb_each(calls) c where c.value ->> 'result' = 'SEND') s
-    where w.id = step.workflow_id and s.amount > 0;
+  unused := granted - (select count(*) from jsonb_each(calls) c where c.value ->> 'result' = 'SEND');
+  if unused > 0 then
+    perform app_private.return_sending(home, 'SMS', unused);
+  end if;
   if work is not null then
     perform app_private.perform_step(step, work);
   end if;
@@ -42817,8 +42811,8 @@ grant execute on function app_private.begin_messages(uuid, jsonb) to plat_worker
 create function app_private.begin_proof(user_id uuid, name text, ip text) returns text
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  perform app_private.refuse_tries((select max(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within))
-    from app_private.proof_limits(user_id, name, ip) l left join app_private.tries t on t.key = l.key));
+  perform app_private.refuse_tries((select max(app_private.seconds_to_wait(l.key, l.most))
+    from app_private.proof_limits(user_id, name, ip) l));
   return coalesce((select p.password_hash from app_private.user_passwords p where p.user_id = begin_proof.user_id),
     -- of random bytes that nobody kept: verifying against it takes as long, and fails
     '$argon2id$v=19$m=19456,t=2,p=1$76fxRw2/IxZz60M/y0vPbQ$PY1uRWydRUPj0nfg8nwD4vY4GXoEhUU4j95Tc9DhWVg');
@@ -42839,9 +42833,8 @@ grant execute on function app_private.begin_reset(text) to plat_authenticator;
 create function app_private.begin_sign_up(ip text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  perform app_private.refuse_sign_up((
-    select max(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within))
-    from app_private.sign_up_limits(ip) l left join app_private.tries t on t.key = l.key));
+  perform app_private.refuse_sign_up((select max(app_private.seconds_to_wait(l.key, l.most))
+    from app_private.sign_up_limits(ip) l));
 end $function$;
 grant execute on function app_private.begin_sign_up(text) to plat_authenticator;
 
@@ -44373,28 +44366,11 @@ begin
   return amount;
 end $function$;
 
--- Counts a mail of an organization that was sent.
-create function app_private.count_mail(organization_id uuid, recipient text) returns void
-language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_private.count_try(l.key, l.most, l.within) from app_private.mail_limits($1, $2) l;
-  select app_private.count_sending($1, 'MAIL', 1)
-    where exists (select from app_private.mail_limits($1, $2) l where l.is_outside)
-$function$;
-grant execute on function app_private.count_mail(uuid, text) to plat_worker;
-
--- Counts what an organization has sent.
-create function app_private.count_sending(organization_id uuid, channel text, amount integer) returns void
-language sql as $function$
-  insert into app_private.sending_counts as c (organization_id, channel, hour, amount)
-    values ($1, $2, date_trunc('hour', now()), $3)
-    on conflict on constraint sending_counts_pkey do update set amount = c.amount + excluded.amount
-$function$;
-
 -- Counts a new account, in a transaction of its own.
 create function app_private.count_sign_up(ip text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  perform app_private.refuse_sign_up((select max(app_private.count_try(l.key, l.most, l.within))
+  perform app_private.refuse_sign_up((select max(app_private.take_use(l.key, l.most, l.within))
     from app_private.sign_up_limits(ip) l));
 end $function$;
 grant execute on function app_private.count_sign_up(text) to plat_authenticator;
@@ -44413,33 +44389,6 @@ begin
       'The organization has had the 10,000 starts of a minute: what comes next waits for the next minute.')
       from app_private.workflow_triggers t where t.organization_id = count_starts.organization_id;
   end if;
-end $function$;
-
--- Counts a try, unless counts is false; where the limit is reached already, counts nothing and returns the seconds
---   to wait. Tries of one key wait for each other.
-create function app_private.count_try(
-  key text, most integer, within interval, counts boolean default true
-) returns integer
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  known timestamptz[];
-  wait int;
-begin
-  if counts then
-    insert into app_private.tries as t (key) values (count_try.key)
-      on conflict on constraint tries_pkey do update set moments = t.moments
-      returning t.moments into known; -- the row is locked from here on
-  else
-    select t.moments into known from app_private.tries t where t.key = count_try.key for no key update;
-  end if;
-  wait := app_private.seconds_to_wait(coalesce(known, '{}'), most, within);
-  if wait > 0 or not counts then
-    return wait;
-  end if;
-  update app_private.tries t set last_at = clock_timestamp(),
-    moments = array(select m from unnest(known) m where m > clock_timestamp() - within order by m) || clock_timestamp()
-    where t.key = count_try.key;
-  return 0;
 end $function$;
 
 -- Makes the enumeration app_public.<name>; values are pairs of value and description.
@@ -45449,7 +45398,7 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   network text := app_private.network_of(app_hidden.setting('ip'));
 begin
-  delete from app_private.tries t where t.key = 'login ' || forgive_tries.user_id || ' ' || coalesce(network, '-');
+  delete from app_private.limit_uses u where u.key = 'login ' || forgive_tries.user_id || ' ' || coalesce(network, '-');
   insert into app_private.user_networks as n (user_id, network_sha256)
     select forgive_tries.user_id, sha256(convert_to(network, 'UTF8')) where network is not null
     on conflict on constraint user_networks_pkey do update set last_at = now()
@@ -45896,8 +45845,8 @@ $function$;
 create function app_private.is_within_limit(name text, key text) returns boolean
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  return (select app_private.count_try(name || ' ' || encode(sha256(convert_to(key, 'UTF8')), 'hex'), l.most, l.within)
-    = 0 from app_private.limit_of(name) l);
+  return (select app_private.take_use(app_private.limit_key(name, key), l.most, l.within) = 0
+    from app_private.limit_of(name) l);
 end $function$;
 
 -- A new token (256 random bits) for a pending invitation of a buyer and what its mail says; replaces the former
@@ -46126,6 +46075,10 @@ language sql as $function$
     where length(w.word) between 4 and 24 and w.word !~ '[0-9]'
       and not exists (select from app_private.search_words k where k.word = w.word)
 $function$;
+
+-- What the uses of a limit by somebody are kept under.
+create function app_private.limit_key(name text, key text) returns text
+language sql immutable as $function$ select name || ' ' || encode(sha256(convert_to(key, 'UTF8')), 'hex') $function$;
 
 -- A limit as it holds for this service.
 create function app_private.limit_of(name text) returns table(most integer, within interval)
@@ -46366,16 +46319,6 @@ language sql stable as $function$
   cross join lateral app_private.limit_of(t.name) l
   where t.holds
 $function$;
-
--- How many seconds a mail of an organization to an address has to wait; 0 for not at all.
-create function app_private.mail_wait(organization_id uuid, recipient text) returns integer
-language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select coalesce(max(greatest(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within),
-    case when l.is_outside then ceil(extract(epoch from (app_private.sending_quota($1, 'MAIL')).frees_at - now()))
-    end)), 0)::int
-  from app_private.mail_limits($1, $2) l left join app_private.tries t on t.key = l.key
-$function$;
-grant execute on function app_private.mail_wait(uuid, text) to plat_worker;
 
 -- The list of a purchase of what hangs on it, or on the lead it came from.
 create function app_private.make_buyer_list(
@@ -48509,14 +48452,12 @@ language sql stable as $function$
   from (select coalesce(user_id::text, encode(sha256(convert_to(lower(btrim(name)), 'UTF8')), 'hex')) as account,
     app_private.network_of(ip) as network) a
   cross join lateral (values
-    (1, 'login.network', 'login address ' || a.network),
-    (2, 'login.account_and_network', 'login ' || a.account || ' ' || coalesce(a.network, '-')),
-    (3, 'login.account', case when not app_private.is_known_network(user_id, a.network) then 'login ' || a.account end)
-  ) t (place, name, key)
+    ('login.network', 'login address ' || a.network),
+    ('login.account_and_network', 'login ' || a.account || ' ' || coalesce(a.network, '-')),
+    ('login.account', case when not app_private.is_known_network(user_id, a.network) then 'login ' || a.account end)
+  ) t (name, key)
   cross join lateral app_private.limit_of(t.name) l
   where t.key is not null
-  -- In one order: two tries never wait for each other crosswise.
-  order by t.place
 $function$;
 
 -- Queues the tasks that are due today or overdue for those of the next members for whom it is morning and who were
@@ -48608,31 +48549,17 @@ $function$;
 --   for another reason is free.
 create function app_private.rate_limit(bucket text, key text, max integer, per interval) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-#variable_conflict use_variable
 declare
-  moment timestamptz;
-  recent timestamptz[];
-  hash bytea := sha256(convert_to(key, 'UTF8'));
+  wait int;
 begin
   if key is null then
     return;
   end if;
-  -- Keys that are not seen any more go as new ones come, so that no job has to clear up.
-  delete from app_private.rate_limits r where r.ctid = any (array(
-    select s.ctid from app_private.rate_limits s where s.expires_at < now() limit 3 for update skip locked));
-  insert into app_private.rate_limits as r (bucket, key_hash, hits, expires_at) values (bucket, hash, '{}', now() + per)
-    on conflict on constraint rate_limits_pkey do update set expires_at = excluded.expires_at
-    returning r.hits into recent;
-  -- From here on the row is ours until the end of the transaction: parallel calls count one after the other.
-  moment := clock_timestamp();
-  recent := array(select hit from unnest(recent) hit where hit > moment - per order by hit);
-  if cardinality(recent) >= max then
-    perform app_hidden.fail('RATE_LIMITED', 'Too many tries; wait a little and try again.', jsonb_build_object(
-      'retryAfterSeconds', greatest(1,
-        ceil(extract(epoch from recent[cardinality(recent) - max + 1] + per - moment))::int)));
+  wait := app_private.take_use(app_private.limit_key(bucket, key), max, per);
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', 'Too many tries; wait a little and try again.',
+      jsonb_build_object('retryAfterSeconds', wait));
   end if;
-  update app_private.rate_limits r set hits = recent || moment, expires_at = moment + per
-    where r.bucket = bucket and r.key_hash = hash;
 end $function$;
 
 -- The kinds of records of which the viewer may read every event of the organization; null: all there are.
@@ -49525,6 +49452,49 @@ begin
 end $function$;
 grant execute on function app_private.reserve_as_buyer(jsonb) to plat_user;
 
+-- Counts a mail of an organization that is about to be sent: 0, or the seconds to wait where there is no room for
+--   it. Two that are about to be sent at once both count. One whose process dies counts although it is sent again.
+create function app_private.reserve_mail(organization_id uuid, recipient text) returns integer
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  wait int;
+  is_outside boolean;
+begin
+  begin
+    select coalesce(max(app_private.take_use(l.key, l.most, l.within)), 0), bool_or(l.is_outside) into wait, is_outside
+      from app_private.mail_limits($1, $2) l;
+    if wait = 0 and is_outside and app_private.reserve_sending($1, 'MAIL', 1) = 0 then
+      wait := greatest(1, ceil(extract(epoch from (app_private.sending_quota($1, 'MAIL')).frees_at - now())));
+    end if;
+    if wait > 0 then
+      raise 'There is no room: nothing is counted.';
+    end if;
+  exception when raise_exception then
+    return wait;
+  end;
+  return 0;
+end $function$;
+grant execute on function app_private.reserve_mail(uuid, text) to plat_worker;
+
+-- Counts as much of what an organization wants to send as its quota has room for; returns how much.
+create function app_private.reserve_sending(organization_id uuid, channel text, wanted integer) returns integer
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  quota app_public.sending_quota;
+  granted int;
+begin
+  -- One after the other, until the transaction ends: what somebody else is about to send counts.
+  perform pg_advisory_xact_lock(hashtextextended('plat.sending ' || channel || ' ' || organization_id, 0));
+  quota := app_private.sending_quota(organization_id, channel);
+  granted := greatest(0, least(wanted, quota.per_day - quota.used));
+  if granted > 0 then
+    insert into app_private.sending_counts as c (organization_id, channel, hour, amount)
+      values (reserve_sending.organization_id, reserve_sending.channel, date_trunc('hour', now()), granted)
+      on conflict on constraint sending_counts_pkey do update set amount = c.amount + excluded.amount;
+  end if;
+  return granted;
+end $function$;
+
 -- Resolves a ticket that the caller has seen as the viewer.
 create function app_private.resolve_ticket(
   ticket_id uuid, chosen text, note text, assignee_id uuid, expected_version integer
@@ -49721,6 +49691,32 @@ $function$;
 create function app_private.retry_step_after(attempt integer) returns interval
 language sql as $function$
   select (array['10 s', '1 min', '10 min', '1 h'])[attempt]::interval * (0.8 + 0.4 * random())
+$function$;
+
+-- Takes back the count of a mail that the mail server did not take.
+create function app_private.return_mail(organization_id uuid, recipient text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.return_use(l.key) from app_private.mail_limits($1, $2) l;
+  perform app_private.return_sending($1, 'MAIL', 1)
+    where exists (select from app_private.mail_limits($1, $2) l where l.is_outside);
+end $function$;
+grant execute on function app_private.return_mail(uuid, text) to plat_worker;
+
+-- Takes back what was counted and not sent.
+create function app_private.return_sending(organization_id uuid, channel text, amount integer) returns void
+language sql as $function$
+  update app_private.sending_counts c set amount = greatest(0, c.amount - $3)
+    where (c.organization_id, c.channel, c.hour) = (select l.organization_id, l.channel, l.hour
+      from app_private.sending_counts l where l.organization_id = $1 and l.channel = $2 and l.amount >= $3
+      order by l.hour desc limit 1)
+$function$;
+
+-- Takes a use back, such as one for what was not done after all.
+create function app_private.return_use(key text) returns void
+language sql as $function$
+  delete from app_private.limit_uses u where u.ctid = (select l.ctid from app_private.limit_uses l
+    where l.key = return_use.key order by l.expires_at desc limit 1 for update skip locked)
 $function$;
 
 -- Suspends a row whose principal has ended or lacks a permission, and has the owners told.
@@ -50180,15 +50176,12 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     limit 40) r
 $function$;
 
--- How long until one more fits into the window: seconds, 0 for at once.
-create function app_private.seconds_to_wait(
-  moments timestamp with time zone[], most integer, within interval
-) returns integer
-language sql stable as $function$
-  select case when cardinality(recent) < most then 0
-    else greatest(1, ceil(extract(epoch from recent[cardinality(recent) - most + 1] + within - clock_timestamp())))::int
-    end
-  from (select array(select m from unnest(moments) m where m > clock_timestamp() - within order by m) as recent) r
+-- How long until there is room for one more use: seconds, 0 for at once. Counts nothing.
+create function app_private.seconds_to_wait(key text, most integer) returns integer
+language sql as $function$
+  select coalesce((select greatest(1, ceil(extract(epoch from u.expires_at - clock_timestamp())))::int
+    from app_private.limit_uses u where u.key = seconds_to_wait.key and u.expires_at > clock_timestamp()
+    order by u.expires_at desc offset greatest(most, 1) - 1 limit 1), 0)
 $function$;
 
 -- The id of a row whose secret is sealed before the row is made. The milliseconds of the time, in 12 hexadecimal
@@ -50463,7 +50456,7 @@ begin
     do update set password_hash = excluded.password_hash, changed_at = now();
   update app_public.users u set password_changed_at = now() where u.id = set_password.user_id;
   delete from app_private.user_otps o where o.user_id = set_password.user_id;
-  delete from app_private.tries t where t.key = 'login ' || set_password.user_id;
+  delete from app_private.limit_uses u where u.key = 'login ' || set_password.user_id;
   perform app_private.forgive_tries(user_id);
 end $function$;
 
@@ -50763,7 +50756,7 @@ create function app_private.settle_proof(user_id uuid, name text, ip text, is_ri
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   -- A right one that comes after the limit is refused like a wrong one: guesses in parallel learn nothing more.
-  perform app_private.refuse_tries((select max(app_private.count_try(l.key, l.most, l.within, not is_right))
+  perform app_private.refuse_tries((select max(app_private.take_use(l.key, l.most, l.within, not is_right))
     from app_private.proof_limits(user_id, name, ip) l));
 end $function$;
 
@@ -50953,11 +50946,19 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.sign_link(text, uuid) to plat_worker;
 
+-- What limits new accounts from an address.
 create function app_private.sign_up_limits(ip text) returns table(key text, most integer, within interval)
 language sql stable as $function$
+  -- Materialized: whether there is a use, before this one is counted.
+  with known as materialized (
+    select a.area, app_private.seconds_to_wait(a.area, 1) > 0 as has_use
+    from (select 'sign up area ' || app_private.area_of(ip) as area) a
+  )
   select t.key, l.most, l.within
-  from (values ('sign_up.network', 'sign up ' || app_private.network_of(ip)), ('sign_up.total', 'sign up')) t (name,
-    key)
+  from known
+  cross join lateral (values ('sign_up.network', 'sign up ' || app_private.network_of(ip)),
+    ('sign_up.area', known.area), ('sign_up.further', case when known.has_use then 'sign up further' end),
+    ('sign_up.total', 'sign up')) t (name, key)
   cross join lateral app_private.limit_of(t.name) l
   where t.key is not null
 $function$;
@@ -52517,6 +52518,42 @@ begin
 end $function$;
 grant execute on function app_private.take_project_message(uuid, jsonb, app_public.agent_input) to plat_anonymous,
 plat_user;
+
+-- Counts a use, unless counts is false: 0, or the seconds to wait where there is no room for it. Never waits for
+--   another transaction: what that one has counted counts here at once, also where it is rolled back later.
+create function app_private.take_use(
+  key text, most integer, within interval, counts boolean default true
+) returns integer
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  wait int := app_private.seconds_to_wait(take_use.key, most);
+  free int;
+  name bigint;
+begin
+  if wait > 0 or most < 1 then
+    return greatest(wait, 1);
+  end if;
+  for free in
+    select s from generate_series(1, most) s
+    where not exists (select from app_private.limit_uses u
+      where u.key = take_use.key and u.slot = s and u.expires_at > clock_timestamp()) order by s
+  loop
+    name := hashtextextended('plat.limit ' || free || ' ' || take_use.key, 0);
+    -- Who only looks is in nobody's way but of those who are about to take it.
+    continue when not case when counts then pg_try_advisory_xact_lock(name)
+      else pg_try_advisory_xact_lock_shared(name) end;
+    -- Whoever had it may have committed since the look above.
+    continue when exists (select from app_private.limit_uses u
+      where u.key = take_use.key and u.slot = free and u.expires_at > clock_timestamp());
+    if counts then
+      insert into app_private.limit_uses (key, slot, expires_at)
+        values (take_use.key, free, clock_timestamp() + within)
+        on conflict on constraint limit_uses_pkey do update set expires_at = excluded.expires_at;
+    end if;
+    return 0;
+  end loop;
+  return greatest(1, app_private.seconds_to_wait(take_use.key, most));
+end $function$;
 
 -- Takes a step for executions for which it is due (of those given), as many as fit: carries it out where SQL can,
 --   else gives what calling somebody takes. Null where nobody is due.
@@ -55731,8 +55768,12 @@ insert into app_private.limits (name, most, within, description) values
   ('organization.user', 10, '24:00:00', 'Organizations that one user founds.'),
   ('otp.account', 5, '01:00:00', 'One-time codes for one account; further ones are quietly not sent.'),
   ('otp.network', 60, '01:00:00', 'One-time codes asked for from one network.'),
+  ('sign_up.area', 480, '01:00:00',
+    'New accounts from one area: the networks whose IPv4 addresses begin with the same 24 bits, or IPv6 with 48.'),
+  ('sign_up.further', 60, '00:01:00',
+    'New accounts from all areas together that have made one within the hour: the rest is for areas that have not.'),
   ('sign_up.network', 120, '01:00:00', 'New accounts from one network.'),
-  ('sign_up.total', 120, '00:01:00', 'New accounts from all networks together.'),
+  ('sign_up.total', 120, '00:01:00', 'New accounts from everywhere together.'),
   ('sms.recipient', 10, '24:00:00', 'Text messages to one number; further ones wait.'),
   ('verification.account', 5, '01:00:00', 'Codes that a user asks for to confirm the address of the account.'),
   ('verification.address', 5, '24:00:00',
@@ -55878,13 +55919,12 @@ insert into app_private.retention (relation, over) values
     'exists (select from app_hidden.buyer_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
   ('app_private.consent_requests', 'confirmed_at is null and expires_at < now()'),
   ('app_private.email_verifications', 'expires_at < now()'),
+  ('app_private.limit_uses', 'expires_at < now()'),
   ('app_private.mail_deliveries', 'at < now() - interval ''90 days'''),
   ('app_private.message_answers', 'received_at < now() - interval ''90 days'''),
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
-  ('app_private.rate_limits', 'expires_at < now()'),
   ('app_private.sending_counts', 'hour < now() - interval ''2 days'''),
-  ('app_private.tries', 'last_at < now() - interval ''1 day'''),
   ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
   ('app_private.user_otps', 'expires_at < now()'),
   ('app_public.users',

@@ -6,8 +6,7 @@ comment on table app_private.retention is
 
 insert into app_private.retention (relation, over) values
   ('app_private.mail_deliveries', 'at < now() - interval ''90 days'''),
-  ('app_private.rate_limits', 'expires_at < now()'),
-  ('app_private.tries', 'last_at < now() - interval ''1 day'''),
+  ('app_private.limit_uses', 'expires_at < now()'),
   ('app_private.consent_requests', 'confirmed_at is null and expires_at < now()'),
   ('app_private.sending_counts', 'hour < now() - interval ''2 days'''),
   ('app_private.user_otps', 'expires_at < now()'),
