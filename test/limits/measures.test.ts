@@ -291,8 +291,8 @@ describe("the work of an operation", () => {
   test("places are given back once", () => {
     const one = work();
     const left: string[] = [];
-    one.until(() => void left.push("a"));
-    one.until(() => void left.push("b"));
+    one.holds(() => void left.push("a"));
+    one.holds(() => void left.push("b"));
     one.end();
     one.end();
     expect(left).toEqual(["a", "b"]);
