@@ -134,7 +134,9 @@ test("keys are those of the settings, or ones of our own that are kept", async (
     const again = await loadSeal(settings, "postgres://nowhere", log);
     expect(again.open(sealed, bound)).toBe("secret");
     const others = await loadSeal({ ...settings, secretKeys: given } as never, "postgres://nowhere", log);
-    expect(() => others.open(sealed, bound)).toThrow();
+    expect(() => others.open(sealed, bound)).toThrow(
+      "The key local that a secret was sealed with is missing.",
+    );
   } finally {
     await rm(dataDir, { recursive: true });
   }

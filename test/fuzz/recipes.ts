@@ -33,11 +33,11 @@ const webhook = () => ({ url: "https://93.184.215.14/hook", events: ["lead.*"], 
  */
 export function recipes(
   { owner, mia, harbour }: Payments,
-  bosses: ReadonlyMap<string, Person>,
+  bosses: ReadonlyMap<string, Player>,
   pause: () => Promise<void>,
 ): Record<string, Recipe> {
   const homeOf = ({ home }: Player) => home ?? harbour.id;
-  const bossOf = (player: Player) => bosses.get(homeOf(player)) ?? player.person;
+  const bossOf = (player: Player) => (bosses.get(homeOf(player)) ?? player).person;
   const inHome: Recipe = (player) => ({ organizationId: homeOf(player) });
 
   /** Members from one row, found at random among those that the query gives for the player's organization; `$2` is the player. */
@@ -167,7 +167,7 @@ export function recipes(
     // Who accepts has the address of the invitation: the newcomer, so that outsiders stay outside.
     acceptOrganizationInvite: async (player) => {
       if (player.name !== "newcomer") return {};
-      await run(bosses.get(harbour.id)!, "createOrganizationInvite", {
+      await run(bosses.get(harbour.id)!.person, "createOrganizationInvite", {
         organizationId: harbour.id,
         email: player.person.email,
         role: "MEMBER",

@@ -1,3 +1,4 @@
+/** The tests that mutants of the code at the edge of the service run against: those without a database, and without random requests. */
 import { resolve } from "node:path";
 import { testFiles } from "../harness/testFiles.js";
 
@@ -8,6 +9,6 @@ export default {
   roots: ["<rootDir>/test", "<rootDir>/src"],
   extensionsToTreatAsEsm: [".ts"],
   transform: { "\\.ts$": "<rootDir>/test/harness/strip-types.cjs" },
-  testMatch: unit.filter((file) => /\/test\/(auth|limits|http)\//.test(file) && !/http\/fuzz/.test(file)),
+  testMatch: unit.filter((file) => /\/test\/(auth|limits|http)\/(?!fuzz)/.test(file)),
   testEnvironment: resolve(import.meta.dirname, "environment.ts"),
 };
