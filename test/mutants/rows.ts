@@ -46,9 +46,9 @@ export async function startRowTrial(databaseUrl: string): Promise<RowTrial> {
     };
     await client.query("begin");
     try {
-      const before = await counts();
+      const usual = await counts();
       await client.query(sql);
-      return isDeepStrictEqual(await counts(), before) ? undefined : `${table} whole`;
+      return isDeepStrictEqual(await counts(), usual) ? undefined : `${table} whole`;
     } catch (error) {
       if ((error as { code?: string }).code === "42501") return `${table} whole`;
       throw error;

@@ -11,7 +11,7 @@
  */
 import { appendFile, mkdir, readFile, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
-import { join, relative, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Client } from "pg";
 import { loadModule } from "pgsql-parser";
@@ -153,7 +153,7 @@ function filesAbout(object: string, usage: Usage[]): string[] {
     .map(({ file, used }) => ({ file, part: (used[object] ?? 0) / total(used) }))
     .filter(({ part }) => part > 0)
     .toSorted((a, b) => b.part - a.part)
-    .map(({ file }) => relative(repository, file));
+    .map(({ file }) => file);
 }
 
 function total(used: Record<string, number>): number {

@@ -1,7 +1,8 @@
 /** Processes that run test files with a mutant; see testProcess.ts. */
-import { type ChildProcess, fork } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join, resolve } from "node:path";
+import { startChild } from "../harness/child.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
 /** A mutant may keep a test waiting for ever. */
@@ -43,9 +44,8 @@ export function createTestProcess(): TestProcess {
 
   async function start(): Promise<ChildProcess> {
     const options = "--experimental-vm-modules --disable-warning=ExperimentalWarning";
-    const started = fork(join(import.meta.dirname, "testProcess.ts"), [], {
+    const started = startChild([join(import.meta.dirname, "testProcess.ts")], {
       cwd: repository,
-      execArgv: [],
       // What a test prints is not asked for.
       stdio: ["ignore", "ignore", "inherit", "ipc"],
       env: {
@@ -77,8 +77,8 @@ export function createTestProcess(): TestProcess {
     child ??= await start();
     const running = child;
     const over = new AbortController();
-    const { signal } = over;
-    const timer = setTimeout(() => over.abort(), runWithinMs);
+    const tooLong = AbortSignal.timeout(runWithinMs);
+    const signal = AbortSignal.any([over.signal, tooLong]);
     try {
       running.send(asked);
       const answers = [
@@ -94,10 +94,9 @@ export function createTestProcess(): TestProcess {
       child = undefined;
       // Its tests wait: it ends by itself when they give up.
       if (running.connected) running.disconnect();
-      if (signal.aborted) return { failed: "took too long", late: true };
+      if (tooLong.aborted) return { failed: "took too long", late: true };
       throw error;
     } finally {
-      clearTimeout(timer);
       over.abort();
     }
   }
