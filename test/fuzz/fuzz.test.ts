@@ -11,6 +11,7 @@ import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { startPayments, type Payments } from "../harness/payments.ts";
 import { camel } from "../../src/plugins/codecs.ts";
 import { long, randomFrom, testWithSeeds } from "../harness/seeds.ts";
+import { startReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { runWorkflows } from "../workflows/world.ts";
 import { players } from "./cast.ts";
 import { Fuzzer, type Player } from "./fuzzer.ts";
@@ -33,16 +34,19 @@ const schema = buildSchema(readFileSync(resolve(import.meta.dirname, "../../sche
 let database: TestDatabase;
 let world: Payments;
 let tables: string[];
+let receiver: Receiver;
 let stopEngine: (() => Promise<void>) | undefined;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   await loadDemo(database.ownerUrl);
-  tables = await privateTables((world = await startPayments(database)).owner);
+  tables = await privateTables((world = await startPayments(database, { loopbackWebhooks: true })).owner);
+  receiver = await startReceiver();
   if (long) stopEngine = (await runWorkflows(world)).stop;
 }, 300_000);
 afterAll(async () => {
   await stopEngine?.();
+  await receiver.close();
   await world.stop();
   await database.drop();
 });
@@ -78,8 +82,9 @@ testWithSeeds(
       schema,
       players: everybody,
       random,
-      recipes: recipes(world, bosses, work),
+      recipes: recipes(world, bosses, work, receiver.url),
       documents: long ? 2 : 1,
+      only: new RegExp(process.env.FUZZ_ONLY ?? "."),
       triesOfEach: long ? triesOfEach : 0,
     });
     await learnRecords(fuzzer.records);
@@ -117,7 +122,10 @@ testWithSeeds(
       }
     }
     await check();
-    if (process.env.FUZZ_TELL) tellViewers(fuzzer);
+    if (process.env.FUZZ_TELL) {
+      tell(steps, fuzzer);
+      tellViewers(fuzzer);
+    }
     if (process.env.FUZZ_WRITE) writeRefused(fuzzer, everybody);
     expect([...faults]).toEqual([]);
     if (!long) return;
