@@ -20,7 +20,7 @@ import { foreignIds, privateTables, stringsOf, unmasked } from "./privacy.ts";
 import { recipes } from "./recipes.ts";
 import type { Records } from "./records.ts";
 
-const steps = Number(process.env.FUZZ_STEPS ?? (long ? 30_000 : 150));
+const steps = Number(process.env.FUZZ_STEPS ?? (long ? 30_000 : 120));
 /** How often everybody tries each operation in the long form, unless it succeeds before. */
 const triesOfEach = 3;
 /** Steps between two looks at what must hold. */
@@ -83,7 +83,7 @@ testWithSeeds(
       schema,
       players: everybody.filter(({ name }) => as.test(name)),
       random,
-      recipes: recipes(world, bosses, work, receiver.url),
+      recipes: recipes(world, bosses, work, receiver.url, long),
       documents: long ? 2 : 1,
       only: new RegExp(process.env.FUZZ_ONLY ?? "."),
       triesOfEach: long ? triesOfEach : 0,
