@@ -1,14 +1,14 @@
 import { performance } from "node:perf_hooks";
 import { eventLoopShare } from "./admission.ts";
-import { FairSemaphore } from "./fairSemaphore.ts";
+import { FairSemaphore, type Release } from "./fairSemaphore.ts";
 import type { Party } from "./party.ts";
 
 /**
  * A scheduler for long pieces of work on the event loop, such as planning a document or turning many rows into an answer, during
  * which nobody else is served. They run one at a time, fairly by party, and a token bucket keeps them within a share of the
- * time. One per process, as the event loop is.
+ * time.
  */
-class EventLoop {
+export class EventLoop {
   readonly #semaphore = new FairSemaphore({ capacity: 1 });
   /** Milliseconds in the bucket; negative while the time for what was done is not over yet. */
   #tokens: number = eventLoopShare.burstMs;
@@ -21,7 +21,7 @@ class EventLoop {
     try {
       return work();
     } finally {
-      this.#charge(performance.now() - began, release);
+      this.#next(this.charge(performance.now() - began), release);
     }
   }
 
@@ -29,18 +29,28 @@ class EventLoop {
   async ready(party: Party): Promise<void> {
     const release = await this.#semaphore.acquire(party);
     const began = performance.now();
-    setImmediate(() => this.#charge(performance.now() - began, release));
+    setImmediate(() => this.#next(this.charge(performance.now() - began), release));
   }
 
-  #charge(tookMs: number, release: () => void): void {
-    const now = performance.now();
-    const { share, burstMs } = eventLoopShare;
-    this.#tokens = Math.min(burstMs, this.#tokens + (now - this.#at) * share) - tookMs;
+  /**
+   * Takes from the bucket what a piece of work counts.
+   * @param tookMs how long it held the event loop
+   * @returns how many milliseconds no other piece may run
+   */
+  charge(tookMs: number, now = performance.now()): number {
+    const { share, burstMs, shortMs } = eventLoopShare;
+    const counted = tookMs * Math.max(1, tookMs / shortMs);
+    this.#tokens = Math.min(burstMs, this.#tokens + (now - this.#at) * share) - counted;
     this.#at = now;
+    return Math.max(0, -this.#tokens / share);
+  }
+
+  #next(pauseMs: number, release: Release): void {
     // Everything that came in meanwhile is served first in any case: a whole iteration of the event loop.
-    if (this.#tokens >= 0) setImmediate(() => setImmediate(release));
-    else setTimeout(release, -this.#tokens / share);
+    if (pauseMs === 0) setImmediate(() => setImmediate(release));
+    else setTimeout(release, pauseMs);
   }
 }
 
+/** That of the process. */
 export const eventLoop = new EventLoop();
