@@ -82,6 +82,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     if (config.mode === "all" || config.mode === "migrate")
       await migrate(database.loginUrl, {
         authenticatorUrl: database.authenticatorUrl,
+        workerUrl: database.workerUrl,
         logger: log,
         current: follow !== undefined,
       });
@@ -102,7 +103,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
 
     const payments = await openPayments({
       stripe: config.stripe,
-      ownerUrl: database.ownerUrl,
+      workerUrl: () => database.workerUrl,
       endpoint: config.mode === "worker" ? undefined : `${ownAddress(config)}/webhooks/payments`,
       returnUrl: config.webUrl ?? config.baseUrl,
       serviceUrl: config.baseUrl,
@@ -128,12 +129,21 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       const viewers = makeWorkPool({
         connectionString: database.authenticatorUrl,
         max: config.workerConcurrency,
+        applicationName: "plat-worker-viewers",
+        log,
+      });
+      const { workerUrl: connectionString } = database;
+      const jobs = makeWorkPool({
+        connectionString,
+        max: config.workerConcurrency,
         applicationName: "plat-worker",
         log,
       });
-      shutdown.add("worker's connections", () => viewers.end());
+      shutdown.add("worker's connections", async () => {
+        await Promise.all([viewers.end(), jobs.end()]);
+      });
       const worker = await startWorker({
-        connectionString: database.ownerUrl,
+        connectionString,
         concurrency: config.workerConcurrency,
         log,
         presets: [
@@ -150,7 +160,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
               compute,
               baseUrl: config.baseUrl,
               oauth: config.oauth,
-              query: (text, values) => viewers.query(text, values),
+              query: (text, values) => jobs.query(text, values),
             }),
             webUrl,
             operatorEmail,
@@ -160,10 +170,10 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
-      const notifications = startNotificationReader({ connectionString: database.ownerUrl, log });
+      const notifications = startNotificationReader({ connectionString, log });
       shutdown.add("notifications", notifications.stop);
       const sending = {
-        connectionString: database.ownerUrl,
+        connectionString,
         seal,
         loopback: config.loopbackWebhooks,
         compute,
