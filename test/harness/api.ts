@@ -2,7 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { Agent, request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Pool } from "pg";
+import type { Pool } from "pg";
+import { keepingConnections } from "../../src/database/pool.ts";
 import { onStatement } from "../../src/database/statementEvents.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import type { HostOptions, KeptDocuments } from "./host.ts";
@@ -85,7 +86,7 @@ export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {
   const host = await (globalThis.platHost?.() ?? import("./host.ts"));
   const serving = await host.serve(database.authenticatorUrl, dataDir, hostOptions);
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
-  const owner = new Pool({ connectionString: database.ownerUrl, max: 4 });
+  const owner = keepingConnections({ connectionString: database.ownerUrl, max: 4 });
   const url = `https://127.0.0.1:${serving.port}/graphql`;
 
   const post = (body: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Answer> =>

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import pino from "pino";
-import { Pool } from "pg";
+import type { Pool } from "pg";
+import { keepingConnections } from "../../src/database/pool.ts";
 import {
   ProcessorFailure,
   ProcessorRefusal,
@@ -33,7 +34,7 @@ let n = 0;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  owner = new Pool({ connectionString: database.ownerUrl, max: 2 });
+  owner = keepingConnections({ connectionString: database.ownerUrl, max: 2 });
   owner.on("error", () => {});
   sandbox = await startSandbox({ connectionString: database.ownerUrl, log });
   processor = createStripeProcessor({

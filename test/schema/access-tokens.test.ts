@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import { Client, Pool } from "pg";
+import { Client, type Pool } from "pg";
+import { keepingConnections } from "../../src/database/pool.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { createPeople, type People } from "../harness/people.ts";
 import { until } from "../harness/until.ts";
@@ -15,7 +16,7 @@ const open: Client[] = [];
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  owner = new Pool({ connectionString: database.ownerUrl, max: 2 });
+  owner = keepingConnections({ connectionString: database.ownerUrl, max: 2 });
   people = createPeople(database.ownerUrl);
   ann = await people.person("ann");
 });

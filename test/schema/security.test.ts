@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { Pool } from "pg";
+import type { Pool } from "pg";
+import { keepingConnections } from "../../src/database/pool.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { createPeople } from "../harness/people.ts";
 
@@ -10,7 +11,7 @@ let owner: Pool;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  owner = new Pool({ connectionString: database.ownerUrl, max: 2 });
+  owner = keepingConnections({ connectionString: database.ownerUrl, max: 2 });
 });
 afterAll(async () => {
   await owner.end();

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { Pool } from "pg";
+import type { Pool } from "pg";
+import { keepingConnections } from "../../src/database/pool.ts";
 import { accessTokenSha256, isAccessToken } from "../../src/auth/accessToken.ts";
 import { pgSettings, type Claims } from "../../src/auth/claims.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
@@ -16,8 +17,8 @@ const people: Record<string, string> = {};
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  owner = new Pool({ connectionString: database.ownerUrl, max: 4 });
-  api = new Pool({ connectionString: database.authenticatorUrl, max: 20 });
+  owner = keepingConnections({ connectionString: database.ownerUrl, max: 4 });
+  api = keepingConnections({ connectionString: database.authenticatorUrl, max: 20 });
   for (const name of ["ada", "bob", "eve", "sam"]) people[name] = await signUp(name);
   // Ada and Bob share an organization; Eve is a stranger to both.
   await owner.query(
