@@ -69,7 +69,8 @@ export async function serve(
   const compute = createCompute({ log });
   const graphql = await startGraphql({
     authenticatorUrl,
-    poolSize: 10,
+    // PERF: each connection looks up the catalog and plans its statements anew.
+    poolSize: 5,
     jwtKeys,
     secretKeys,
     fileStore: createFileStore({ dataDir, s3 }),
