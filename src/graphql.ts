@@ -1,10 +1,10 @@
 /** The API on a database: its connections, its schema, and what the transport needs of them. */
-import type { Pool } from "pg";
 import { postgraphile, type PostGraphileInstance } from "postgraphile";
 import { createAuthenticator } from "./auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
 import type { Compute } from "./compute/pool.ts";
 import { loadConstraintMessages } from "./database/constraintMessages.ts";
+import type { OrderedPool } from "./database/orderedPool.ts";
 import { makePool } from "./database/pool.ts";
 import type { AppDeps } from "./http/app.ts";
 import { draftTransforms } from "./drafts/transforms.ts";
@@ -13,7 +13,7 @@ import { incomingFolder } from "./files/incoming.ts";
 import { createFiles } from "./files/files.ts";
 import { filePage } from "./http/files.ts";
 import { uploadPlaces } from "./http/uploadPlaces.ts";
-import { connectionGate } from "./limits/gates.ts";
+import { connectionShares } from "./limits/admission.ts";
 import type { Logger } from "./log.ts";
 import { createPreset, viewerSettings, type PresetOptions } from "./preset.ts";
 import { createDraftProvider, type DraftProvider } from "./providers/drafts/index.ts";
@@ -33,7 +33,7 @@ import type { OauthClientOptions } from "./integrations/oauth.ts";
 import { integrationTransforms } from "./integrations/transforms.ts";
 import { createLocationProvider, type LocationProvider } from "./providers/location/index.ts";
 import { createViewerPlace } from "./providers/location/viewerPlace.ts";
-import { createSeal, type SealingKey } from "./seal.ts";
+import type { Seal } from "./seal.ts";
 import { webhookTransforms } from "./webhooks/transforms.ts";
 import { workflowChecks } from "./workflows/definition.ts";
 
@@ -48,7 +48,7 @@ export interface GraphqlOptions {
   documentBytes?: number;
   jwtKeys: readonly LoginTokenKey[];
   /** What secrets are sealed with. */
-  secretKeys: readonly SealingKey[];
+  seal: Seal;
   /** Whether the addresses of webhooks may lead to this machine; not where left out. */
   loopbackWebhooks?: boolean;
   /** Where users give consent to applications; without it, none that needs one is available. */
@@ -106,7 +106,7 @@ export const signs = ({ jwtKeys, baseUrl }: Pick<GraphqlOptions, "jwtKeys" | "ba
   signFileAddress: createFileAddresses(jwtKeys, baseUrl).sign,
 });
 
-const numbersOf = ({ totalCount: total, idleCount: idle, waitingCount: waiting }: Pool) => ({
+const numbersOf = ({ totalCount: total, idleCount: idle, waiting }: OrderedPool) => ({
   total,
   idle,
   waiting,
@@ -118,7 +118,7 @@ export async function startGraphql({
   poolSize,
   documentBytes,
   jwtKeys,
-  secretKeys,
+  seal,
   loopbackWebhooks = false,
   oauth,
   drafts = createDraftProvider(),
@@ -146,14 +146,16 @@ export async function startGraphql({
   const pool = open(poolSize - ofPages, "plat-api");
   const pages = open(ofPages, "plat-pages");
   try {
+    const connections = connectionShares(poolSize, poolSize - ofPages - 1);
     const files = createFiles({
       store: fileStore,
       pool,
+      connections,
       incomingFolder: incomingFolder(dataDir),
       quota: fileQuota,
     });
+    const authenticator = createAuthenticator({ pool, keys: jwtKeys });
     const addresses = createFileAddresses(jwtKeys, baseUrl);
-    const seal = createSeal(secretKeys);
     const integrations = createIntegrations({
       seal,
       policy: { loopback: loopbackWebhooks },
@@ -165,7 +167,7 @@ export async function startGraphql({
     const pgl = instance(
       createPreset({
         pool,
-        connections: connectionGate(poolSize, poolSize - ofPages - 1),
+        connections,
         ...(documentBytes !== undefined && { documentBytes }),
         ...signs({ jwtKeys, baseUrl }),
         files,
@@ -174,7 +176,7 @@ export async function startGraphql({
         paymentTransforms: paymentTransforms(payments, pool),
         draftTransforms: draftTransforms(drafts, compute, log),
         integrationTransforms: integrationTransforms(integrations),
-        viewerPlace: createViewerPlace(pool, location, log),
+        viewerPlace: createViewerPlace(pool, location, log, connections),
         ...(adaptor && { adaptor }),
       }),
     );
@@ -186,7 +188,7 @@ export async function startGraphql({
     return {
       transport: {
         pgl,
-        authenticate: createAuthenticator({ pool, keys: jwtKeys }),
+        authenticate: (authorization, { ip }) => authenticator(authorization, ip),
         constraintMessages,
         uploads: {
           files,

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { decideAddress, ownAddress } from "./address.ts";
-import { loadJwtKeys, loadSecretKeys } from "./auth/keys.ts";
+import { loadJwtKeys, loadSeal } from "./auth/keys.ts";
 import { announce } from "./banner.ts";
 import { ConfigError, loadConfig } from "./config.ts";
 import { prepareDataDir } from "./dataDir.ts";
@@ -27,7 +27,6 @@ import { openPayments } from "./providers/payments/index.ts";
 import { Readiness } from "./readiness.ts";
 import { reloadableApi } from "./reloadableApi.ts";
 import { createIntegrations } from "./integrations/integrations.ts";
-import { createSeal } from "./seal.ts";
 import { orderedShutdown } from "./shutdown.ts";
 import { startDispatcher } from "./webhooks/dispatcher.ts";
 import { startNotificationReader } from "./notifications/reader.ts";
@@ -54,7 +53,8 @@ export type Follow = (running: {
 
 /**
  * Left alone, the heap grows to several times what is alive before it is collected: a minute of many plans or large answers
- * would take half a gigabyte more, and keep it.
+ * would take half a gigabyte more, and keep it. Not during the start, whose heap is nearly all alive: to look through it again
+ * and again takes a tenth of the start.
  */
 const keepHeapSmall = () => setFlagsFromString("--heap-growing-percent=30");
 
@@ -64,7 +64,6 @@ const keepHeapSmall = () => setFlagsFromString("--heap-growing-percent=30");
  * @throws ConfigError before anything was started.
  */
 export async function runService(argv: readonly string[], follow?: Follow): Promise<void> {
-  keepHeapSmall();
   const config = await decideAddress(loadConfig(process.env, argv));
   const log = createLog(config.logLevel);
   const shutdown = orderedShutdown(log);
@@ -83,6 +82,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     if (config.mode === "all" || config.mode === "migrate")
       await migrate(database.loginUrl, {
         authenticatorUrl: database.authenticatorUrl,
+        workerUrl: database.workerUrl,
         logger: log,
         current: follow !== undefined,
       });
@@ -103,7 +103,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
 
     const payments = await openPayments({
       stripe: config.stripe,
-      ownerUrl: database.ownerUrl,
+      workerUrl: () => database.workerUrl,
       endpoint: config.mode === "worker" ? undefined : `${ownAddress(config)}/webhooks/payments`,
       returnUrl: config.webUrl ?? config.baseUrl,
       serviceUrl: config.baseUrl,
@@ -115,6 +115,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     const sms = createSmsProvider(config);
 
     const compute = createCompute({ log });
+    const seal = await loadSeal(config, database.authenticatorUrl, log);
 
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
@@ -124,17 +125,25 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       });
       shutdown.add("mail", mail.close);
       const { operatorEmail, webUrl = config.baseUrl } = config;
-      const seal = createSeal(await loadSecretKeys(config));
       await keepFormerLinkKeys(database.ownerUrl, await loadJwtKeys(config));
       const viewers = makeWorkPool({
         connectionString: database.authenticatorUrl,
         max: config.workerConcurrency,
+        applicationName: "plat-worker-viewers",
+        log,
+      });
+      const { workerUrl: connectionString } = database;
+      const jobs = makeWorkPool({
+        connectionString,
+        max: config.workerConcurrency,
         applicationName: "plat-worker",
         log,
       });
-      shutdown.add("worker's connections", () => viewers.end());
+      shutdown.add("worker's connections", async () => {
+        await Promise.all([viewers.end(), jobs.end()]);
+      });
       const worker = await startWorker({
-        connectionString: database.ownerUrl,
+        connectionString,
         concurrency: config.workerConcurrency,
         log,
         presets: [
@@ -151,7 +160,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
               compute,
               baseUrl: config.baseUrl,
               oauth: config.oauth,
-              query: (text, values) => viewers.query(text, values),
+              query: (text, values) => jobs.query(text, values),
             }),
             webUrl,
             operatorEmail,
@@ -161,10 +170,10 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
-      const notifications = startNotificationReader({ connectionString: database.ownerUrl, log });
+      const notifications = startNotificationReader({ connectionString, log });
       shutdown.add("notifications", notifications.stop);
       const sending = {
-        connectionString: database.ownerUrl,
+        connectionString,
         seal,
         loopback: config.loopbackWebhooks,
         compute,
@@ -192,7 +201,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         poolSize: config.poolSize,
         documentBytes: config.documentBytes,
         jwtKeys: await loadJwtKeys(config),
-        secretKeys: await loadSecretKeys(config),
+        seal,
         loopbackWebhooks: config.loopbackWebhooks,
         oauth: config.oauth,
         drafts,
@@ -232,6 +241,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     const monitoring = await openMonitoring(config, { metrics, readiness, log });
     shutdown.add("monitoring", async () => monitoring?.close());
     shutdown.add("readiness", () => readiness.stop());
+    if (!follow) keepHeapSmall();
     announce(config, log, demo === "absent" ? undefined : demoUser);
   } catch (error) {
     log.debug({ err: error }, "The start failed.");

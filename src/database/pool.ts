@@ -1,6 +1,6 @@
-import { DatabaseError, Pool, type PoolConfig } from "pg";
+import type { Pool } from "pg";
 import type { Logger } from "../log.ts";
-import { closesConnection } from "./databaseErrors.ts";
+import { OrderedPool } from "./orderedPool.ts";
 
 /** How long anything of the service waits for a lock, unless it says so itself: whoever holds one for longer holds up many. */
 const LOCK_TIMEOUT_MS = 5_000;
@@ -29,11 +29,11 @@ export interface PoolOptions {
  *
  * Settings of the connection string's own `options` parameter hold too, except where they contradict these.
  */
-export function makePool(options: PoolOptions): Pool {
+export function makePool(options: PoolOptions): OrderedPool {
   const { max = 20, statementTimeout = 25_000, connectTimeout = 10_000, onError = () => {} } = options;
   const { lockTimeout = LOCK_TIMEOUT_MS } = options;
   const { connectionString, given } = withoutOptions(options.connectionString);
-  const pool = keepingConnections({
+  const pool = new OrderedPool({
     connectionString,
     max,
     application_name: options.applicationName ?? "plat",
@@ -53,29 +53,6 @@ export function makePool(options: PoolOptions): Pool {
   // Without these two listeners a server that restarts would end the process.
   pool.on("error", onError);
   pool.on("connect", (client) => void client.on("error", onError));
-  return pool;
-}
-
-/**
- * A pool whose `query` keeps the connection of a statement that the server refused, where it is still of use. That of the driver closes
- * it: each refusal, such as of a wrong password, then costs a new connection, more than a dozen statements.
- */
-export function keepingConnections(options: PoolConfig): Pool {
-  const pool = new Pool(options);
-  pool.query = (async (statement: string, values?: unknown[]) => {
-    const client = await pool.connect();
-    let lost = false;
-    try {
-      return await client.query(statement, values);
-    } catch (error) {
-      lost = !(error instanceof DatabaseError) || closesConnection(error);
-      // Only after the next answer is it known whether a transaction was left open.
-      if (!lost) await client.query("").catch(() => (lost = true));
-      throw error;
-    } finally {
-      client.release(lost || client.getTransactionStatus() !== "I");
-    }
-  }) as typeof pool.query;
   return pool;
 }
 

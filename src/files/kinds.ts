@@ -36,6 +36,9 @@ export const extensions: Readonly<Record<string, readonly string[]>> = {
   "application/vnd.oasis.opendocument.presentation": ["odp"],
 };
 
+/** A megabyte of the limits of files, in bytes: as file managers count, so that a file they show as 5 MB is accepted. */
+export const MEGABYTE = 2 ** 20;
+
 export interface FileKind {
   /** Bytes. */
   limit: number;
@@ -46,13 +49,13 @@ export interface FileKind {
 
 /** By the names that the tag @transform of an upload domain has. */
 export const fileKinds = {
-  storeImage: { limit: 5_000_000, types: images, accepted: "PNG, JPEG, WebP, GIF and AVIF" },
+  storeImage: { limit: 5 * MEGABYTE, types: images, accepted: "PNG, JPEG, WebP, GIF and AVIF" },
   storeDocument: {
-    limit: 50_000_000,
+    limit: 50 * MEGABYTE,
     types: ["application/pdf", ...office, ...texts, ...images],
     accepted: "PDF, Office, text, CSV and images (PNG, JPEG, WebP, GIF, AVIF)",
   },
-  loadRows: { limit: 50_000_000, types: texts, accepted: "text and CSV in UTF-8" },
+  loadRows: { limit: 50 * MEGABYTE, types: texts, accepted: "text and CSV in UTF-8" },
 } as const satisfies Record<string, FileKind>;
 
 export type FileKindName = keyof typeof fileKinds;

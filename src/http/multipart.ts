@@ -3,6 +3,7 @@ import busboy from "busboy";
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { CodedError } from "../errors.ts";
+import { MEGABYTE } from "../files/kinds.ts";
 import { parseJson } from "./jsonText.ts";
 import { parseGraphQLRequest, type GraphQLRequest } from "./graphqlRequest.ts";
 
@@ -10,7 +11,7 @@ export const multipartLimits = {
   /** Files of one request. */
   files: 10,
   /** Bytes of one request. */
-  request: 100_000_000,
+  request: 100 * MEGABYTE,
   /** Bytes of the parts `operations` and `map`, each. */
   field: 1_000_000,
 } as const;
@@ -33,7 +34,7 @@ const cutOff = (cause?: unknown) =>
 export const requestTooLarge = () =>
   new CodedError(
     "PAYLOAD_TOO_LARGE",
-    `The request is over ${multipartLimits.request / 1_000_000} MB or ${multipartLimits.files} files.`,
+    `The request is over ${multipartLimits.request / MEGABYTE} MB or ${multipartLimits.files} files.`,
     { limit: multipartLimits.request },
   );
 

@@ -5,7 +5,7 @@ import { sql } from "postgraphile/pg-sql2";
 import { tagTexts } from "../plugins/codecs.ts";
 import { tableName, type AnyResource } from "../plugins/tables.ts";
 import { conditions, filterMembers, filterTypeName } from "./filters.ts";
-import { orderExpression, placed, sorts, type OrderSpec } from "./orders.ts";
+import { orderExpression, placed, defaultSort, type OrderSpec } from "./orders.ts";
 import { chosenOrder, MAX_FIRST, pageSize, skip } from "./page.ts";
 import { withDeleted } from "./portfolio.ts";
 import { orderTypeName, sortTypeName } from "./types.ts";
@@ -104,17 +104,18 @@ export function listArguments(
     };
     delete result.sort;
   }
+  const fallback = defaultSort(resource, table);
   // A function tagged @ordered says the order itself.
   if (sortType && resource.parameters && resource.extensions?.tags?.ordered === undefined) {
     result.sort = {
       description: "The order by name; orderBy comes first where both are given.",
       type: sortType,
-      defaultValue: [...sorts(table).keys()][0],
+      defaultValue: fallback,
       applyPlan(_: unknown, $field: any, arg: any) {
         applyOrder(
           select($field),
           lambda([arg.getRaw(), contextStep()] as any, ([sort, { ip, viewerPlace }]: any) => {
-            const order = chosenOrder(table, null, sort ?? [...sorts(table).keys()][0]);
+            const order = chosenOrder(table, null, sort ?? fallback);
             return placed(order, () => viewerPlace?.(ip)) as any;
           }),
           codec,

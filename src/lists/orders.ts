@@ -82,6 +82,16 @@ export function sorts(resource: AnyResource): Map<string, OrderSpec[]> {
   );
 }
 
+/**
+ * The value of `sort` where it is left out in a list that a function gives: its `@defaultSort`, else the one that is the default order of
+ * the table.
+ */
+export function defaultSort(resource: AnyResource, table: AnyResource): string | undefined {
+  const [name] = tagTexts(resource.extensions?.tags as any, "defaultSort");
+  const order = JSON.stringify(defaultOrder(table));
+  return name ?? [...sorts(table)].find(([, each]) => JSON.stringify(each) === order)?.[0];
+}
+
 /** Columns that orderBy offers. */
 export function orderColumns(build: GraphileBuild.Build, codec: PgCodec): string[] {
   return Object.entries(codec.attributes ?? {})

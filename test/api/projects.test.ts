@@ -212,6 +212,8 @@ describe("a partial update", () => {
       address: { thoroughfare: "1 Main", locality: "Hamilton", country: "CA" },
       city: "Hamilton",
       reservationFee: "1000.50",
+      // One of eight parts of the listing less: 25 / 8.
+      serviceIndex: project.serviceIndex - 3,
       version: 2,
       updatedAt: expect.any(String),
     });

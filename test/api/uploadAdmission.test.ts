@@ -148,7 +148,7 @@ describe("nothing is stored of a file", () => {
     [
       "that is announced as too large",
       async () => send(world.ada, imageMutation, await paddedPng(6_000_000)),
-      { code: "PAYLOAD_TOO_LARGE", limit: 5_000_000 },
+      { code: "PAYLOAD_TOO_LARGE", limit: 5_242_880 },
     ],
     [
       "above the quota",

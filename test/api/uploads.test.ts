@@ -222,30 +222,30 @@ test("an SVG and HTML are no documents either, nor is a ZIP or an Office file wi
     expect(codeOf(await document(bytes))).toBe("UNSUPPORTED_FILE");
 });
 
-test("5 MB go in, one byte more does not, whatever the way", async () => {
-  const fits = await paddedPng(5_000_000);
-  expect((await image(fits)).data.uploadProjectImage.filesize).toBe(5_000_000);
-  const over = await paddedPng(5_000_001);
+test("5 MB, which are 5 × 1,048,576 bytes, go in, one byte more does not, whatever the way", async () => {
+  const fits = await paddedPng(5_242_880);
+  expect((await image(fits)).data.uploadProjectImage.filesize).toBe(5_242_880);
+  const over = await paddedPng(5_242_881);
   const part = await image(over);
   expect([part.status, codeOf(part), part.errors![0]!.extensions.limit]).toEqual([
     413,
     "PAYLOAD_TOO_LARGE",
-    5_000_000,
+    5_242_880,
   ]);
   expect(
     await world.ada.refused(imageMutation, { input: { projectId: world.project.id, file: dataUri(over) } }),
-  ).toMatchObject({ code: "PAYLOAD_TOO_LARGE", limit: 5_000_000 });
+  ).toMatchObject({ code: "PAYLOAD_TOO_LARGE", limit: 5_242_880 });
   expect(await incoming()).toEqual([]);
 });
 
-test("a document may have 50 MB, not a byte more", async () => {
-  const bytes = Buffer.concat([pdf, Buffer.alloc(50_000_001 - pdf.length, 32)]);
-  expect((await document(bytes.subarray(0, -1))).data.uploadProjectDocument.filesize).toBe(50_000_000);
+test("a document may have 50 MB (50 × 1,048,576 bytes), not a byte more", async () => {
+  const bytes = Buffer.concat([pdf, Buffer.alloc(52_428_801 - pdf.length, 32)]);
+  expect((await document(bytes.subarray(0, -1))).data.uploadProjectDocument.filesize).toBe(52_428_800);
   const over = await document(bytes);
   expect([over.status, codeOf(over), over.errors![0]!.extensions.limit]).toEqual([
     413,
     "PAYLOAD_TOO_LARGE",
-    50_000_000,
+    52_428_800,
   ]);
 });
 

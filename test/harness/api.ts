@@ -3,9 +3,8 @@ import { Agent, request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Pool } from "pg";
-import { keepingConnections } from "../../src/database/pool.ts";
 import { onStatement } from "../../src/database/statementEvents.ts";
-import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { createTestDatabase, poolOf, type TestDatabase } from "./database.ts";
 import type { HostOptions, KeptDocuments } from "./host.ts";
 import { signUp } from "./signUp.ts";
 
@@ -84,9 +83,9 @@ export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {
   const database = from ?? (await createTestDatabase());
   const dataDir = await mkdtemp(join(tmpdir(), "plat-files-"));
   const host = await (globalThis.platHost?.() ?? import("./host.ts"));
-  const serving = await host.serve(database.authenticatorUrl, dataDir, hostOptions);
+  const serving = await host.serve(database.authenticatorUrl, !from, dataDir, hostOptions);
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
-  const owner = keepingConnections({ connectionString: database.ownerUrl, max: 4 });
+  const owner = poolOf(database.ownerUrl, 4);
   const url = `https://127.0.0.1:${serving.port}/graphql`;
 
   const post = (body: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Answer> =>

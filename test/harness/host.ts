@@ -11,13 +11,14 @@ import { listen } from "../../src/http/listen.ts";
 import { keptDocuments } from "../../src/plugins/QueryLimitsPlugin.ts";
 import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
 import { createFileStore, type S3Options } from "../../src/providers/files/index.ts";
+import { createSeal } from "../../src/seal.ts";
 import { baseUrl, jwtKeys, secretKeys } from "./api.ts";
 import { testCertificate } from "./certificate.ts";
 import { sharedSchema } from "./sharedSchema.ts";
 
 export { buildAhead, keepReading } from "./sharedSchema.ts";
 export { createIntegrations } from "../../src/integrations/integrations.ts";
-export { createSeal } from "../../src/seal.ts";
+export { createSeal };
 export { ProcessorFailure } from "../../src/providers/payments/index.ts";
 export { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
 
@@ -59,9 +60,13 @@ export interface KeptDocuments {
 /** The text of a token that SQL has decided on, as the API gives it out. */
 export const signLoginToken = (claims: string): string => tokens.sign(JSON.parse(claims));
 
-/** Serves a database over HTTPS on a port of its own. */
+/**
+ * Serves a database over HTTPS on a port of its own.
+ * @param isClone whether the database was cloned from the migrated one and is unchanged.
+ */
 export async function serve(
   authenticatorUrl: string,
+  isClone: boolean,
   dataDir: string,
   { trustProxy = false, patienceMs, drafts, s3, ...options }: HostOptions,
 ): Promise<{ port: number; keptDocuments(): Promise<KeptDocuments>; stop(): Promise<void> }> {
@@ -72,13 +77,13 @@ export async function serve(
     // PERF: each connection looks up the catalog and plans its statements anew.
     poolSize: 5,
     jwtKeys,
-    secretKeys,
+    seal: createSeal(secretKeys, { log }),
     fileStore: createFileStore({ dataDir, s3 }),
     dataDir,
     baseUrl,
     compute,
     log,
-    instance: await sharedSchema(authenticatorUrl),
+    instance: await sharedSchema(authenticatorUrl, isClone),
     ...(patienceMs !== undefined && {
       adaptor: makeFusedAdaptor({ deadlines: { ...settledDeadlines, patienceMs } }),
     }),

@@ -1,5 +1,5 @@
 import type { Pool, QueryResultRow } from "pg";
-import { keepingConnections } from "../../src/database/pool.ts";
+import { poolOf } from "./database.ts";
 import { asViewer } from "../../src/database/asViewer.ts";
 
 /** Acts as people in SQL, the way the API does: their role and settings, one transaction for each statement. */
@@ -45,8 +45,8 @@ export async function refusal(statement: Promise<unknown>): Promise<Refusal> {
 }
 
 export function createPeople(ownerUrl: string): People {
-  const owner = keepingConnections({ connectionString: ownerUrl, max: 2 });
-  const viewers = keepingConnections({ connectionString: ownerUrl });
+  const owner = poolOf(ownerUrl, 2);
+  const viewers = poolOf(ownerUrl);
   // Removing the database ends what is still connected.
   for (const pool of [owner, viewers]) pool.on("error", () => {});
 

@@ -20,7 +20,7 @@ create policy auditors_and_seers_of_subject on app_public.events for select to p
       -- Which mails a colleague gets is not for colleagues to read.
       and subject_type <> 'member' and app_hidden.sees_subject(subject_type, subject_id)));
 
-grant select on app_public.events to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.events to plat_user, plat_anonymous;
 
 comment on column app_public.events.stream_id is
   E'@behavior -*\n\nThe stream that numbers the event: its organization, or its user.';

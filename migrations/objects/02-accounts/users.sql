@@ -16,7 +16,7 @@ create policy self on app_public.users for update to plat_user
 
 select app_private.make_record('users', 'user', slug_from => 'last_name');
 
-grant select on app_public.users to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.users to plat_user, plat_anonymous;
 grant update (slug, first_name, last_name, title, phone, time_zone, language) on app_public.users to plat_user;
 grant update (avatar_url) on app_public.users to plat_user;
 

@@ -35,7 +35,7 @@ select app_private.make_searchable('projects', 'PROJECT', 'r.title',
   '(r.address).administrative_area, (r.address).postal_code, r.overview)',
   project => 'r.id');
 
-grant select on app_public.projects to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.projects to plat_user, plat_anonymous;
 grant insert (organization_id, title, slug, type, status, visibility, overview, overview_headline, design,
   design_heading, address, time_zone, currency, website_url, amenities, sales_start_date, completion_date,
   reservation_expiration, reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers,
@@ -48,6 +48,7 @@ grant delete on app_public.projects to plat_user;
 
 comment on table app_public.projects is $$
 @portfolio project.read
+@defaultOrder updated_at desc
 @sort SERVICE_INDEX service_index desc
 @sort UPDATED_AT updated_at desc
 @sort TITLE title asc
@@ -105,7 +106,7 @@ create policy portfolio on app_public.project_organizations for select to plat_u
 
 select app_private.make_record('project_organizations', 'affiliation', 'project.manage');
 
-grant select on app_public.project_organizations to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.project_organizations to plat_user, plat_anonymous;
 
 comment on table app_public.project_organizations is 'An organization that has a part in a project.';
 comment on column app_public.project_organizations.owner_id is
@@ -204,6 +205,7 @@ $$;
 grant execute on function app_public.public_projects to plat_user, plat_anonymous;
 comment on function app_public.public_projects is $$
 @arg city Only projects in this city.
+@defaultSort SERVICE_INDEX
 
 Public projects, best service index first; restricted fields are null without permission.$$;
 
@@ -380,3 +382,4 @@ create trigger _540_search_public after update on app_public.projects for each r
   when ((old.visibility = 'PUBLIC' and old.archived_at is null) is distinct
     from (new.visibility = 'PUBLIC' and new.archived_at is null))
   execute function app_private.tg_projects__search_public();
+grant execute on function app_private.place_project to plat_worker;

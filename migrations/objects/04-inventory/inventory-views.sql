@@ -105,7 +105,7 @@ comment on function app_hidden.highest_price(uuid) is
 create function app_private.service_index(p app_public.projects) returns int
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   -- A quarter each: freshness over 60 days, completeness of the listing, units for sale (20 are plenty), and response
-  -- to the leads of 90 days (an hour is best, three days are worst, half without leads).
+  -- to the latest 1,000 leads of 90 days (an hour is best, three days are worst, half without leads).
   select round(25 * (
     greatest(0, 1 - extract(epoch from now() - greatest(p.updated_at, i.updated_at)) / (60 * 86400))
     + ((p.overview is not null)::int + (p.overview_headline is not null)::int + (p.design is not null)::int + (p.address
@@ -119,9 +119,10 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
       (select count(*) from app_public.floor_plans f where f.project_id = p.id and f.deleted_at is null
         and f.status <> 'DRAFT') as plans
     from app_public.units u where u.project_id = p.id and u.deleted_at is null and u.status <> 'UNRELEASED') i
-  cross join (select avg(extract(epoch from coalesce(l.first_response_at, now()) - l.registered_at)) as response
-    from app_public.leads l where l.project_id = p.id and l.deleted_at is null
-      and l.registered_at > now() - interval '90 days') l
+  cross join (select avg(extract(epoch from coalesce(r.first_response_at, now()) - r.registered_at)) as response
+    from (select l.first_response_at, l.registered_at from app_public.leads l
+      where l.project_id = p.id and l.deleted_at is null and l.registered_at > now() - interval '90 days'
+      order by l.registered_at desc, l.id desc limit 1000) r) l
 $$;
 comment on function app_private.service_index(app_public.projects) is 'How well a project serves buyers now, 0 to 100.';
 
@@ -139,6 +140,20 @@ end $$;
 comment on function app_private.refresh_service_index(uuid, int) is
   'Computes the index of the next projects by id; returns the last one where there may be more.';
 grant execute on function app_private.refresh_service_index to plat_worker;
+
+create function app_private.tg_projects__service_index() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  new.service_index := app_private.service_index(new);
+  return new;
+end $$;
+-- A new or changed project has its place among the others at once; freshness, units and answers to leads follow with
+-- the job. After _900_touch, whose moment counts for freshness.
+create trigger _950_service_index_of_new before insert on app_public.projects
+  for each row execute function app_private.tg_projects__service_index();
+create trigger _950_service_index before update on app_public.projects
+  for each row when (old.service_index is not distinct from new.service_index and new.archived_at is null
+    and new.deleted_at is null) execute function app_private.tg_projects__service_index();
 
 comment on domain app_public.units_filter is E'@inputType UnitsFilter\n\nWhich units; the filter of their lists.';
 

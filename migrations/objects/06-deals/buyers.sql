@@ -33,7 +33,7 @@ select app_private.make_deadline('rescission', 'app_public.buyers', 'rescission_
 select app_private.make_searchable('buyers', 'BUYER', 'concat_ws('' '', r.first_name, r.last_name, r.legal_name)',
   'concat_ws('' '', r.email, r.phone, r.company)', assignee => 'r.assignee_id');
 
-grant select on app_public.buyers to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.buyers to plat_user, plat_anonymous;
 grant insert (project_id, unit_id, lot_id, lead_id, reservation_id, first_name, last_name, legal_name, email, phone,
   company, address, status, assignee_id, occupancy_type, financing_type, financing_contingency, amount_financed, price,
   purchase_date, estimated_closing_date, metadata) on app_public.buyers to plat_user;
@@ -439,7 +439,7 @@ language sql stable as $$ select b.price + app_private.options_total(b.unit_id, 
 create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select coalesce((
-    select sum(d.amount_paid) from app_public.deposits d
+    select sum(d.amount_paid - d.amount_refunded) from app_public.deposits d
     where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
       and d.deleted_at is null), 0)
   from app_public.buyers b where b.id = $1
@@ -447,7 +447,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
       or b.id = any (array(select app_hidden.viewer_purchases())))
 $$;
 comment on function app_private.paid_of_purchase(uuid) is
-  'The deposits that are paid of a purchase that the viewer sees; null of others.';
+  'What is paid of the deposits of a purchase that the viewer sees, and not given back; null of others.';
 grant execute on function app_private.paid_of_purchase to plat_user, plat_anonymous;
 
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
@@ -487,7 +487,7 @@ comment on function app_public.buyers_cancellation_reason is
 comment on function app_public.buyers_net_purchase_price is
   E'@notNull\n\nThe price with everything that was chosen on top.';
 comment on function app_public.buyers_net_purchase_price_balance(app_public.buyers) is
-  E'@notNull\n\nThe net purchase price less the deposits that are paid.';
+  E'@notNull\n\nThe net purchase price less what is paid of its deposits and was not given back.';
 comment on function app_public.buyers_ppsf is 'Price per square foot.';
 comment on function app_public.buyers_allowed_transitions is
   E'@notNull\n\nThe steps that the viewer can take with the purchase from its status.';

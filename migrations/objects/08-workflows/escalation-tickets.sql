@@ -30,7 +30,7 @@ select app_private.make_deadline('escalation_ticket', 'app_public.escalation_tic
   $$new.status in ('OPEN', 'FAILED')$$, '{status}',
   'app_private.settle_escalation_ticket(uuid)');
 
-grant select on app_public.escalation_tickets to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.escalation_tickets to plat_user, plat_anonymous;
 grant update (priority, assignee_id, due_at) on app_public.escalation_tickets to plat_user;
 
 comment on table app_public.escalation_tickets is

@@ -26,7 +26,7 @@ select app_private.make_state_machine('workflow_executions', 'workflow_execution
   -- One that must not be started, such as of a workflow that leads to itself, is there as FAILED, with the reason.
   initial => array['PENDING', 'FAILED']);
 
-grant select on app_public.workflow_executions to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.workflow_executions to plat_user, plat_anonymous;
 
 comment on constraint workflow_executions_context_size on app_public.workflow_executions is
   'context is an object of 20,000 characters at most.';
@@ -95,7 +95,7 @@ comment on constraint workflow_executions_paused_by_id_fkey on app_public.workfl
 create policy seers_of_execution on app_public.workflow_step_runs for select to plat_user
   using (exists (select from app_public.workflow_executions e where e.id = execution_id));
 
-grant select on app_public.workflow_step_runs to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.workflow_step_runs to plat_user, plat_anonymous;
 
 comment on table app_public.workflow_step_runs is
   E'@behavior -operation\n@defaultOrder sequence asc, attempt asc\n@partOf execution_id\n\nAn attempt at a step.';

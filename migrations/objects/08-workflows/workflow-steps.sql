@@ -149,7 +149,7 @@ begin
 end $$;
 
 create function app_private.note_workflow_mail(execution_id uuid, sequence int) returns void
-language sql volatile as $$
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   update app_public.workflow_step_runs r set error = d.detail
   from app_private.mail_deliveries d
   where r.execution_id = note_workflow_mail.execution_id and r.sequence = note_workflow_mail.sequence
@@ -445,10 +445,10 @@ language sql volatile as $$
   from unnest(work) w
 $$;
 
-create function app_private.call_secrets(organization_id uuid, url text) returns table (sealed text,
-  previous_sealed text)
+create function app_private.call_secrets(organization_id uuid, url text) returns table (webhook_id uuid,
+  sealed text, previous_sealed text)
 language sql stable as $$
-  select s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end
+  select w.id, s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end
   from app_public.webhooks w join app_private.webhook_secrets s on s.webhook_id = w.id
   where w.organization_id = $1 and w.deleted_at is null and w.integration_id is null
     and lower(substring(w.url from '^https://[^/?#]*')) = lower(substring($2 from '^https://[^/?#]*'))
@@ -533,3 +533,4 @@ begin
       format('Carries out steps of the type %s.', upper(type)));
   end loop;
 end $$;
+grant execute on function app_private.note_workflow_mail to plat_worker;

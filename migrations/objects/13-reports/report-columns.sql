@@ -109,7 +109,7 @@ select app_private.add_report_links('OFFERS', array[
   '{project, unit}');
 select app_private.add_report_subject('DEPOSITS', 'deposits', '{sale.read}', 'deposits');
 select app_private.add_report_columns('DEPOSITS', '{id, title, status, status_changed_at, sequence, amount, percent,
-  percent_base, amount_due, amount_paid, currency, due_at, is_overdue, due_rule,
+  percent_base, amount_due, amount_paid, amount_refunded, currency, due_at, is_overdue, due_rule,
     due_offset_days, paid_at, method, reference, held_by, sent_to_holder_at, released_at, refunded_at, forfeited_at,
       invoice_number, notes, inserted_at, updated_at, project_id, lead_id,
     buyer_id, reservation_id}',

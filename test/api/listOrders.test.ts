@@ -1,0 +1,105 @@
+/** The order that is documented for each list holds without orderBy and sort, whatever the order of creation. */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "pg";
+import { demoUser, loadDemo } from "../../src/demo/index.ts";
+import { createFileStore } from "../../src/providers/files/index.ts";
+import { startApi, type Api, type Person } from "../harness/api.ts";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+
+type Direction = "ascending" | "descending";
+
+/** A list, where it is found, the field that orders it, and the column that the field shows. */
+const lists: [query: string, field: string, direction: Direction, table: string, column: string][] = [
+  ["appointments", "startsAt", "descending", "appointments", "starts_at"],
+  ["buyers", "insertedAt", "descending", "buyers", "inserted_at"],
+  ["leads", "registeredAt", "descending", "leads", "registered_at"],
+  ["offers", "insertedAt", "descending", "binding_offers", "inserted_at"],
+  ["projects", "updatedAt", "descending", "projects", "updated_at"],
+  ["publicProjects", "serviceIndex", "descending", "projects", "service_index"],
+  ["recentlySoldUnits", "soldAt", "descending", "units", "sold_at"],
+  ["reservations", "insertedAt", "descending", "reservations", "inserted_at"],
+  ["organization(id: $organization) { list: projects", "updatedAt", "descending", "projects", "updated_at"],
+  ["project(id: $project) { list: leads", "registeredAt", "descending", "leads", "registered_at"],
+  ["project(id: $project) { list: floorPlans", "sequence", "ascending", "floor_plans", "sequence"],
+  ["project(id: $project) { list: openHouses", "startsAt", "descending", "open_houses", "starts_at"],
+  ["project(id: $project) { list: promotions", "startsAt", "descending", "promotions", "starts_at"],
+  [
+    "project(id: $project) { list: depositSchedule",
+    "sequence",
+    "ascending",
+    "deposit_schedule_milestones",
+    "sequence",
+  ],
+  ["project(id: $project) { list: specCategories", "sequence", "ascending", "spec_categories", "sequence"],
+];
+
+let database: TestDatabase;
+let owner: Client;
+let api: Api;
+let dana: Person;
+let folder: string;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  folder = await mkdtemp(join(tmpdir(), "plat-orders-"));
+  await loadDemo(database.ownerUrl, {
+    store: createFileStore({ dataDir: folder }),
+    incomingFolder: join(folder, "incoming"),
+  });
+  owner = new Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  api = await startApi(database);
+  const { login } = await api.anonymous.get(
+    "mutation ($input: LoginInput!) { login(input: $input) { token } }",
+    { input: { username: demoUser.email, password: demoUser.password } },
+  );
+  dana = api.person(login.token);
+});
+
+afterAll(async () => {
+  await api?.stop();
+  await owner?.end();
+  await database?.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Gives the records values of the column that fit neither the order of their ids nor its reverse. */
+async function shuffle(table: string, column: string): Promise<void> {
+  const { rows } = await owner.query(
+    "select data_type from information_schema.columns where table_schema = 'app_public' and table_name = $1 and column_name = $2",
+    [table, column],
+  );
+  const value = String(rows[0].data_type).startsWith("timestamp")
+    ? "now() - make_interval(mins => s.place)"
+    : "s.place";
+  const end = column === "starts_at" ? `, ends_at = ${value} + interval '1 hour'` : "";
+  // In one message, which is one transaction.
+  await owner.query(`
+    set local session_replication_role = replica;
+    update app_public.${table} t set ${column} = ${value}${end}
+      from (select id, (7 * row_number() over (order by id) % 11 * 9 + row_number() over (order by id))::int % 101 as place
+        from app_public.${table}) s where s.id = t.id and t.${column} is not null`);
+}
+
+test.each(lists)("%s: by %s, %s", async (list, field, direction, table, column) => {
+  await shuffle(table, column);
+  const nested = list.includes("{");
+  const { rows } = await owner.query(
+    "select o.slug as organization, (select p.slug from app_public.projects p where p.organization_id = o.id and p.title = 'Larkfield Gardens') as project from app_public.organizations o where o.name = 'Larkfield Homes'",
+  );
+  const variables = ["organization", "project"].filter((name) => list.includes(`$${name}`));
+  const head = variables.length ? `query (${variables.map((name) => `$${name}: ID!`).join(", ")})` : "";
+  const answer = await dana.get(
+    `${head} { ${nested ? `parent: ${list}` : `list: ${list}`} { id ${field} } ${nested ? "}" : ""} }`,
+    Object.fromEntries(variables.map((name) => [name, rows[0][name]])),
+  );
+  const records: Record<string, string | number>[] = (nested ? answer.parent : answer).list;
+  const values = records.map((record) => record[field]!);
+  const ordered = values.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  if (direction === "descending") ordered.reverse();
+  expect(values.length).toBeGreaterThan(1);
+  expect(values).toEqual(ordered);
+});
