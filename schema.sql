@@ -5719,8 +5719,10 @@ create policy seers on app_public.escalation_tickets for select to plat_user
   using (
     organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
     and (
-      (lead_id is null and buyer_id is null)
-      or organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+      (
+        organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
+      )
       or (
         (lead_id is null or (select true from app_public.leads l where l.id = escalation_tickets.lead_id))
         and (buyer_id is null or (select true from app_public.buyers b where b.id = escalation_tickets.buyer_id))
@@ -6151,11 +6153,7 @@ create policy auditors_and_seers_of_subject on app_public.events for select to p
     organization_id = any (array(select app_hidden.viewer_organizations('audit.read')))
     or (
       (
-        (
-          organization_id is null
-          and stream_id = (select app_public.current_user_id())
-          and (select app_hidden.has_whole_account())
-        )
+        (stream_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
         or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
         or project_id = any (array(select app_hidden.viewer_projects('project.read')))
       )
@@ -15737,8 +15735,7 @@ create unique index organizations_slug on app_public.organizations (slug);
 
 alter table app_public.organizations enable row level security;
 create policy admins on app_public.organizations for update to plat_user
-  using (id = any (array(select app_hidden.viewer_organizations('org.admin'))))
-  with check (id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+  using (id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 create policy everybody on app_public.organizations for select to plat_anonymous
   using (deleted_at is null and has_public_project);
 create policy members on app_public.organizations for select to plat_user
@@ -21690,8 +21687,7 @@ create policy managers_delete on app_public.projects for delete to plat_user
 create policy managers_insert on app_public.projects for insert to plat_user
   with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 create policy managers_update on app_public.projects for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))))
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 create policy portfolio_and_public on app_public.projects for select to plat_user
   using (
     deleted_at is null
@@ -29031,8 +29027,7 @@ create unique index users_slug on app_public.users (slug);
 
 alter table app_public.users enable row level security;
 create policy self on app_public.users for update to plat_user
-  using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
-  with check (id = (select app_public.current_user_id()));
+  using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()));
 create policy self_and_colleagues on app_public.users for select to plat_user
   using (
     deleted_at is null
@@ -29040,7 +29035,7 @@ create policy self_and_colleagues on app_public.users for select to plat_user
       id = (select app_public.current_user_id())
       or id = any (array(select app_hidden.colleague_ids()))
       or id = any (array(select app_hidden.viewer_counterparts()))
-      or exists (select from app_public.buyers b where b.user_id = users.id and b.deleted_at is null)
+      or exists (select from app_public.buyers b where b.user_id = users.id)
     )
   );
 
@@ -30040,13 +30035,17 @@ create policy readers on app_public.workflow_executions for select to plat_user
   using (
     organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
     and (
-      organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-      or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
-      or num_nonnulls(lead_id, buyer_id) = 0
-      or (lead_id is not null and exists (select from app_public.leads l where l.id = workflow_executions.lead_id))
-      or (
-        buyer_id is not null and exists (select from app_public.buyers b where b.id = workflow_executions.buyer_id)
+      (
+        organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
       )
+      or (
+        project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+        and project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+      )
+      or num_nonnulls(lead_id, buyer_id) = 0
+      or exists (select from app_public.leads l where l.id = workflow_executions.lead_id)
+      or exists (select from app_public.buyers b where b.id = workflow_executions.buyer_id)
     )
   );
 
@@ -44609,7 +44608,7 @@ begin
       order by d.next_refresh_at limit batch for update skip locked))
     returning s.integration_id, s.scope::text;
 end $function$;
-grant execute on function app_private.due_integrations(integer) to plat_authenticator, plat_worker;
+grant execute on function app_private.due_integrations(integer) to plat_worker;
 
 -- The workflows whose line is due, or of which nobody has found out when it is.
 create function app_private.due_schedules() returns table(
@@ -46286,7 +46285,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     and app_private.token_ended(i.principal_token_id) is null
   order by i.id desc limit 1
 $function$;
-grant execute on function app_private.mail_account(uuid) to plat_authenticator, plat_worker;
+grant execute on function app_private.mail_account(uuid) to plat_worker;
 
 -- Whether a mail was taken, or refused for good: it is not sent again.
 create function app_private.mail_is_settled(key text) returns boolean
@@ -48379,7 +48378,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       or d.buyer_id = any (array(select app_hidden.viewer_purchases()))
       or d.lead_id = any (array(select app_hidden.viewer_purchase_leads())))
 $function$;
-grant execute on function app_private.price_of_deposit(uuid) to plat_anonymous, plat_user;
+grant execute on function app_private.price_of_deposit(uuid) to plat_user;
 
 -- Why nobody answers any more for what this user made with this access token; null while they do.
 create function app_private.principal_ended(user_id uuid, token_id uuid) returns text
@@ -49405,7 +49404,6 @@ begin
   perform app_hidden.require_organization(workflow.organization_id, 'workflow.run');
   return workflow;
 end $function$;
-grant execute on function app_private.require_workflow(uuid, text) to plat_anonymous, plat_user;
 
 -- When a rescission period ends: so many days from the midnight after the day of signing, in the time zone; null
 --   without days.
@@ -50648,7 +50646,7 @@ begin
   end loop;
   return 0;
 end $function$;
-grant execute on function app_private.settle_due(integer) to plat_authenticator, plat_worker;
+grant execute on function app_private.settle_due(integer) to plat_worker;
 
 -- Ends a ticket that nobody decided in time.
 create function app_private.settle_escalation_ticket(ticket_id uuid) returns void
@@ -54188,7 +54186,8 @@ insert into app_hidden.record_types (table_name, subject, write_permission, even
   ('custom_reports', 'custom_report', 'report.manage', null, null, array['audit.read']),
   ('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage', null, null, array['project.read']),
   ('deposits', 'deposit', 'sale.write', 'sale.read', null, array['sale.read']),
-  ('escalation_tickets', 'escalation_ticket', 'workflow.manage', null, null, array['lead.read', 'workflow.read']),
+  ('escalation_tickets', 'escalation_ticket', 'workflow.manage', null, null,
+    array['buyer.read', 'lead.read', 'workflow.read']),
   ('exports', 'export', 'report.run', null, null, array['report.manage', 'report.run']),
   ('fallout_reasons', 'fallout_reason', 'project.manage', null, null, array['lead.read', 'project.manage']),
   ('floor_plan_documents', 'floor_plan_document', 'inventory.manage', null, null, array['inventory.read']),
@@ -54243,7 +54242,8 @@ insert into app_hidden.record_types (table_name, subject, write_permission, even
   ('user_integrations', 'user_integration', null, null, null, null),
   ('users', 'user', null, null, null, null),
   ('webhooks', 'webhook', 'org.admin', null, 'integration_id is null', array['org.admin']),
-  ('workflow_executions', 'workflow_execution', 'workflow.run', null, null, array['lead.read', 'workflow.read']),
+  ('workflow_executions', 'workflow_execution', 'workflow.run', null, null,
+    array['buyer.read', 'lead.read', 'workflow.read']),
   ('workflows', 'workflow', 'workflow.manage', null, null, array['workflow.read']);
 
 insert into app_hidden.report_columns (subject, "position", name, expression, type, sql_type, permission, is_default,

@@ -13,8 +13,7 @@
 create policy auditors_and_seers_of_subject on app_public.events for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('audit.read')))
     -- Outside of an organization, events are of the user alone: colleagues do not read when somebody signed in.
-    or (((organization_id is null and stream_id = (select app_public.current_user_id())
-      and (select app_hidden.has_whole_account()))
+    or (((stream_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
         or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
         or project_id = any (array(select app_hidden.viewer_projects('project.read'))))
       -- Which mails a colleague gets is not for colleagues to read.

@@ -19,8 +19,7 @@ create policy members on app_public.organizations for select to plat_user
 create policy everybody on app_public.organizations for select to plat_anonymous
   using (deleted_at is null and has_public_project);
 create policy admins on app_public.organizations for update to plat_user
-  using (id = any (array(select app_hidden.viewer_organizations('org.admin'))))
-  with check (id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+  using (id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 
 select app_private.make_record('organizations', 'organization', 'org.admin', slug_from => 'name');
 

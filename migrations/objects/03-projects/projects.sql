@@ -12,8 +12,7 @@ create policy portfolio_and_public on app_public.projects for select to plat_use
 create policy managers_insert on app_public.projects for insert to plat_user
   with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 create policy managers_update on app_public.projects for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))))
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 create policy managers_delete on app_public.projects for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 

@@ -11,11 +11,14 @@ comment on table app_private.workflow_batches is
 
 create policy readers on app_public.workflow_executions for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
-    and (organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-      or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+    -- PERF: whoever sees all of them need not look one up.
+    and ((organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.read'))))
+      or (project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+        and project_id = any (array(select app_hidden.viewer_projects('buyer.read'))))
       or num_nonnulls(lead_id, buyer_id) = 0
-      or (lead_id is not null and exists (select from app_public.leads l where l.id = lead_id))
-      or (buyer_id is not null and exists (select from app_public.buyers b where b.id = buyer_id))));
+      or exists (select from app_public.leads l where l.id = lead_id)
+      or exists (select from app_public.buyers b where b.id = buyer_id)));
 
 select app_private.make_record('workflow_executions', 'workflow_execution', 'workflow.run');
 select app_private.make_state_machine('workflow_executions', 'workflow_execution',
