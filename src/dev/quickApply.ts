@@ -142,7 +142,7 @@ function plan(change: ChangedFile) {
         ({ text }) =>
           !before.has(text) ||
           remade.some(({ name }) => speaksOf(text, name)) ||
-          undone.some((lost) => grantsOnSame(lost, text)),
+          undone.some((former) => grantsOnSame(former, text)),
       )
       .map((statement): QuickStep => ({ file, statement, sql: replacing(statement.text) }));
   return {
