@@ -101,9 +101,10 @@ export const eventLoopShare = {
   burstMs: 150,
   /**
    * Pieces up to so many milliseconds count as long as they take. What others wait for a piece grows with the square of its
-   * length, and so does what a longer one counts: pieces of 40 ms have a quarter of the share.
+   * length, and so does what a longer one counts: pieces of 40 ms have a quarter of the share. Those from 50 ms on count five times.
    */
   shortMs: 10,
+  mostTimes: 5,
 } as const;
 
 /** Bodies from this size on, in bytes, are large: they are parsed within the event loop's share, and read at a bounded rate. */
