@@ -31,13 +31,8 @@ export default {
       { id: exports[turn++ % exports.length] },
     );
     if (errors && errors[0]!.extensions.code !== "RATE_LIMITED") throw new Error(errors[0]!.message);
-    for (let run = data?.runCustomExport; /^(PENDING|PROCESSING)$/.test(run?.status) && !signal.aborted; )
-      run = (
-        await world.get(
-          world.attacker,
-          "query ($id: ID!) { organizationExport(id: $id) { id status } }",
-          run,
-        )
-      ).organizationExport;
+    for (let run = data?.runCustomExport; /^(PENDING|PROCESSING)$/.test(run?.status) && !signal.aborted;)
+      run = (await world.get(world.attacker, "query ($id: ID!) { export(id: $id) { id status } }", run))
+        .export;
   },
 } satisfies Attack;
