@@ -247,8 +247,8 @@ begin
     or has_part_in.project_id = any (array(select app_hidden.viewer_purchase_projects()));
 end $$;
 comment on function app_private.has_part_in(uuid) is
-  'Whether the viewer sees a project, or works with or buys in it whatever they see: of any other its id tells nothing. '
-  'For what is told beside records, whose own policies are asked too.';
+  'Whether the viewer sees a project, or works with or buys in it whatever they see: of any other its id tells '
+  'nothing. For what is told beside records, whose own policies are asked too.';
 
 create function app_hidden.require_organization(organization_id uuid, permission text) returns void
 language plpgsql stable as $$
