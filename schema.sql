@@ -14,17 +14,16 @@ create extension if not exists unaccent with schema public;
 
 -- Helpers that policies and functions of the API call; not shown.
 create schema app_hidden;
-grant usage on schema app_hidden to plat_anonymous, plat_user, plat_worker;
+grant usage on schema app_hidden to plat_anonymous, plat_user;
 -- Secrets and internals; out of reach for the roles of the API.
 create schema app_private;
 grant usage on schema app_private to plat_anonymous, plat_authenticator, plat_user, plat_worker;
 -- Everything the API shows.
 create schema app_public;
-grant usage on schema app_public to plat_anonymous, plat_user, plat_worker;
+grant usage on schema app_public to plat_anonymous, plat_user;
 
 alter default privileges in schema app_hidden grant execute on functions to plat_anonymous;
 alter default privileges in schema app_hidden grant execute on functions to plat_user;
-alter default privileges in schema app_hidden grant execute on functions to plat_worker;
 alter default privileges revoke execute on functions from public;
 
 ----------------------------------------------------------------------------------------------------
@@ -392,7 +391,7 @@ create policy sellers_update on app_public.agents for update to plat_user
     and (select app_hidden.scopes_allow('lead.write'))
   );
 
-grant select on app_public.agents to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.agents to plat_anonymous, plat_user;
 grant delete on app_public.agents to plat_user;
 grant insert (organization_id, name, email, phone, brokerage, license_number) on app_public.agents to plat_user;
 grant update (name, email, phone, brokerage, license_number) on app_public.agents to plat_user;
@@ -804,7 +803,7 @@ create policy sellers_update on app_public.agreements for update to plat_user
     end
   );
 
-grant select on app_public.agreements to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.agreements to plat_anonymous, plat_user;
 grant delete on app_public.agreements to plat_user;
 grant insert (lead_id, buyer_id, type, title, status, expires_at) on app_public.agreements to plat_user;
 grant update (title, status, expires_at, void_reason) on app_public.agreements to plat_user;
@@ -1380,7 +1379,7 @@ create policy sellers_update on app_public.appointments for update to plat_user
     end
   );
 
-grant select on app_public.appointments to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.appointments to plat_anonymous, plat_user;
 grant delete on app_public.appointments to plat_user;
 grant insert (
   lead_id, buyer_id, type, status, title, starts_at, ends_at, time_zone, location, video_url, open_house_id,
@@ -2047,7 +2046,7 @@ create policy sellers_update on app_public.buyers for update to plat_user
     )
   );
 
-grant select on app_public.buyers to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.buyers to plat_anonymous, plat_user;
 grant delete on app_public.buyers to plat_user;
 grant insert (
   project_id, lead_id, unit_id, lot_id, reservation_id, assignee_id, first_name, last_name, legal_name, email,
@@ -3301,7 +3300,7 @@ create policy sellers_update on app_public.contacts for update to plat_user
     end
   );
 
-grant select on app_public.contacts to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.contacts to plat_anonymous, plat_user;
 grant delete on app_public.contacts to plat_user;
 grant insert (
   lead_id, buyer_id, role, name, first_name, last_name, legal_name, email, phone, address, company, is_signer,
@@ -3663,7 +3662,7 @@ create policy readers on app_public.custom_exports for select to plat_user
     deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('report.read')))
   );
 
-grant select on app_public.custom_exports to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.custom_exports to plat_anonymous, plat_user;
 grant delete on app_public.custom_exports to plat_user;
 grant insert (
   organization_id, project_id, name, description, subject, format, columns, filter, sort
@@ -4005,7 +4004,7 @@ create policy readers on app_public.custom_reports for select to plat_user
     )
   );
 
-grant select on app_public.custom_reports to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.custom_reports to plat_anonymous, plat_user;
 grant delete on app_public.custom_reports to plat_user;
 grant insert (
   organization_id, project_id, name, description, kind, subject, columns, filter, group_by, chart, visibility
@@ -4466,7 +4465,7 @@ create policy writers_update on app_public.deposit_schedule_milestones for updat
     or project_id = any (array(select app_hidden.viewer_projects('project.manage')))
   );
 
-grant select on app_public.deposit_schedule_milestones to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.deposit_schedule_milestones to plat_anonymous, plat_user;
 grant delete on app_public.deposit_schedule_milestones to plat_user;
 grant insert (
   project_id, title, sequence, amount, percent, percent_base, due_rule, due_offset_days, due_date
@@ -4940,7 +4939,7 @@ create policy sellers_update on app_public.deposits for update to plat_user
     end
   );
 
-grant select on app_public.deposits to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.deposits to plat_anonymous, plat_user;
 grant delete on app_public.deposits to plat_user;
 grant insert (
   lead_id, buyer_id, reservation_id, milestone_id, title, sequence, amount, percent, percent_base, due_at, method,
@@ -5720,8 +5719,10 @@ create policy seers on app_public.escalation_tickets for select to plat_user
   using (
     organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
     and (
-      (lead_id is null and buyer_id is null)
-      or organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+      (
+        organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
+      )
       or (
         (lead_id is null or (select true from app_public.leads l where l.id = escalation_tickets.lead_id))
         and (buyer_id is null or (select true from app_public.buyers b where b.id = escalation_tickets.buyer_id))
@@ -5729,7 +5730,7 @@ create policy seers on app_public.escalation_tickets for select to plat_user
     )
   );
 
-grant select on app_public.escalation_tickets to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.escalation_tickets to plat_anonymous, plat_user;
 grant update (priority, assignee_id, due_at) on app_public.escalation_tickets to plat_user;
 
 create trigger _060_refuse_archived before insert or delete or update on app_public.escalation_tickets
@@ -6152,11 +6153,7 @@ create policy auditors_and_seers_of_subject on app_public.events for select to p
     organization_id = any (array(select app_hidden.viewer_organizations('audit.read')))
     or (
       (
-        (
-          organization_id is null
-          and stream_id = (select app_public.current_user_id())
-          and (select app_hidden.has_whole_account())
-        )
+        (stream_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
         or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
         or project_id = any (array(select app_hidden.viewer_projects('project.read')))
       )
@@ -6165,7 +6162,7 @@ create policy auditors_and_seers_of_subject on app_public.events for select to p
     )
   );
 
-grant select on app_public.events to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.events to plat_anonymous, plat_user;
 
 create trigger _100_immutable before update of id, stream_id, organization_id, project_id, name, occurred_at,
 subject_type, subject_id, actor_id, actor_type, channel, request_id, changes, data, caused_by_id,
@@ -6340,7 +6337,7 @@ create policy requesters_and_managers on app_public.exports for select to plat_u
     or organization_id = any (array(select app_hidden.viewer_organizations('report.manage')))
   );
 
-grant select on app_public.exports to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.exports to plat_anonymous, plat_user;
 
 create trigger _150_principal before insert on app_public.exports
   for each row execute function app_private.tg__principal('requested_by_id', 'app_private.export_lacks');
@@ -6727,7 +6724,7 @@ create policy sellers on app_public.fallout_reasons for select to plat_user
     )
   );
 
-grant select on app_public.fallout_reasons to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.fallout_reasons to plat_anonymous, plat_user;
 grant delete on app_public.fallout_reasons to plat_user;
 grant insert (project_id, name, applies_to, category, active, sequence) on app_public.fallout_reasons to plat_user;
 grant update (name, applies_to, category, active, sequence) on app_public.fallout_reasons to plat_user;
@@ -7050,7 +7047,7 @@ create policy writers_update on app_public.floor_plan_documents for update to pl
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.floor_plan_documents to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.floor_plan_documents to plat_anonymous, plat_user;
 grant delete on app_public.floor_plan_documents to plat_user;
 grant insert (
   file, title, description, category, public, floor_plan_id
@@ -7417,7 +7414,7 @@ create policy writers_update on app_public.floor_plan_drawings for update to pla
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.floor_plan_drawings to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.floor_plan_drawings to plat_anonymous, plat_user;
 grant delete on app_public.floor_plan_drawings to plat_user;
 grant insert (
   file, title, alt, sequence, level, mirrored, floor_plan_id
@@ -7816,7 +7813,7 @@ create policy writers_update on app_public.floor_plan_elevation_images for updat
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.floor_plan_elevation_images to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.floor_plan_elevation_images to plat_anonymous, plat_user;
 grant delete on app_public.floor_plan_elevation_images to plat_user;
 grant insert (
   file, title, alt, sequence, elevation, floor_plan_id
@@ -8214,7 +8211,7 @@ create policy writers_update on app_public.floor_plan_images for update to plat_
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.floor_plan_images to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.floor_plan_images to plat_anonymous, plat_user;
 grant delete on app_public.floor_plan_images to plat_user;
 grant insert (file, title, alt, sequence, floor_plan_id) on app_public.floor_plan_images to plat_user;
 grant update (title, alt, sequence) on app_public.floor_plan_images to plat_user;
@@ -8585,7 +8582,7 @@ create policy team_and_public on app_public.floor_plans for select to plat_user
     )
   );
 
-grant select on app_public.floor_plans to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.floor_plans to plat_anonymous, plat_user;
 grant delete on app_public.floor_plans to plat_user;
 grant insert (
   project_id, title, subtitle, code, description, status, home_type, base_price, bedrooms, bedrooms_max, baths,
@@ -9091,7 +9088,7 @@ alter table app_public.integration_apps enable row level security;
 create policy members on app_public.integration_apps for select to plat_user
   using (true);
 
-grant select on app_public.integration_apps to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.integration_apps to plat_anonymous, plat_user;
 
 -- @notNull
 --
@@ -9280,7 +9277,7 @@ create policy writers_update on app_public.lead_notes for update to plat_user
     end
   );
 
-grant select on app_public.lead_notes to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.lead_notes to plat_anonymous, plat_user;
 grant delete on app_public.lead_notes to plat_user;
 grant insert (lead_id, text, pinned, visibility, buyer_id) on app_public.lead_notes to plat_user;
 grant update (text, pinned, visibility) on app_public.lead_notes to plat_user;
@@ -9569,7 +9566,7 @@ create policy sellers on app_public.lead_sources for select to plat_user
     )
   );
 
-grant select on app_public.lead_sources to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.lead_sources to plat_anonymous, plat_user;
 grant delete on app_public.lead_sources to plat_user;
 grant insert (project_id, name, code, category, active) on app_public.lead_sources to plat_user;
 grant update (name, category, active) on app_public.lead_sources to plat_user;
@@ -10020,7 +10017,7 @@ create policy sellers_update on app_public.leads for update to plat_user
     )
   );
 
-grant select on app_public.leads to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.leads to plat_anonymous, plat_user;
 grant delete on app_public.leads to plat_user;
 grant insert (
   project_id, name, email, phone, address, company, status, tags, source, source_id, is_agent, is_represented,
@@ -10859,7 +10856,7 @@ create policy writers_update on app_public.lease_permits for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.lease_permits to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.lease_permits to plat_anonymous, plat_user;
 grant delete on app_public.lease_permits to plat_user;
 grant insert (
   project_id, title, number, status, price, issued_on, expires_on, notes, unit_id
@@ -11260,7 +11257,7 @@ create policy writers_update on app_public.lot_images for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.lot_images to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.lot_images to plat_anonymous, plat_user;
 grant delete on app_public.lot_images to plat_user;
 grant insert (file, title, alt, sequence, lot_id) on app_public.lot_images to plat_user;
 grant update (title, alt, sequence) on app_public.lot_images to plat_user;
@@ -11622,7 +11619,7 @@ create policy team_and_public on app_public.lots for select to plat_user
     )
   );
 
-grant select on app_public.lots to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.lots to plat_anonymous, plat_user;
 grant delete on app_public.lots to plat_user;
 grant insert (
   project_id, title, number, block, phase, status, price, premium, address, area_sqft, orientation, features,
@@ -12185,7 +12182,7 @@ create policy sellers_update on app_public.negotiations for update to plat_user
     )
   );
 
-grant select on app_public.negotiations to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.negotiations to plat_anonymous, plat_user;
 grant insert (
   unit_id, lead_id, buyer_id, reservation_id, floor_price, offer_expiration_hours, notes
 ) on app_public.negotiations to plat_user;
@@ -12773,7 +12770,7 @@ alter table app_public.offer_responses enable row level security;
 create policy sellers on app_public.offer_responses for select to plat_user
   using ((select true from app_public.offers o where o.id = offer_responses.offer_id));
 
-grant select on app_public.offer_responses to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.offer_responses to plat_anonymous, plat_user;
 
 create trigger _050_organization before insert on app_public.offer_responses
   for each row execute function app_private.tg__project_organization();
@@ -13136,7 +13133,7 @@ create policy sellers on app_public.offers for select to plat_user
     or negotiation_id = any (array(select app_hidden.viewer_purchase_negotiations()))
   );
 
-grant select on app_public.offers to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.offers to plat_anonymous, plat_user;
 grant insert (
   negotiation_id, side, price, closing_date, earnest_money, financing_type, financing_contingency, amount_financed,
   occupancy_type, requested_credits, comments, expires_at, parent_id
@@ -13798,7 +13795,7 @@ create policy writers_update on app_public.open_houses for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('marketing.manage')))
   );
 
-grant select on app_public.open_houses to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.open_houses to plat_anonymous, plat_user;
 grant delete on app_public.open_houses to plat_user;
 grant insert (
   project_id, title, description, format, starts_at, ends_at, time_zone, address, video_url, host_id, capacity,
@@ -14169,7 +14166,7 @@ create policy writers_insert on app_public.organization_avatars for insert to pl
 create policy writers_update on app_public.organization_avatars for update to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.owner'))));
 
-grant select on app_public.organization_avatars to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.organization_avatars to plat_anonymous, plat_user;
 grant delete on app_public.organization_avatars to plat_user;
 grant insert (organization_id, file, alt) on app_public.organization_avatars to plat_user;
 grant update (alt) on app_public.organization_avatars to plat_user;
@@ -14530,10 +14527,8 @@ create unique index organization_integrations_request on app_public.organization
 alter table app_public.organization_integrations enable row level security;
 create policy admins on app_public.organization_integrations for select to plat_user
   using (deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
-create policy worker on app_public.organization_integrations for select to plat_worker
-  using (true);
 
-grant select on app_public.organization_integrations to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.organization_integrations to plat_anonymous, plat_user;
 
 create trigger _150_principal before insert on app_public.organization_integrations
   for each row execute function app_private.tg__principal(
@@ -14860,7 +14855,7 @@ alter table app_public.organization_invites enable row level security;
 create policy admins on app_public.organization_invites for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 
-grant select on app_public.organization_invites to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.organization_invites to plat_anonymous, plat_user;
 
 create trigger _150_principal before insert on app_public.organization_invites
   for each row execute function app_private.tg__principal('invited_by_id', 'app_private.invite_lacks');
@@ -15187,7 +15182,7 @@ alter table app_public.organization_payments_representatives enable row level se
 create policy billing on app_public.organization_payments_representatives for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.billing'))));
 
-grant select on app_public.organization_payments_representatives to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.organization_payments_representatives to plat_anonymous, plat_user;
 
 create trigger _200_prepare before insert
 or update of email, address, phone, dob, ownership_percent on app_public.organization_payments_representatives
@@ -15470,7 +15465,7 @@ alter table app_public.organization_user_connections enable row level security;
 create policy members on app_public.organization_user_connections for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
 
-grant select on app_public.organization_user_connections to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.organization_user_connections to plat_anonymous, plat_user;
 
 create trigger _200_keep_owner before delete or update on app_public.organization_user_connections
   for each row execute function app_private.tg_organization_user_connections__keep_owner();
@@ -15740,8 +15735,7 @@ create unique index organizations_slug on app_public.organizations (slug);
 
 alter table app_public.organizations enable row level security;
 create policy admins on app_public.organizations for update to plat_user
-  using (id = any (array(select app_hidden.viewer_organizations('org.admin'))))
-  with check (id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+  using (id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 create policy everybody on app_public.organizations for select to plat_anonymous
   using (deleted_at is null and has_public_project);
 create policy members on app_public.organizations for select to plat_user
@@ -15750,7 +15744,7 @@ create policy members on app_public.organizations for select to plat_user
     and (id = any (array(select app_hidden.viewer_organizations('org.member'))) or has_public_project)
   );
 
-grant select on app_public.organizations to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.organizations to plat_anonymous, plat_user;
 grant update (
   name, slug, kind, description, email, phone, website_url, address, time_zone
 ) on app_public.organizations to plat_user;
@@ -16161,7 +16155,7 @@ alter table app_public.payment_intents enable row level security;
 create policy payer on app_public.payment_intents for select to plat_user
   using (user_id = (select app_hidden.viewer_payer()) or created_by_id = (select app_hidden.viewer_payer()));
 
-grant select on app_public.payment_intents to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.payment_intents to plat_anonymous, plat_user;
 
 -- The last charge; null as long as no card was tried.
 create function app_public.payment_intents_charge(p app_public.payment_intents) returns app_public.processor_charges
@@ -16282,7 +16276,7 @@ create policy sellers_update on app_public.personalization_credits for update to
     )
   );
 
-grant select on app_public.personalization_credits to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.personalization_credits to plat_anonymous, plat_user;
 grant delete on app_public.personalization_credits to plat_user;
 grant insert (
   personalization_id, title, amount, reason, promotion_id
@@ -16644,7 +16638,7 @@ create policy sellers_update on app_public.personalization_discounts for update 
     )
   );
 
-grant select on app_public.personalization_discounts to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.personalization_discounts to plat_anonymous, plat_user;
 grant delete on app_public.personalization_discounts to plat_user;
 grant insert (
   personalization_id, title, percent, applies_to, category_id, max_amount, reason, promotion_id
@@ -16996,7 +16990,7 @@ create policy writers_insert on app_public.personalization_selections for insert
 create policy writers_update on app_public.personalization_selections for update to plat_user
   using (app_hidden.may_choose(personalization_id));
 
-grant select on app_public.personalization_selections to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.personalization_selections to plat_anonymous, plat_user;
 grant delete on app_public.personalization_selections to plat_user;
 grant insert (personalization_id, option_id, quantity, note) on app_public.personalization_selections to plat_user;
 grant update (quantity, note) on app_public.personalization_selections to plat_user;
@@ -17279,7 +17273,7 @@ create policy sellers_update on app_public.personalizations for update to plat_u
     )
   );
 
-grant select on app_public.personalizations to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.personalizations to plat_anonymous, plat_user;
 grant delete on app_public.personalizations to plat_user;
 grant insert (unit_id, lead_id, buyer_id, title, due_on, notes) on app_public.personalizations to plat_user;
 grant update (title, status, due_on, notes, selections_changed_at) on app_public.personalizations to plat_user;
@@ -17944,7 +17938,7 @@ create policy sellers_update on app_public.phone_calls for update to plat_user
     end
   );
 
-grant select on app_public.phone_calls to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.phone_calls to plat_anonymous, plat_user;
 grant delete on app_public.phone_calls to plat_user;
 grant insert (
   lead_id, buyer_id, direction, status, outcome, from_number, to_number, started_at, ended_at, notes, recording_url,
@@ -18315,7 +18309,7 @@ alter table app_public.processor_cards enable row level security;
 create policy own on app_public.processor_cards for select to plat_user
   using (user_id = (select app_hidden.viewer_payer()));
 
-grant select on app_public.processor_cards to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.processor_cards to plat_anonymous, plat_user;
 
 create trigger _900_touch before update on app_public.processor_cards
   for each row execute function app_private.tg__touch();
@@ -18716,7 +18710,7 @@ create policy finance on app_public.processor_charges for select to plat_user
     or reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
   );
 
-grant select on app_public.processor_charges to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.processor_charges to plat_anonymous, plat_user;
 grant update (metadata) on app_public.processor_charges to plat_user;
 
 create trigger _060_refuse_archived before insert on app_public.processor_charges
@@ -19243,7 +19237,7 @@ alter table app_public.processor_refunds enable row level security;
 create policy seers_of_charge on app_public.processor_refunds for select to plat_user
   using (exists (select from app_public.processor_charges c where c.id = processor_refunds.charge_id));
 
-grant select on app_public.processor_refunds to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.processor_refunds to plat_anonymous, plat_user;
 
 create trigger _100_keep before delete on app_public.processor_refunds
   for each row execute function app_private.tg_processor_charges__keep();
@@ -19387,7 +19381,7 @@ create policy writers_update on app_public.project_avatars for update to plat_us
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.project_avatars to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.project_avatars to plat_anonymous, plat_user;
 grant delete on app_public.project_avatars to plat_user;
 grant insert (project_id, file, alt) on app_public.project_avatars to plat_user;
 grant update (alt) on app_public.project_avatars to plat_user;
@@ -19711,7 +19705,7 @@ create policy public_ones on app_public.project_collections for select to plat_a
     and exists (select from app_public.organizations o where o.id = project_collections.organization_id)
   );
 
-grant select on app_public.project_collections to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.project_collections to plat_anonymous, plat_user;
 grant delete on app_public.project_collections to plat_user;
 grant insert (
   organization_id, title, slug, description, public, sequence, project_ids
@@ -20053,7 +20047,7 @@ alter table app_public.project_contact_messages enable row level security;
 create policy seers_of_lead on app_public.project_contact_messages for select to plat_user
   using (exists (select from app_public.leads l where l.id = project_contact_messages.lead_id));
 
-grant select on app_public.project_contact_messages to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.project_contact_messages to plat_anonymous, plat_user;
 
 create trigger _050_organization before insert on app_public.project_contact_messages
   for each row execute function app_private.tg__project_organization();
@@ -20456,7 +20450,7 @@ create policy writers_update on app_public.project_documents for update to plat_
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.project_documents to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.project_documents to plat_anonymous, plat_user;
 grant delete on app_public.project_documents to plat_user;
 grant insert (project_id, file, title, description, category, public) on app_public.project_documents to plat_user;
 grant update (title, description, category, public) on app_public.project_documents to plat_user;
@@ -20798,7 +20792,7 @@ create policy writers_update on app_public.project_images for update to plat_use
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.project_images to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.project_images to plat_anonymous, plat_user;
 grant delete on app_public.project_images to plat_user;
 grant insert (
   project_id, file, title, alt, sequence, category, spec_option_ids
@@ -21138,7 +21132,7 @@ create policy portfolio on app_public.project_organizations for select to plat_u
     or project_id = any (array(select app_hidden.viewer_projects('project.read')))
   );
 
-grant select on app_public.project_organizations to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.project_organizations to plat_anonymous, plat_user;
 
 create trigger _900_touch before update on app_public.project_organizations
   for each row execute function app_private.tg__touch();
@@ -21358,7 +21352,7 @@ create policy writers_update on app_public.project_testimonials for update to pl
     or project_id = any (array(select app_hidden.viewer_projects('marketing.manage')))
   );
 
-grant select on app_public.project_testimonials to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.project_testimonials to plat_anonymous, plat_user;
 grant delete on app_public.project_testimonials to plat_user;
 grant insert (
   project_id, author, author_title, text, rating, source, published_on, published, sequence
@@ -21693,8 +21687,7 @@ create policy managers_delete on app_public.projects for delete to plat_user
 create policy managers_insert on app_public.projects for insert to plat_user
   with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 create policy managers_update on app_public.projects for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))))
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 create policy portfolio_and_public on app_public.projects for select to plat_user
   using (
     deleted_at is null
@@ -21706,7 +21699,7 @@ create policy portfolio_and_public on app_public.projects for select to plat_use
     )
   );
 
-grant select on app_public.projects to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.projects to plat_anonymous, plat_user;
 grant delete on app_public.projects to plat_user;
 grant insert (
   organization_id, title, slug, status, visibility, type, overview, overview_headline, design, design_heading,
@@ -22498,7 +22491,7 @@ create policy writers_update on app_public.promotions for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('marketing.manage')))
   );
 
-grant select on app_public.promotions to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.promotions to plat_anonymous, plat_user;
 grant delete on app_public.promotions to plat_user;
 grant insert (
   project_id, title, description, code, kind, amount, percent, max_amount, status, starts_at, ends_at, applies_to,
@@ -23099,7 +23092,7 @@ create policy writers_update on app_public.reservation_documents for update to p
     or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
   );
 
-grant select on app_public.reservation_documents to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.reservation_documents to plat_anonymous, plat_user;
 grant delete on app_public.reservation_documents to plat_user;
 grant insert (
   file, title, description, category, visible_to_buyer, reservation_id
@@ -23606,7 +23599,7 @@ create policy sellers_update on app_public.reservations for update to plat_user
     )
   );
 
-grant select on app_public.reservations to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.reservations to plat_anonymous, plat_user;
 grant insert (
   unit_id, lot_id, lead_id, status, buyer_legal_name, occupancy_type, occupancy_type_other, financing_type,
   financing_contingency, preapproved, accepted_terms, purchase_authorization, expiration, transaction_id, notes,
@@ -24435,7 +24428,7 @@ create policy writers_update on app_public.sales_offices for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('project.manage')))
   );
 
-grant select on app_public.sales_offices to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.sales_offices to plat_anonymous, plat_user;
 grant update (title, address, phone, email, notes, by_appointment_only) on app_public.sales_offices to plat_user;
 
 create trigger _050_organization before insert on app_public.sales_offices
@@ -24724,7 +24717,7 @@ create policy seers_of_lead on app_public.service_intelligence_generations for s
     and exists (select from app_public.leads l where l.id = service_intelligence_generations.lead_id)
   );
 
-grant select on app_public.service_intelligence_generations to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.service_intelligence_generations to plat_anonymous, plat_user;
 
 create trigger _050_organization before insert on app_public.service_intelligence_generations
   for each row execute function app_private.tg__project_organization();
@@ -25079,7 +25072,7 @@ create policy writers_update on app_public.site_plans for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.site_plans to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.site_plans to plat_anonymous, plat_user;
 grant delete on app_public.site_plans to plat_user;
 grant insert (project_id, file, title, alt, sequence, is_primary, phase) on app_public.site_plans to plat_user;
 grant update (title, alt, sequence, is_primary, phase) on app_public.site_plans to plat_user;
@@ -25433,7 +25426,7 @@ create policy writers_update on app_public.spec_categories for update to plat_us
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.spec_categories to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.spec_categories to plat_anonymous, plat_user;
 grant delete on app_public.spec_categories to plat_user;
 grant insert (project_id, title, description, sequence) on app_public.spec_categories to plat_user;
 grant update (title, description, sequence) on app_public.spec_categories to plat_user;
@@ -25698,7 +25691,7 @@ create policy writers_update on app_public.spec_elements for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.spec_elements to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.spec_elements to plat_anonymous, plat_user;
 grant delete on app_public.spec_elements to plat_user;
 grant insert (
   category_id, title, description, sequence, selection_mode, required, lock_phase
@@ -26032,7 +26025,7 @@ create policy writers_update on app_public.spec_options for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.spec_options to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.spec_options to plat_anonymous, plat_user;
 grant delete on app_public.spec_options to plat_user;
 grant insert (
   element_id, title, description, sku, tier, kind, price, cost, max_quantity, active, sequence, excluded_option_ids
@@ -26554,7 +26547,7 @@ create policy workers_update on app_public.tasks for update to plat_user
     end
   );
 
-grant select on app_public.tasks to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.tasks to plat_anonymous, plat_user;
 grant delete on app_public.tasks to plat_user;
 grant insert (
   organization_id, project_id, lead_id, title, description, type, priority, assignee_id, due_at, buyer_id
@@ -26981,7 +26974,7 @@ create policy writers_update on app_public.trackers for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('marketing.manage')))
   );
 
-grant select on app_public.trackers to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.trackers to plat_anonymous, plat_user;
 grant delete on app_public.trackers to plat_user;
 grant insert (
   project_id, name, kind, destination_url, phone_number, lead_source_id, campaign, utm, active
@@ -27363,7 +27356,7 @@ create policy writers_update on app_public.unit_images for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.unit_images to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.unit_images to plat_anonymous, plat_user;
 grant delete on app_public.unit_images to plat_user;
 grant insert (file, title, alt, sequence, construction_status, unit_id) on app_public.unit_images to plat_user;
 grant update (title, alt, sequence, construction_status) on app_public.unit_images to plat_user;
@@ -27881,7 +27874,7 @@ create policy team_update on app_public.units for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('construction.write')))
   );
 
-grant select on app_public.units to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.units to plat_anonymous, plat_user;
 grant delete on app_public.units to plat_user;
 grant insert (
   project_id, floor_plan_id, lot_id, title, number, subtitle, description, building, level, phase, status, price,
@@ -28760,10 +28753,8 @@ create index user_integrations_user on app_public.user_integrations (user_id, id
 alter table app_public.user_integrations enable row level security;
 create policy own on app_public.user_integrations for select to plat_user
   using (deleted_at is null and user_id = (select app_hidden.viewer_integrator()));
-create policy worker on app_public.user_integrations for select to plat_worker
-  using (true);
 
-grant select on app_public.user_integrations to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.user_integrations to plat_anonymous, plat_user;
 
 create trigger _150_principal before insert on app_public.user_integrations
   for each row execute function app_private.tg__principal('user_id', 'app_private.user_integration_lacks');
@@ -29036,8 +29027,7 @@ create unique index users_slug on app_public.users (slug);
 
 alter table app_public.users enable row level security;
 create policy self on app_public.users for update to plat_user
-  using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
-  with check (id = (select app_public.current_user_id()));
+  using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()));
 create policy self_and_colleagues on app_public.users for select to plat_user
   using (
     deleted_at is null
@@ -29045,11 +29035,11 @@ create policy self_and_colleagues on app_public.users for select to plat_user
       id = (select app_public.current_user_id())
       or id = any (array(select app_hidden.colleague_ids()))
       or id = any (array(select app_hidden.viewer_counterparts()))
-      or exists (select from app_public.buyers b where b.user_id = users.id and b.deleted_at is null)
+      or exists (select from app_public.buyers b where b.user_id = users.id)
     )
   );
 
-grant select on app_public.users to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.users to plat_anonymous, plat_user;
 grant update (
   slug, first_name, last_name, title, phone, time_zone, language, avatar_url
 ) on app_public.users to plat_user;
@@ -29454,7 +29444,7 @@ alter table app_public.webhook_deliveries enable row level security;
 create policy admins on app_public.webhook_deliveries for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 
-grant select on app_public.webhook_deliveries to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.webhook_deliveries to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_public.webhooks
@@ -29552,7 +29542,7 @@ create policy admins_update on app_public.webhooks for update to plat_user
     integration_id is null and organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
   );
 
-grant select on app_public.webhooks to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.webhooks to plat_anonymous, plat_user;
 grant delete on app_public.webhooks to plat_user;
 grant update (url, description, events, status) on app_public.webhooks to plat_user;
 
@@ -30045,17 +30035,21 @@ create policy readers on app_public.workflow_executions for select to plat_user
   using (
     organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
     and (
-      organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-      or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
-      or num_nonnulls(lead_id, buyer_id) = 0
-      or (lead_id is not null and exists (select from app_public.leads l where l.id = workflow_executions.lead_id))
-      or (
-        buyer_id is not null and exists (select from app_public.buyers b where b.id = workflow_executions.buyer_id)
+      (
+        organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
       )
+      or (
+        project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+        and project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+      )
+      or num_nonnulls(lead_id, buyer_id) = 0
+      or exists (select from app_public.leads l where l.id = workflow_executions.lead_id)
+      or exists (select from app_public.buyers b where b.id = workflow_executions.buyer_id)
     )
   );
 
-grant select on app_public.workflow_executions to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.workflow_executions to plat_anonymous, plat_user;
 
 create trigger _300_state before update on app_public.workflow_executions
   for each row
@@ -30395,7 +30389,7 @@ alter table app_public.workflow_step_runs enable row level security;
 create policy seers_of_execution on app_public.workflow_step_runs for select to plat_user
   using (exists (select from app_public.workflow_executions e where e.id = workflow_step_runs.execution_id));
 
-grant select on app_public.workflow_step_runs to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.workflow_step_runs to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_public.workflow_steps
@@ -30447,7 +30441,7 @@ alter table app_public.workflow_steps enable row level security;
 create policy readers on app_public.workflow_steps for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))));
 
-grant select on app_public.workflow_steps to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.workflow_steps to plat_anonymous, plat_user;
 
 create trigger _100_immutable before update on app_public.workflow_steps
   for each row execute function app_private.tg_workflow_steps__immutable();
@@ -30580,7 +30574,7 @@ create policy readers on app_public.workflows for select to plat_user
     deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
   );
 
-grant select on app_public.workflows to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.workflows to plat_anonymous, plat_user;
 grant delete on app_public.workflows to plat_user;
 grant insert (
   organization_id, project_id, name, description, subject_type, trigger, conditions, reentry
@@ -31210,10 +31204,10 @@ create table app_hidden.column_permissions (
 );
 
 alter table app_hidden.column_permissions enable row level security;
-create policy everybody on app_hidden.column_permissions for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.column_permissions for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.column_permissions to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.column_permissions to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.countries
@@ -31227,10 +31221,10 @@ create table app_hidden.countries (
 );
 
 alter table app_hidden.countries enable row level security;
-create policy everybody on app_hidden.countries for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.countries for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.countries to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.countries to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.currencies
@@ -31243,10 +31237,10 @@ create table app_hidden.currencies (
 );
 
 alter table app_hidden.currencies enable row level security;
-create policy everybody on app_hidden.currencies for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.currencies for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.currencies to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.currencies to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.deadlines
@@ -31313,10 +31307,10 @@ create table app_hidden.import_columns (
 );
 
 alter table app_hidden.import_columns enable row level security;
-create policy everybody on app_hidden.import_columns for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.import_columns for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.import_columns to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.import_columns to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.imports
@@ -31330,10 +31324,10 @@ create table app_hidden.imports (
 );
 
 alter table app_hidden.imports enable row level security;
-create policy everybody on app_hidden.imports for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.imports for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.imports to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.imports to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.promotion_targets
@@ -31371,7 +31365,7 @@ alter table app_hidden.promotion_targets enable row level security;
 create policy with_promotion on app_hidden.promotion_targets for select to plat_anonymous, plat_user
   using ((select true from app_public.promotions p where p.id = promotion_targets.promotion_id));
 
-grant select on app_hidden.promotion_targets to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.promotion_targets to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.record_types
@@ -31391,10 +31385,10 @@ create table app_hidden.record_types (
 );
 
 alter table app_hidden.record_types enable row level security;
-create policy everybody on app_hidden.record_types for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.record_types for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.record_types to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.record_types to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.report_columns
@@ -31429,10 +31423,10 @@ create table app_hidden.report_columns (
 );
 
 alter table app_hidden.report_columns enable row level security;
-create policy everybody on app_hidden.report_columns for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.report_columns for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.report_columns to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.report_columns to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.report_subjects
@@ -31451,10 +31445,10 @@ create table app_hidden.report_subjects (
 );
 
 alter table app_hidden.report_subjects enable row level security;
-create policy everybody on app_hidden.report_subjects for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.report_subjects for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.report_subjects to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.report_subjects to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.ticket_actions
@@ -31491,10 +31485,10 @@ create table app_hidden.transition_requirements (
 );
 
 alter table app_hidden.transition_requirements enable row level security;
-create policy everybody on app_hidden.transition_requirements for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.transition_requirements for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.transition_requirements to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.transition_requirements to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.transitions
@@ -31511,10 +31505,10 @@ create table app_hidden.transitions (
 );
 
 alter table app_hidden.transitions enable row level security;
-create policy everybody on app_hidden.transitions for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.transitions for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.transitions to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.transitions to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.user_identities
@@ -32651,6 +32645,8 @@ alter table app_private.role_permissions enable row level security;
 ----------------------------------------------------------------------------------------------------
 -- app_private.sandbox_objects
 
+-- @worker It stands for a party outside of the service.
+--
 -- The objects of the sandbox processor.
 create table app_private.sandbox_objects (
   id                       text                         not null,
@@ -32668,10 +32664,16 @@ create index sandbox_objects_of_payment on app_private.sandbox_objects (((data -
   where data ? 'payment_intent';
 
 alter table app_private.sandbox_objects enable row level security;
+create policy sandbox on app_private.sandbox_objects for all to plat_worker
+  using (true);
+
+grant select, insert, update, delete on app_private.sandbox_objects to plat_worker;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.sandbox_requests
 
+-- @worker It stands for a party outside of the service.
+--
 -- What the sandbox processor answered under idempotency keys.
 create table app_private.sandbox_requests (
   key                      text                         not null,
@@ -32685,6 +32687,12 @@ create table app_private.sandbox_requests (
 create index sandbox_requests_inserted_at on app_private.sandbox_requests (inserted_at);
 
 alter table app_private.sandbox_requests enable row level security;
+create policy sandbox on app_private.sandbox_requests for select to plat_worker
+  using (true);
+create policy sandbox_insert on app_private.sandbox_requests for insert to plat_worker
+  with check (true);
+
+grant select, insert on app_private.sandbox_requests to plat_worker;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.schema_objects
@@ -33394,10 +33402,10 @@ alter table app_private.workflow_wakeups enable row level security;
 --   );
 --
 --   alter table app_public.<name>_values enable row level security;
---   create policy everybody on app_public.<name>_values for select to plat_anonymous, plat_user, plat_worker
+--   create policy everybody on app_public.<name>_values for select to plat_anonymous, plat_user
 --     using (true);
 --
---   grant select on app_public.<name>_values to plat_anonymous, plat_user, plat_worker;
+--   grant select on app_public.<name>_values to plat_anonymous, plat_user;
 
 -- Whether an access token works.
 create domain app_public.access_token_status as text check (value in (
@@ -36732,7 +36740,7 @@ create function app_public.current_user_id() returns uuid
 language sql stable parallel safe as $function$
   select nullif(current_setting('plat.user_id', true), '')::uuid
 $function$;
-grant execute on function app_public.current_user_id() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_public.current_user_id() to plat_anonymous, plat_user;
 
 --
 -- @arg reassignToId Leads of the deleted source move there; without it, a source with leads is not deleted.
@@ -38686,7 +38694,7 @@ begin
     (select string_agg(format('r ->> %s as %I', p + 1, c), ', ' order by p) from unnest(columns)
       with ordinality as u (c, p))) using rows;
 end $function$;
-grant execute on function app_hidden.add_import_rows(text, text[], jsonb) to plat_user, plat_worker;
+grant execute on function app_hidden.add_import_rows(text, text[], jsonb) to plat_user;
 
 -- A postal address on one line, without its country.
 create function app_hidden.address_line(address app_public.address) returns text
@@ -38694,7 +38702,7 @@ language sql immutable as $function$
   select nullif(concat_ws(', ', address.thoroughfare, address.premise, address.locality,
     nullif(concat_ws(' ', address.administrative_area, address.postal_code), '')), '')
 $function$;
-grant execute on function app_hidden.address_line(app_public.address) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.address_line(app_public.address) to plat_anonymous, plat_user;
 
 -- An integration as the operation that connects it gives it, with what is shown once.
 create function app_hidden.answered(integration anyelement, attempt jsonb) returns anyelement
@@ -38702,7 +38710,7 @@ language sql stable as $function$
   select jsonb_populate_record(integration,
     jsonb_build_object('config', to_jsonb(integration) -> 'config' || coalesce(attempt -> 'shown', '{}')))
 $function$;
-grant execute on function app_hidden.answered(anyelement, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.answered(anyelement, jsonb) to plat_anonymous, plat_user;
 
 create function app_hidden.appointments_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -38725,8 +38733,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('notes', null, 'outcomeNote', null);
 end $function$;
-grant execute on function app_hidden.appointments_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.appointments_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- Whether the viewer may add a card now, and who they are at the processor.
 create function app_hidden.begin_card(repeat jsonb) returns jsonb
@@ -38747,7 +38754,7 @@ begin
     'email', (select i.email from app_hidden.user_identities i where i.user_id = payer),
     'name', (select app_public.users_full_name(u) from app_public.users u where u.id = payer));
 end $function$;
-grant execute on function app_hidden.begin_card(jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.begin_card(jsonb) to plat_anonymous, plat_user;
 
 -- Begins an import into a project, as the viewer; answers which column each name of the header stands for, null for
 --   one that is ignored.
@@ -38757,7 +38764,7 @@ begin
   perform app_hidden.require_import(operation, project);
   return app_private.open_import(operation, header);
 end $function$;
-grant execute on function app_hidden.begin_import(text, text, text[]) to plat_user, plat_worker;
+grant execute on function app_hidden.begin_import(text, text, text[]) to plat_user;
 
 -- Makes an integration that waits to be connected.
 create function app_hidden.begin_integration(
@@ -38804,7 +38811,7 @@ begin
   return app_private.integration_facts(of_scope, result);
 end $function$;
 grant execute on function app_hidden.begin_integration(text, uuid, text, text, jsonb, text) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- Begins a draft for a lead that the viewer may write to: {id, status, facts, quotes, warnings, …}, or {id, status,
 --   known} of a repeated request.
@@ -38836,7 +38843,7 @@ begin
     app_hidden.lead_email_facts(lead), app_hidden.lead_email_quotes(lead));
 end $function$;
 grant execute on function app_hidden.begin_lead_email(text, text, text, text, text, jsonb) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- Checks a payment as the viewer and writes it down, before the processor is asked. Under an idempotency key that it
 --   began with it goes on.
@@ -39017,7 +39024,7 @@ begin
   perform set_config('plat.actor_type', actor, true);
   return app_private.payment_facts(intent) || '{"answered": false}';
 end $function$;
-grant execute on function app_hidden.begin_payment(text, jsonb, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.begin_payment(text, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- Checks a refund as the viewer and writes it down, before the processor is asked: the charge has that much less to
 --   give from then on.
@@ -39083,7 +39090,7 @@ begin
     returning * into refund;
   return app_private.refund_facts(refund) || '{"answered": false, "isNew": true}';
 end $function$;
-grant execute on function app_hidden.begin_refund(jsonb, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.begin_refund(jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- Writes a representative down, before the processor is told.
 create function app_hidden.begin_representative(operation text, input jsonb, repeat jsonb) returns jsonb
@@ -39153,8 +39160,7 @@ begin
   end if;
   return app_private.representative_facts(result) || jsonb_build_object('answered', false);
 end $function$;
-grant execute on function app_hidden.begin_representative(text, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.begin_representative(text, jsonb, jsonb) to plat_anonymous, plat_user;
 
 create function app_hidden.buyers_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -39177,8 +39183,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('cancellationReason', null, 'metadata', null);
 end $function$;
-grant execute on function app_hidden.buyers_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.buyers_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- The appointments that the viewer hosts, works on or attends as a buyer, as far as they see them: of the last year
 --   and later, 2,000 at most.
@@ -39201,7 +39206,7 @@ language sql stable rows 500 as $function$
     and a.deleted_at is null and a.starts_at > now() - interval '1 year'
   order by a.starts_at desc, a.id desc limit 2000
 $function$;
-grant execute on function app_hidden.calendar_appointments() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.calendar_appointments() to plat_anonymous, plat_user;
 
 -- The name of a column as the API spells it.
 create function app_hidden.camel(name text) returns text
@@ -39209,7 +39214,7 @@ language sql immutable parallel safe strict as $function$
   -- PERF: one expression, which PostgreSQL puts in the place of the call.
   select split_part(name, '_', 1) || replace(initcap(substr(name, length(split_part(name, '_', 1)) + 1)), '_', '')
 $function$;
-grant execute on function app_hidden.camel(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.camel(text) to plat_anonymous, plat_user;
 
 -- The value, where the type takes it; the operations of functions use it, so that a refusal names the argument.
 create function app_hidden.checked(value text, type regtype, field text) returns text
@@ -39227,7 +39232,7 @@ exception when data_exception or check_violation then
       'This value has the wrong form.'),
     jsonb_build_object('field', field));
 end $function$;
-grant execute on function app_hidden.checked(text, regtype, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.checked(text, regtype, text) to plat_anonymous, plat_user;
 
 -- Replaces the options of a personalization, as the viewer; what is locked may stay in the list but not change.
 create function app_hidden.choose_options(
@@ -39275,7 +39280,7 @@ begin
 end $function$;
 grant execute on function app_hidden.choose_options(
   uuid, app_public.personalization_selection_input[]
-) to plat_anonymous, plat_user, plat_worker;
+) to plat_anonymous, plat_user;
 
 -- Claims the idempotency key repeat.key for this transaction; the answer that was kept at repeat.place as {"r":
 --   row}, null when the field is to be carried out now.
@@ -39312,14 +39317,14 @@ begin
     perform app_hidden.fail('UNAUTHENTICATED', 'The account was changed since this request was first made; sign in.');
   end if;
 end $function$;
-grant execute on function app_hidden.claim_answer(jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.claim_answer(jsonb) to plat_anonymous, plat_user;
 
 create function app_hidden.claim_is_over(claim app_hidden.claims) returns boolean
 language sql stable as $function$
   -- By the clock: who waited for a lock began before the claim they meet.
   select claim.expires_at is not null and claim.expires_at <= clock_timestamp()
 $function$;
-grant execute on function app_hidden.claim_is_over(app_hidden.claims) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.claim_is_over(app_hidden.claims) to plat_anonymous, plat_user;
 
 -- The members of input that are columns: text trimmed, empty text null, ids and slugs resolved to records that the
 --   viewer sees.
@@ -39362,7 +39367,7 @@ begin
   end loop;
   return result;
 end $function$;
-grant execute on function app_hidden.clean_values(regclass, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.clean_values(regclass, jsonb) to plat_anonymous, plat_user;
 
 -- Users who share an organization with the viewer; by an access token, one in which it opens something.
 create function app_hidden.colleague_ids() returns setof uuid
@@ -39379,7 +39384,7 @@ begin
       and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
         where r.role = m.role and not r.in_affiliated and app_hidden.scopes_allow(r.permission)));
 end $function$;
-grant execute on function app_hidden.colleague_ids() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.colleague_ids() to plat_anonymous, plat_user;
 
 -- A record by the names of its columns that an event has by the names of the API.
 create function app_hidden.columns_of(relation regclass, record jsonb) returns jsonb
@@ -39387,7 +39392,7 @@ language sql stable as $function$
   select jsonb_object_agg(a.attname, record -> app_hidden.camel(a.attname)) from pg_attribute a
     where a.attrelid = relation and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
 $function$;
-grant execute on function app_hidden.columns_of(regclass, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.columns_of(regclass, jsonb) to plat_anonymous, plat_user;
 
 -- An address with its country, the given one where it has none; null for one without anything; an unknown country is
 --   refused.
@@ -39407,8 +39412,7 @@ begin
   end if;
   return address;
 end $function$;
-grant execute on function app_hidden.complete_address(app_public.address, text) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.complete_address(app_public.address, text) to plat_anonymous, plat_user;
 
 -- Whether a text has every word, whatever case and accents.
 create function app_hidden.contains_words(texts text, words text) returns boolean
@@ -39416,7 +39420,7 @@ language sql stable as $function$
   select bool_and(app_hidden.fold(texts) like '%' || regexp_replace(word, '([\\%_])', '\\\1', 'g') || '%')
   from regexp_split_to_table(app_hidden.fold(btrim(words)), '\s+') word
 $function$;
-grant execute on function app_hidden.contains_words(text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.contains_words(text, text) to plat_anonymous, plat_user;
 
 -- Inserts the given columns as the viewer and returns the row.
 create function app_hidden.create_record(_type anyelement, input jsonb) returns anyelement
@@ -39457,7 +39461,7 @@ exception
     perform app_hidden.fail('BAD_USER_INPUT', format('%s is required.', app_hidden.camel(missing)),
       jsonb_build_object('field', app_hidden.camel(missing)));
 end $function$;
-grant execute on function app_hidden.create_record(anyelement, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.create_record(anyelement, jsonb) to plat_anonymous, plat_user;
 
 -- A text with quotes, separators or line breaks in it as a cell of CSV.
 create function app_hidden.csv_cell(value text) returns text
@@ -39469,7 +39473,7 @@ begin
     'g');
   return case when value ~ '[",\r\n]' then '"' || replace(value, '"', '""') || '"' else value end;
 end $function$;
-grant execute on function app_hidden.csv_cell(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.csv_cell(text) to plat_anonymous, plat_user;
 
 -- A text as a cell of CSV by RFC 4180, which no spreadsheet program takes for a formula.
 create function app_hidden.csv_text(value text) returns text
@@ -39480,7 +39484,7 @@ language sql immutable parallel safe as $function$
     when value <> '' and strpos(E'=+-@\t\uff1d\uff0b\uff0d\uff20', left(value, 1)) > 0 then '''' || value
     else value end
 $function$;
-grant execute on function app_hidden.csv_text(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.csv_text(text) to plat_anonymous, plat_user;
 
 -- Whether the viewer has the permission for a deal, as one of the sales team: the same as the policies of
 --   make_deal_table.
@@ -39493,7 +39497,7 @@ language sql stable as $function$
     or (assignee_id = (select app_public.current_user_id())
       and project_id = any (array(select app_hidden.viewer_own_projects(permission)))), false)
 $function$;
-grant execute on function app_hidden.deal_can(uuid, uuid, uuid, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.deal_can(uuid, uuid, uuid, text) to plat_anonymous, plat_user;
 
 -- Deletes the row as the viewer and returns it as it was.
 create function app_hidden.delete_record(_type anyelement, id text) returns anyelement
@@ -39521,7 +39525,7 @@ begin
 exception when insufficient_privilege then
   perform app_hidden.refuse(table_name, 'delete');
 end $function$;
-grant execute on function app_hidden.delete_record(anyelement, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.delete_record(anyelement, text) to plat_anonymous, plat_user;
 
 -- Deleted rows of the organizations that the viewer administers.
 create function app_hidden.deleted_records(_type anyelement) returns setof anyelement
@@ -39532,7 +39536,7 @@ begin
     'app_hidden.viewer_organizations(''org.admin'')))',
     pg_typeof(_type)::text::regclass);
 end $function$;
-grant execute on function app_hidden.deleted_records(anyelement) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.deleted_records(anyelement) to plat_anonymous, plat_user;
 
 create function app_hidden.deposits_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -39554,8 +39558,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('notes', null);
 end $function$;
-grant execute on function app_hidden.deposits_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.deposits_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- Kilometres between two points, in degrees north and east.
 create function app_hidden.distance_km(
@@ -39571,7 +39574,7 @@ language sql immutable parallel safe as $function$
 $function$;
 grant execute on function app_hidden.distance_km(
   double precision, double precision, double precision, double precision
-) to plat_anonymous, plat_user, plat_worker;
+) to plat_anonymous, plat_user;
 
 -- The changes of an event without those whose value, before or after, the viewer may not read.
 create function app_hidden.event_changes(
@@ -39588,15 +39591,14 @@ language sql stable as $function$
     where seen.before -> given.key is distinct from given.value
       or seen.after -> given.key is distinct from pair.after -> given.key), '{}')
 $function$;
-grant execute on function app_hidden.event_changes(text, uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.event_changes(text, uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- Whether an event is among those wanted.
 create function app_hidden.event_matches(name text, wanted text[]) returns boolean
 language sql immutable as $function$
   select name = any (wanted) or split_part(name, '.', 1) || '.*' = any (wanted) or '*' = any (wanted)
 $function$;
-grant execute on function app_hidden.event_matches(text, text[]) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.event_matches(text, text[]) to plat_anonymous, plat_user;
 
 -- Members of a record by the names of the API, as an event has them, with null for what the viewer may not read.
 --   record: the whole record of the event.
@@ -39619,8 +39621,7 @@ language sql stable as $function$
     when 'user' then app_hidden.users_event_value(subject_id, value, record)
     else value end
 $function$;
-grant execute on function app_hidden.event_value(text, uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.event_value(text, uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- The next lines of the cursor that open_export opened for CSV or JSONL, as one text.
 create function app_hidden.export_lines(most integer) returns table(lines text, row_count integer)
@@ -39638,7 +39639,7 @@ begin
   end loop;
   return query select array_to_string(parts, ''), cardinality(parts);
 end $function$;
-grant execute on function app_hidden.export_lines(integer) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.export_lines(integer) to plat_anonymous, plat_user;
 
 -- What an export asks for, in SQL, as the viewer; refuses what no file of the format can hold.
 create function app_hidden.export_query(
@@ -39662,7 +39663,7 @@ begin
   return asked;
 end $function$;
 grant execute on function app_hidden.export_query(text, text, uuid, uuid, jsonb, jsonb, jsonb) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- A fact: what it says, its record and field, its kind (person, name, place, link, unit, money, percent, count,
 --   time, month) and its value; null without a value.
@@ -39675,8 +39676,7 @@ language sql immutable as $function$
     subject_type, 'subjectId', subject_id,
     'field', field, 'kind', kind, 'value', value) || more) end
 $function$;
-grant execute on function app_hidden.fact(text, text, uuid, text, text, text, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.fact(text, text, uuid, text, text, text, jsonb) to plat_anonymous, plat_user;
 
 -- Ends the statement with a coded error for the caller; details become members of extensions.
 create function app_hidden.fail(code text, message text, details jsonb default '{}'::jsonb) returns void
@@ -39687,7 +39687,7 @@ begin
     message = message,
     detail = jsonb_build_object('code', code) || details;
 end $function$;
-grant execute on function app_hidden.fail(text, text, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.fail(text, text, jsonb) to plat_anonymous, plat_user;
 
 -- What the address of a content says: which, under what name, and the record that everybody may have to see.
 create function app_hidden.file_address(
@@ -39700,7 +39700,7 @@ language sql stable as $function$
     'expires', (select app_public.current_user_id()) is not null, 'attachment', attachment)
 $function$;
 grant execute on function app_hidden.file_address(text, uuid, text, text, boolean, boolean) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- Whether whoever calls it sees the record with that content; the API asks as a visitor without a token.
 create function app_hidden.file_is_public(table_name text, id uuid, checksum text) returns boolean
@@ -39712,7 +39712,7 @@ begin
     into result using id, checksum;
   return result;
 end $function$;
-grant execute on function app_hidden.file_is_public(text, uuid, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.file_is_public(text, uuid, text) to plat_anonymous, plat_user;
 
 -- The contents of the first pictures of floor plans, drawings before others.
 create function app_hidden.floor_plan_pictures(
@@ -39726,7 +39726,7 @@ language sql stable as $function$
         where i.floor_plan_id = f.id) x
     order by x.kind, x.sequence, x.id limit most) p
 $function$;
-grant execute on function app_hidden.floor_plan_pictures(uuid[], integer) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.floor_plan_pictures(uuid[], integer) to plat_anonymous, plat_user;
 
 create function app_hidden.floor_plans_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -39748,31 +39748,30 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('metadata', null);
 end $function$;
-grant execute on function app_hidden.floor_plans_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.floor_plans_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- Text for comparing: without case and accents.
 create function app_hidden.fold(value text) returns text
 language sql immutable parallel safe as $function$ select lower(public.unaccent('public.unaccent', value)) $function$;
-grant execute on function app_hidden.fold(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.fold(text) to plat_anonymous, plat_user;
 
 -- The status of a draft that the viewer sees.
 create function app_hidden.generation_status(id uuid) returns text
 language sql stable as $function$ select g.status from app_public.service_intelligence_generations g
   where g.id = generation_status.id $function$;
-grant execute on function app_hidden.generation_status(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.generation_status(uuid) to plat_anonymous, plat_user;
 
 create function app_hidden.has_slug(table_name text) returns boolean
 language sql immutable parallel safe as $function$
   select table_name in ('projects', 'organizations', 'users')
 $function$;
-grant execute on function app_hidden.has_slug(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.has_slug(text) to plat_anonymous, plat_user;
 
 create function app_hidden.has_whole_account() returns boolean
 language sql stable parallel safe as $function$
   select app_hidden.setting('scopes') is null and app_hidden.setting('organization_id') is null
 $function$;
-grant execute on function app_hidden.has_whole_account() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.has_whole_account() to plat_anonymous, plat_user;
 
 -- @withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they see
 --   what is for sale; asking once more takes a list of 10,000 three times as long.
@@ -39783,7 +39782,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select coalesce(max(u.price), '-1') from app_public.units u where u.project_id = $1 and u.status = 'AVAILABLE'
     and u.deleted_at is null
 $function$;
-grant execute on function app_hidden.highest_price(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.highest_price(uuid) to plat_anonymous, plat_user;
 
 -- An integration that the viewer may refresh or change.
 create function app_hidden.integration_to_connect(of_scope text, id uuid, repeat jsonb) returns jsonb
@@ -39808,24 +39807,23 @@ begin
   return app_private.integration_facts(of_scope, id)
     || jsonb_build_object('answered', attempt.answered, 'userId', app_public.current_user_id());
 end $function$;
-grant execute on function app_hidden.integration_to_connect(text, uuid, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.integration_to_connect(text, uuid, jsonb) to plat_anonymous, plat_user;
 
 -- Whether this is the viewer or shares an organization with them.
 create function app_hidden.is_colleague(user_id uuid) returns boolean
 language sql stable as $function$ select user_id = app_public.current_user_id()
   or user_id = any (array(select app_hidden.colleague_ids())) $function$;
-grant execute on function app_hidden.is_colleague(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.is_colleague(uuid) to plat_anonymous, plat_user;
 
 create function app_hidden.is_service() returns boolean
 language sql stable as $function$ select app_hidden.setting('service') = 'on' $function$;
-grant execute on function app_hidden.is_service() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.is_service() to plat_anonymous, plat_user;
 
 -- Whether the viewer sees the reservation as its buyer.
 create function app_hidden.is_viewers_reservation(reservation_id uuid) returns boolean
 language plpgsql stable as $function$ begin return reservation_id = any (array(select
   app_hidden.viewer_purchase_reservations())); end $function$;
-grant execute on function app_hidden.is_viewers_reservation(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.is_viewers_reservation(uuid) to plat_anonymous, plat_user;
 
 -- @withoutViewer Keeps what claim_answer has claimed for the viewer in the same statement.
 --
@@ -39840,7 +39838,7 @@ begin
     where k.id = keep_answer.id;
   return answer;
 end $function$;
-grant execute on function app_hidden.keep_answer(uuid, jsonb, anyelement) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.keep_answer(uuid, jsonb, anyelement) to plat_anonymous, plat_user;
 
 -- Keeps what an integration that was just made is let in by: sealed for its id, and so after it.
 create function app_hidden.keep_credentials(of_scope text, id uuid, sealed text) returns void
@@ -39850,7 +39848,7 @@ begin
   update app_private.integration_secrets s set sealed = keep_credentials.sealed
     where s.integration_id = keep_credentials.id and s.sealed is null;
 end $function$;
-grant execute on function app_hidden.keep_credentials(text, uuid, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.keep_credentials(text, uuid, text) to plat_anonymous, plat_user;
 
 -- @withoutViewer The permissions that there are stand in the documentation.
 --
@@ -39862,7 +39860,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     where scope in (r.permission, split_part(r.permission, '.', 1) || '.*'))
     or scope in ('purchase.own', 'purchase.*')
 $function$;
-grant execute on function app_hidden.known_scope(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.known_scope(text) to plat_anonymous, plat_user;
 
 -- What a mail to the lead may state, as the viewer sees it.
 create function app_hidden.lead_email_facts(lead app_public.leads) returns jsonb
@@ -40015,7 +40013,7 @@ begin
   return (select coalesce(jsonb_agg(f || jsonb_build_object('key', 'f' || n) order by n), '[]')
     from (select f, row_number() over () as n from unnest(array_remove(facts, null)) f) numbered);
 end $function$;
-grant execute on function app_hidden.lead_email_facts(app_public.leads) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.lead_email_facts(app_public.leads) to plat_anonymous, plat_user;
 
 -- What the lead wrote last, and the last notes that the whole team reads: words of people, which no statement may
 --   rest on.
@@ -40032,7 +40030,7 @@ language sql stable as $function$
       from app_public.lead_notes n where n.lead_id = (lead).id and n.visibility = 'TEAM' and n.deleted_at is null
         order by n.id desc limit 2)) q
 $function$;
-grant execute on function app_hidden.lead_email_quotes(app_public.leads) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.lead_email_quotes(app_public.leads) to plat_anonymous, plat_user;
 
 -- What to know before writing to the lead.
 create function app_hidden.lead_email_warnings(lead app_public.leads, facts jsonb) returns text[]
@@ -40048,8 +40046,7 @@ language sql stable as $function$
       from jsonb_array_elements(facts) f
       where f ->> 'kind' = 'unit' and not (f ->> 'priced')::boolean having count(*) > 0)], null)
 $function$;
-grant execute on function app_hidden.lead_email_warnings(app_public.leads, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.lead_email_warnings(app_public.leads, jsonb) to plat_anonymous, plat_user;
 
 -- The units that a lead is after: those they reserved or negotiate about, else up to three for sale within their
 --   budget.
@@ -40077,7 +40074,7 @@ begin
   end if;
   return wanted;
 end $function$;
-grant execute on function app_hidden.lead_units(app_public.leads) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.lead_units(app_public.leads) to plat_anonymous, plat_user;
 
 -- Leads of an organization, or of its project, that match a LeadsFilter as the viewer sees them; refuses members
 --   that it does not know.
@@ -40120,7 +40117,7 @@ begin
     || coalesce((select string_agg(' and ' || (known ->> k), '') from jsonb_object_keys(f) k), '')
       using organization_id, f, project_id;
 end $function$;
-grant execute on function app_hidden.leads_of_filter(uuid, uuid, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.leads_of_filter(uuid, uuid, jsonb) to plat_anonymous, plat_user;
 
 -- Leads that the viewer sees and whose phone number is this one or ends in these digits.
 create function app_hidden.leads_with_phone(phone text) returns setof uuid
@@ -40130,7 +40127,7 @@ language sql stable security definer rows 5 set search_path to 'pg_catalog', 'pg
     when phone !~ '[1-9]' then 'false'
     else format('reverse(l.phone) like %L', reverse(ltrim(regexp_replace(phone, '[^0-9]', '', 'g'), '0')) || '%') end)
 $function$;
-grant execute on function app_hidden.leads_with_phone(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.leads_with_phone(text) to plat_anonymous, plat_user;
 
 -- Locks a record that the viewer sees, in the order of locks; of what they do not see, nothing.
 create function app_hidden.lock_seen(relation regclass, id uuid) returns void
@@ -40149,7 +40146,7 @@ begin
         where a.id = lock_seen.id;
   end case;
 end $function$;
-grant execute on function app_hidden.lock_seen(regclass, uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.lock_seen(regclass, uuid) to plat_anonymous, plat_user;
 
 create function app_hidden.lots_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -40173,7 +40170,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('price', null, 'premium', null, 'metadata', null);
 end $function$;
-grant execute on function app_hidden.lots_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.lots_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- @withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they see
 --   what is for sale; asking once more takes a list of 10,000 three times as long.
@@ -40184,7 +40181,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select coalesce(min(u.price), 'infinity') from app_public.units u where u.project_id = $1 and u.status = 'AVAILABLE'
     and u.deleted_at is null
 $function$;
-grant execute on function app_hidden.lowest_price(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.lowest_price(uuid) to plat_anonymous, plat_user;
 
 -- The members of an event's record that are masked columns; null where none is.
 create function app_hidden.masked_members(subject_type text) returns text[]
@@ -40205,21 +40202,21 @@ language sql immutable parallel safe as $function$
     when 'unit' then '{price,originalListPrice,estimatedDeliveryDate,soldPrice,metadata}'::text[]
     when 'user' then '{emailVerifiedAt,lastLoginAt}'::text[] end
 $function$;
-grant execute on function app_hidden.masked_members(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked_members(text) to plat_anonymous, plat_user;
 
 -- Purchases that the viewer sees as a seller and that contain every word.
 create function app_hidden.matching_buyers(query text) returns setof uuid
 language sql stable security definer rows 50 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.find_texts('BUYER', 'buyer.read', query, 'r.search_text')
 $function$;
-grant execute on function app_hidden.matching_buyers(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.matching_buyers(text) to plat_anonymous, plat_user;
 
 -- Leads that the viewer sees and that contain every word.
 create function app_hidden.matching_leads(query text) returns setof uuid
 language sql stable security definer rows 50 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.find_texts('LEAD', 'lead.read', query, 'r.search_text')
 $function$;
-grant execute on function app_hidden.matching_leads(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.matching_leads(text) to plat_anonymous, plat_user;
 
 -- Units of a project that match a UnitsFilter as the viewer sees them; refuses members that it does not know.
 create function app_hidden.matching_units(project_id uuid, filter jsonb) returns setof uuid
@@ -40260,7 +40257,7 @@ begin
   return query execute 'select u.id from app_public.units u where u.project_id = $1'
     || coalesce((select string_agg(' and ' || (known ->> k), '') from jsonb_object_keys(f) k), '') using project_id, f;
 end $function$;
-grant execute on function app_hidden.matching_units(uuid, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.matching_units(uuid, jsonb) to plat_anonymous, plat_user;
 
 -- Whether the viewer may choose the options: the sales team for its deals, the buyer for the own purchase.
 create function app_hidden.may_choose(personalization_id uuid) returns boolean
@@ -40269,7 +40266,7 @@ language sql stable as $function$
     and (p.buyer_id = any (array(select app_hidden.viewer_purchases()))
       or app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.write')))
 $function$;
-grant execute on function app_hidden.may_choose(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.may_choose(uuid) to plat_anonymous, plat_user;
 
 -- Tries an upload without its content and undoes it: what it would be refused for is refused before the file is
 --   read. The target is a table of files, or the operation of an import; the input is that of the operation. Answers
@@ -40297,7 +40294,7 @@ begin
     return organization_id;
   end;
 end $function$;
-grant execute on function app_hidden.may_upload(text, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.may_upload(text, jsonb) to plat_anonymous, plat_user;
 
 -- How many segments the networks send a text in, and charge.
 create function app_hidden.message_segments(body text) returns integer
@@ -40312,14 +40309,14 @@ language sql immutable parallel safe as $function$
   cross join lateral (select length(body) + case when is_gsm then regexp_count(body, '[\^{}\\\[~\]|€]')
     else regexp_count(body, '[\U00010000-\U0010FFFF]') end as units) u
 $function$;
-grant execute on function app_hidden.message_segments(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.message_segments(text) to plat_anonymous, plat_user;
 
 -- How many rows a file of the format can have; null for as many as there are.
 create function app_hidden.most_rows_of_export(subject text, format text) returns integer
 language sql immutable as $function$
   select case when format = 'PDF' then case subject when 'FLOOR_PLANS' then 500 else 5000 end end
 $function$;
-grant execute on function app_hidden.most_rows_of_export(text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.most_rows_of_export(text, text) to plat_anonymous, plat_user;
 
 create function app_hidden.names_time_zone(name text) returns boolean
 language plpgsql immutable parallel safe strict as $function$
@@ -40330,7 +40327,7 @@ begin
 exception when invalid_parameter_value then
   return false;
 end $function$;
-grant execute on function app_hidden.names_time_zone(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.names_time_zone(text) to plat_anonymous, plat_user;
 
 create function app_hidden.negotiations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -40354,8 +40351,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('floorPrice', null, 'cancellationReason', null, 'notes', null);
 end $function$;
-grant execute on function app_hidden.negotiations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.negotiations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- An application that the viewer may connect, with the organization or for themselves.
 create function app_hidden.offered_app(
@@ -40393,7 +40389,7 @@ begin
       'oauthScopes', to_jsonb(app.oauth_scopes),
       'configSchema', app.config_schema, 'credentialsSchema', app.credentials_schema));
 end $function$;
-grant execute on function app_hidden.offered_app(text, text, text, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.offered_app(text, text, text, jsonb) to plat_anonymous, plat_user;
 
 -- @withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they see
 --   what is for sale; asking once more takes a list of 10,000 three times as long.
@@ -40408,7 +40404,7 @@ begin
     and u.effective_bedrooms >= coalesce(lower($2), 0) and u.effective_bedrooms < coalesce(upper($2), 2147483647)
       and not isempty($2));
 end $function$;
-grant execute on function app_hidden.offers_bedrooms(uuid, int4range) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.offers_bedrooms(uuid, int4range) to plat_anonymous, plat_user;
 
 -- @withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they see
 --   what is for sale; asking once more takes a list of 10,000 three times as long.
@@ -40421,7 +40417,7 @@ begin
     and u.deleted_at is null
     and u.price >= coalesce(lower($2), 0) and u.price <= coalesce(upper($2), 'infinity') and not isempty($2));
 end $function$;
-grant execute on function app_hidden.offers_price(uuid, numrange) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.offers_price(uuid, numrange) to plat_anonymous, plat_user;
 
 -- Opens the cursor export_rows with the rows of an export, as its requester: for CSV and JSONL as lines, else the id
 --   and the cells as text. Tells the columns, how many rows there are, and how far the rights reach.
@@ -40470,14 +40466,14 @@ begin
     'rights', app_hidden.report_rights(chosen.organization_id, chosen.project_id,
       query.permissions || '{report.run}'::text[]));
 end $function$;
-grant execute on function app_hidden.open_export(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.open_export(uuid) to plat_anonymous, plat_user;
 
 -- Whether the viewer has the permission in the organization.
 create function app_hidden.organization_can(organization_id uuid, permission text) returns boolean
 language sql stable as $function$
   select organization_id = any (array(select app_hidden.viewer_organizations(permission)))
 $function$;
-grant execute on function app_hidden.organization_can(uuid, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.organization_can(uuid, text) to plat_anonymous, plat_user;
 
 create function app_hidden.organization_user_connections_event_value(
   record_id uuid, value jsonb, record jsonb
@@ -40502,7 +40498,7 @@ exception when data_exception or integrity_constraint_violation then
   return value || jsonb_build_object('notifications', null);
 end $function$;
 grant execute on function app_hidden.organization_user_connections_event_value(uuid, jsonb, jsonb) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 create function app_hidden.organizations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -40526,8 +40522,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('email', null, 'phone', null, 'address', null);
 end $function$;
-grant execute on function app_hidden.organizations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.organizations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- A number as SQL reads it, from one as spreadsheets write it; anything else stays as it is.
 create function app_hidden.plain_number(value text) returns text
@@ -40543,7 +40538,7 @@ begin
     when digits ~ '^-?\d+(\.\d+)?$' then digits
     else value end;
 end $function$;
-grant execute on function app_hidden.plain_number(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.plain_number(text) to plat_anonymous, plat_user;
 
 create function app_hidden.processor_charges_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -40567,8 +40562,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('fee', null, 'net', null, 'metadata', null);
 end $function$;
-grant execute on function app_hidden.processor_charges_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.processor_charges_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- Whether the viewer has the permission in the project, be it for their own leads only.
 create function app_hidden.project_can(project_id uuid, organization_id uuid, permission text) returns boolean
@@ -40594,7 +40588,7 @@ begin
       where p.project_id = project_can.project_id and p.role <> 'OWNER'
         and (only_organization is null or m.organization_id = only_organization));
 end $function$;
-grant execute on function app_hidden.project_can(uuid, uuid, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.project_can(uuid, uuid, text) to plat_anonymous, plat_user;
 
 -- Kilometres from a point to the city of each public project and each in the viewer's portfolio, by the id of the
 --   project; those whose place is unknown are left out.
@@ -40617,7 +40611,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   where d.km is not null
 $function$;
 grant execute on function app_hidden.project_distances(double precision, double precision) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- The day it is in the time zone of a project in which the viewer has a part.
 create function app_hidden.project_today(project_id uuid) returns date
@@ -40625,7 +40619,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select (now() at time zone p.time_zone)::date from app_public.projects p
     where p.id = $1 and app_private.has_part_in(p.id)
 $function$;
-grant execute on function app_hidden.project_today(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.project_today(uuid) to plat_anonymous, plat_user;
 
 create function app_hidden.projects_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -40647,8 +40641,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('metadata', null);
 end $function$;
-grant execute on function app_hidden.projects_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.projects_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- The range that an input such as IntRange means.
 create function app_hidden.range_of(_type anyrange, low text, high text) returns anyrange
@@ -40663,7 +40656,7 @@ begin
     into result using low, high;
   return result;
 end $function$;
-grant execute on function app_hidden.range_of(anyrange, text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.range_of(anyrange, text, text) to plat_anonymous, plat_user;
 
 -- The id behind an id or, where the table has slugs, a present or former slug.
 create function app_hidden.record_id(table_name text, id text, field text default 'id') returns uuid
@@ -40686,7 +40679,7 @@ begin
   -- The nil UUID is no record: an unknown slug ends like an unknown id.
   return coalesce(app_private.slug_owner(table_name, id), '00000000-0000-0000-0000-000000000000');
 end $function$;
-grant execute on function app_hidden.record_id(text, text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.record_id(text, text, text) to plat_anonymous, plat_user;
 
 create function app_hidden.refuse(table_name text, what text) returns void
 language plpgsql as $function$
@@ -40696,7 +40689,7 @@ begin
     jsonb_strip_nulls(jsonb_build_object('permission',
       (select r.write_permission from app_hidden.record_types r where r.table_name = $1))));
 end $function$;
-grant execute on function app_hidden.refuse(text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.refuse(text, text) to plat_anonymous, plat_user;
 
 -- Refuses a request without a token before it learns whether a record exists.
 create function app_hidden.refuse_anonymous() returns void
@@ -40707,7 +40700,7 @@ begin
     perform app_hidden.require_viewer();
   end if;
 end $function$;
-grant execute on function app_hidden.refuse_anonymous() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.refuse_anonymous() to plat_anonymous, plat_user;
 
 create function app_hidden.refuse_bad_value(_type anyelement, input jsonb) returns void
 language plpgsql as $function$
@@ -40730,7 +40723,7 @@ begin
     end;
   end loop;
 end $function$;
-grant execute on function app_hidden.refuse_bad_value(anyelement, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.refuse_bad_value(anyelement, jsonb) to plat_anonymous, plat_user;
 
 -- Refuses what has more rows, as the viewer sees them, than a file of the format can.
 create function app_hidden.refuse_long_export(
@@ -40756,14 +40749,14 @@ begin
 end $function$;
 grant execute on function app_hidden.refuse_long_export(
   text, text, uuid, uuid, jsonb, jsonb, integer
-) to plat_anonymous, plat_user, plat_worker;
+) to plat_anonymous, plat_user;
 
 create function app_hidden.refuse_report(message text, field text, more jsonb default '{}'::jsonb) returns void
 language plpgsql stable as $function$
 begin
   perform app_hidden.fail('BAD_USER_INPUT', message, jsonb_build_object('field', field) || more);
 end $function$;
-grant execute on function app_hidden.refuse_report(text, text, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.refuse_report(text, text, jsonb) to plat_anonymous, plat_user;
 
 -- Whether the viewer has the permission somewhere in the organization, or in the one project of it; row security
 --   says how far it reaches.
@@ -40775,7 +40768,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
         || array(select app_hidden.viewer_own_projects(permission)))
         and p.organization_id = report_can.organization_id and p.id = coalesce(report_can.project_id, p.id))
 $function$;
-grant execute on function app_hidden.report_can(uuid, uuid, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.report_can(uuid, uuid, text) to plat_anonymous, plat_user;
 
 -- The column of that name; refuses one that does not exist, or that the viewer may not see.
 create function app_hidden.report_column(
@@ -40798,8 +40791,7 @@ begin
   end if;
   return result;
 end $function$;
-grant execute on function app_hidden.report_column(text, text, text, uuid, uuid) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.report_column(text, text, text, uuid, uuid) to plat_anonymous, plat_user;
 
 -- A member of a filter in SQL: a value, any of a list, a range {min, max} or {from, to}, {contains}, {empty}.
 create function app_hidden.report_condition(wanted app_hidden.report_columns, value jsonb, field text) returns text
@@ -40860,7 +40852,7 @@ begin
         else 'numeric' end) end;
 end $function$;
 grant execute on function app_hidden.report_condition(app_hidden.report_columns, jsonb, text) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- A value of a filter as text that the type of the column takes.
 create function app_hidden.report_literal(wanted app_hidden.report_columns, value jsonb, field text) returns text
@@ -40899,7 +40891,7 @@ begin
   return case when wanted.sql_type like '%email_address' then lower(text_value) else text_value end;
 end $function$;
 grant execute on function app_hidden.report_literal(app_hidden.report_columns, jsonb, text) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- What a report or export asks for, in SQL, as the viewer; refuses what is no column, no condition, or not theirs to
 --   see.
@@ -41099,7 +41091,7 @@ begin
   return result;
 end $function$;
 grant execute on function app_hidden.report_query(text, uuid, uuid, jsonb, jsonb, text[], jsonb) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- How far permissions of the viewer reach in an organization, to be compared with what they were.
 create function app_hidden.report_rights(organization_id uuid, project_id uuid, permissions text[]) returns text[]
@@ -41115,7 +41107,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       where j.id = any (array(select app_hidden.viewer_own_projects(p.permission)))
       and j.organization_id = report_rights.organization_id and j.id = coalesce(report_rights.project_id, j.id)) r
 $function$;
-grant execute on function app_hidden.report_rights(uuid, uuid, text[]) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.report_rights(uuid, uuid, text[]) to plat_anonymous, plat_user;
 
 -- Whether the viewer may see at least what they might when report_rights gave `before`.
 create function app_hidden.report_rights_hold(
@@ -41127,8 +41119,7 @@ language sql stable as $function$
       and (r.token !~ '@own ' or replace(r.token, '@own ', '@project ') <> all (n.now)))
   from (select app_hidden.report_rights(organization_id, project_id, permissions) as now) n
 $function$;
-grant execute on function app_hidden.report_rights_hold(text[], uuid, uuid, text[]) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.report_rights_hold(text[], uuid, uuid, text[]) to plat_anonymous, plat_user;
 
 -- The SQL that gives a value out: as member of JSON, as text, or as text with local times.
 create function app_hidden.report_value(expression text, type text, form text, time_zone text) returns text
@@ -41144,7 +41135,7 @@ language sql immutable as $function$
     when form = 'json' then expression
     else format('(%s)::text', expression) end
 $function$;
-grant execute on function app_hidden.report_value(text, text, text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.report_value(text, text, text, text) to plat_anonymous, plat_user;
 
 -- The viewer; refuses whoever has not confirmed the address of the account.
 create function app_hidden.require_confirmed_address() returns uuid
@@ -41159,7 +41150,7 @@ begin
   end if;
   return viewer;
 end $function$;
-grant execute on function app_hidden.require_confirmed_address() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.require_confirmed_address() to plat_anonymous, plat_user;
 
 -- The project that the viewer imports into; refuses who may not.
 create function app_hidden.require_import(operation text, project text) returns app_public.projects
@@ -41184,7 +41175,7 @@ begin
   end if;
   return found_project;
 end $function$;
-grant execute on function app_hidden.require_import(text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.require_import(text, text) to plat_anonymous, plat_user;
 
 -- Refuses a viewer without the permission in the organization.
 create function app_hidden.require_organization(organization_id uuid, permission text) returns void
@@ -41202,7 +41193,7 @@ begin
       jsonb_build_object('permission', permission));
   end if;
 end $function$;
-grant execute on function app_hidden.require_organization(uuid, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.require_organization(uuid, text) to plat_anonymous, plat_user;
 
 -- The viewer; refuses a token that does not reach what they pay with.
 create function app_hidden.require_payer() returns uuid
@@ -41215,7 +41206,7 @@ begin
   end if;
   return app_public.current_user_id();
 end $function$;
-grant execute on function app_hidden.require_payer() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.require_payer() to plat_anonymous, plat_user;
 
 -- The user of the token in use; refuses a request without one.
 create function app_hidden.require_viewer() returns uuid
@@ -41226,7 +41217,7 @@ begin
   end if;
   return app_public.current_user_id();
 end $function$;
-grant execute on function app_hidden.require_viewer() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.require_viewer() to plat_anonymous, plat_user;
 
 -- The viewer; refuses an access token that was restricted to scopes or an organization.
 create function app_hidden.require_whole_account() returns uuid
@@ -41239,7 +41230,7 @@ begin
   end if;
   return app_public.current_user_id();
 end $function$;
-grant execute on function app_hidden.require_whole_account() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.require_whole_account() to plat_anonymous, plat_user;
 
 create function app_hidden.reservations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -41263,8 +41254,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('cancellationReason', null, 'notes', null, 'metadata', null);
 end $function$;
-grant execute on function app_hidden.reservations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.reservations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- An amount, not negative, with the digits of its currency, rounded half up.
 create function app_hidden.round_money(amount numeric, currency text) returns numeric
@@ -41272,7 +41262,7 @@ language sql stable as $function$
   -- numeric rounds a half away from zero; these amounts are not negative
   select round(amount, coalesce((select c.digits from app_hidden.currencies c where c.code = currency), 2))
 $function$;
-grant execute on function app_hidden.round_money(numeric, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.round_money(numeric, text) to plat_anonymous, plat_user;
 
 create function app_hidden.scopes_allow(permission text) returns boolean
 language sql stable parallel safe as $function$
@@ -41281,7 +41271,7 @@ language sql stable parallel safe as $function$
     else permission = any (string_to_array(app_hidden.setting('scopes'), ','))
       or split_part(permission, '.', 1) || '.*' = any (string_to_array(app_hidden.setting('scopes'), ',')) end
 $function$;
-grant execute on function app_hidden.scopes_allow(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.scopes_allow(text) to plat_anonymous, plat_user;
 
 -- The pieces of a text that have one of the words, as they are written.
 create function app_hidden.search_highlights(texts text, words text[]) returns text[]
@@ -41298,7 +41288,7 @@ begin
   return array(select u.piece from unnest(pieces, folded) with ordinality u (piece, folded, n)
     where exists (select from unnest(words) w where u.folded like '%' || w || '%') group by u.piece order by min(u.n));
 end $function$;
-grant execute on function app_hidden.search_highlights(text, text[]) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.search_highlights(text, text[]) to plat_anonymous, plat_user;
 
 -- The records that the viewer sees and that have all words, best first: each with its score and the words that were
 --   found.
@@ -41333,8 +41323,7 @@ begin
     m.score desc, m.words) b
     order by b.score desc, array_position(types, b.type), b.id limit amount;
 end $function$;
-grant execute on function app_hidden.search_matches(text[], text[], uuid, integer) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.search_matches(text[], text[], uuid, integer) to plat_anonymous, plat_user;
 
 -- The first field with one of the words, or the part of it around the word.
 create function app_hidden.search_snippet(fields text[], words text[]) returns text
@@ -41347,7 +41336,7 @@ language sql immutable parallel safe as $function$
       where v.value <> '') u) f
   where f.place > 0 order by f.n limit 1
 $function$;
-grant execute on function app_hidden.search_snippet(text[], text[]) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.search_snippet(text[], text[]) to plat_anonymous, plat_user;
 
 -- The words of a text with a space between them, without case, accents and punctuation, cut where letters and digits
 --   meet, and after each letter of a script without spaces: A1203 is found by 1203 and as A-1203.
@@ -41369,7 +41358,7 @@ begin
   return case when words ~ '[0-9][^0-9 ]|[^0-9 ][0-9]'
     then regexp_replace(words, '(?<=[0-9])(?=[^0-9 ])|(?<=[^0-9 ])(?=[0-9])', ' ', 'g') else words end;
 end $function$;
-grant execute on function app_hidden.search_text(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.search_text(text) to plat_anonymous, plat_user;
 
 -- The id of an execution; refuses a viewer who does not see it.
 create function app_hidden.see_execution(id uuid) returns uuid
@@ -41381,7 +41370,7 @@ begin
   end if;
   return see_execution.id;
 end $function$;
-grant execute on function app_hidden.see_execution(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.see_execution(uuid) to plat_anonymous, plat_user;
 
 -- Whether the viewer sees the charges of the project, or of the organization where there is none, as one of its
 --   team.
@@ -41390,7 +41379,7 @@ language sql stable as $function$
   select organization_id = any (array(select app_hidden.viewer_organizations('finance.read')))
     or coalesce(project_id = any (array(select app_hidden.viewer_projects('finance.read'))), false)
 $function$;
-grant execute on function app_hidden.sees_finance(uuid, uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.sees_finance(uuid, uuid) to plat_anonymous, plat_user;
 
 -- Whether the viewer may see the record that an event is about.
 create function app_hidden.sees_subject(subject_type text, subject_id uuid) returns boolean
@@ -41411,20 +41400,20 @@ begin
     into result using subject_id;
   return result;
 end $function$;
-grant execute on function app_hidden.sees_subject(text, uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.sees_subject(text, uuid) to plat_anonymous, plat_user;
 
 create function app_hidden.setting(name text) returns text
 language sql stable parallel safe as $function$
   -- A pooled connection reads '' instead of null once a setting was used on it.
   select nullif(current_setting('plat.' || name, true), '')
 $function$;
-grant execute on function app_hidden.setting(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.setting(text) to plat_anonymous, plat_user;
 
 create function app_hidden.slugify(name text) returns text
 language sql stable strict as $function$
   select left(btrim(regexp_replace(lower(public.unaccent(name)), '[^a-z0-9]+', '-', 'g'), '-'), 80)
 $function$;
-grant execute on function app_hidden.slugify(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.slugify(text) to plat_anonymous, plat_user;
 
 create function app_hidden.spec_options_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -41446,28 +41435,26 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('cost', null);
 end $function$;
-grant execute on function app_hidden.spec_options_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.spec_options_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 create function app_hidden.spelling(name text) returns text
 language sql stable parallel safe strict as $function$
   -- Case, accents, spaces and points do not tell two headers apart.
   select regexp_replace(lower(public.unaccent(name)), '[^a-z0-9#%]', '', 'g')
 $function$;
-grant execute on function app_hidden.spelling(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.spelling(text) to plat_anonymous, plat_user;
 
 create function app_hidden.spoken_time(at timestamp with time zone, time_zone text) returns text
 language sql stable
 as $function$ select to_char(at at time zone time_zone, 'FMDay, FMDD FMMonth YYYY, HH24:MI') $function$;
-grant execute on function app_hidden.spoken_time(timestamp with time zone, text) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.spoken_time(timestamp with time zone, text) to plat_anonymous, plat_user;
 
 create function app_hidden.subject(table_name text) returns text
 language sql stable as $function$
   select coalesce((select replace(r.subject, '_', ' ') from app_hidden.record_types r where r.table_name = $1),
     'record')
 $function$;
-grant execute on function app_hidden.subject(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.subject(text) to plat_anonymous, plat_user;
 
 -- A phone number as E.164; one without a country code belongs to the country.
 create function app_hidden.to_e164(phone text, country text, field text default 'phone') returns text
@@ -41499,7 +41486,7 @@ begin
   end if;
   return digits;
 end $function$;
-grant execute on function app_hidden.to_e164(text, text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.to_e164(text, text, text) to plat_anonymous, plat_user;
 
 -- An amount with exactly the digits of its currency; one with more is refused.
 create function app_hidden.to_money(amount numeric, currency text, field text) returns numeric
@@ -41513,7 +41500,7 @@ begin
   end if;
   return round(amount, digits);
 end $function$;
-grant execute on function app_hidden.to_money(numeric, text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.to_money(numeric, text, text) to plat_anonymous, plat_user;
 
 -- A sequence number as the API spells it.
 create function app_hidden.to_sequence(value text) returns bigint
@@ -41524,7 +41511,7 @@ begin
   end if;
   return value::bigint;
 end $function$;
-grant execute on function app_hidden.to_sequence(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.to_sequence(text) to plat_anonymous, plat_user;
 
 -- The steps by hand from the present state of a record.
 create function app_hidden.transitions_from(subject text, record_now jsonb) returns app_public.transition[]
@@ -41539,7 +41526,7 @@ language sql stable as $function$
   ) b
   where t.subject = $1 and t.from_state = record_now ->> 'status' and not t.by_service
 $function$;
-grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anonymous, plat_user;
 
 create function app_hidden.units_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -41565,8 +41552,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('price', null, 'originalListPrice', null, 'estimatedDeliveryDate', null, 'soldPrice', null, 'metadata', null);
 end $function$;
-grant execute on function app_hidden.units_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.units_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- Units of the viewer's portfolio that contain every word.
 create function app_hidden.units_with_words(words text) returns setof uuid
@@ -41574,7 +41560,7 @@ language sql stable security definer rows 50 set search_path to 'pg_catalog', 'p
   select app_private.find_texts('UNIT', 'project.read', words,
     'app_hidden.fold(concat_ws('' '', r.title, r.subtitle, r.number, r.building, r.mls_id, (r.address).thoroughfare))')
 $function$;
-grant execute on function app_hidden.units_with_words(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.units_with_words(text) to plat_anonymous, plat_user;
 
 -- Updates the given columns of the row input.id as the viewer and returns the row; input.expected_version guards
 --   against lost updates.
@@ -41642,7 +41628,7 @@ exception
     perform app_hidden.fail('BAD_USER_INPUT', format('%s may not be null.', app_hidden.camel(missing)),
       jsonb_build_object('field', app_hidden.camel(missing)));
 end $function$;
-grant execute on function app_hidden.update_record(anyelement, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.update_record(anyelement, jsonb) to plat_anonymous, plat_user;
 
 create function app_hidden.users_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -41665,8 +41651,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('emailVerifiedAt', null, 'lastLoginAt', null);
 end $function$;
-grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- The purchases that are assigned to the viewer, where they have the permission.
 create function app_hidden.viewer_assigned_buyers(permission text) returns setof uuid
@@ -41676,7 +41661,7 @@ language sql stable security definer rows 20 set search_path to 'pg_catalog', 'p
       or b.project_id = any (array(select app_hidden.viewer_projects(permission)))
       or b.project_id = any (array(select app_hidden.viewer_own_projects(permission))))
 $function$;
-grant execute on function app_hidden.viewer_assigned_buyers(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_assigned_buyers(text) to plat_anonymous, plat_user;
 
 -- The projects that the viewer sees only because of buying there.
 create function app_hidden.viewer_bought_projects() returns setof uuid
@@ -41691,7 +41676,7 @@ begin
         and p.id <> all (array(select app_hidden.viewer_projects('project.read')));
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_bought_projects() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_bought_projects() to plat_anonymous, plat_user;
 
 -- The charges that the viewer paid, and those of the viewer's own purchases, beside those of the viewer's
 --   organizations.
@@ -41712,7 +41697,7 @@ begin
     union select c.id from app_public.processor_charges c
       where c.reservation_id = any (array(select app_hidden.viewer_purchase_reservations()));
 end $function$;
-grant execute on function app_hidden.viewer_charges() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_charges() to plat_anonymous, plat_user;
 
 -- The people who serve the viewer's own purchases and reservations, or receive them.
 create function app_hidden.viewer_counterparts() returns setof uuid
@@ -41730,7 +41715,7 @@ begin
         where a.id in (select app_hidden.viewer_purchase_appointments()) and a.host_id is not null;
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_counterparts() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_counterparts() to plat_anonymous, plat_user;
 
 -- The agents of the purchases that the viewer makes, or that are assigned to them where they have buyer.read.
 create function app_hidden.viewer_deal_agents() returns setof uuid
@@ -41739,7 +41724,7 @@ language sql stable security definer rows 20 set search_path to 'pg_catalog', 'p
     and (b.id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
       or b.id = any (array(select app_hidden.viewer_purchases())))
 $function$;
-grant execute on function app_hidden.viewer_deal_agents() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_deal_agents() to plat_anonymous, plat_user;
 
 -- The viewer as somebody with integrations of their own; null for a token of one organization, or with scopes.
 create function app_hidden.viewer_integrator() returns uuid
@@ -41747,7 +41732,7 @@ language sql stable as $function$
   select case when app_hidden.setting('organization_id') is null and app_hidden.setting('scopes') is null
     then app_public.current_user_id() end
 $function$;
-grant execute on function app_hidden.viewer_integrator() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_integrator() to plat_anonymous, plat_user;
 
 -- The organizations in all of whose records the viewer has the permission.
 create function app_hidden.viewer_organizations(permission text) returns setof uuid
@@ -41767,7 +41752,7 @@ begin
         select from app_public.projects p where p.organization_id = m.organization_id and p.lead_assignment = 'PRIVATE'
           and p.deleted_at is null)));
 end $function$;
-grant execute on function app_hidden.viewer_organizations(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_organizations(text) to plat_anonymous, plat_user;
 
 -- Projects where the viewer has the permission for the leads assigned to them only.
 create function app_hidden.viewer_own_projects(permission text) returns setof uuid
@@ -41805,7 +41790,7 @@ begin
       and m.organization_id <> all (organizations)
       and p.id <> all (projects);
 end $function$;
-grant execute on function app_hidden.viewer_own_projects(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_own_projects(text) to plat_anonymous, plat_user;
 
 -- The viewer as somebody who pays; null for a token of one organization, or with scopes without purchase.own.
 create function app_hidden.viewer_payer() returns uuid
@@ -41813,7 +41798,7 @@ language sql stable as $function$
   select case when app_hidden.setting('organization_id') is null and app_hidden.scopes_allow('purchase.own')
     then app_public.current_user_id() end
 $function$;
-grant execute on function app_hidden.viewer_payer() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_payer() to plat_anonymous, plat_user;
 
 -- Further projects in all of whose records the viewer has the permission: those of other organizations, or the open
 --   ones where some are private.
@@ -41848,7 +41833,7 @@ begin
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and m.organization_id <> all (organizations);
 end $function$;
-grant execute on function app_hidden.viewer_projects(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_projects(text) to plat_anonymous, plat_user;
 
 -- The appointments of the viewer's own purchases.
 create function app_hidden.viewer_purchase_appointments() returns setof uuid
@@ -41859,7 +41844,7 @@ language sql stable security definer rows 5 set search_path to 'pg_catalog', 'pg
   select a.id from app_public.appointments a where a.lead_id = any (array(select app_hidden.viewer_purchase_leads()))
     and a.deleted_at is null
 $function$;
-grant execute on function app_hidden.viewer_purchase_appointments() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_appointments() to plat_anonymous, plat_user;
 
 -- The floor plans that the viewer's own units are built to.
 create function app_hidden.viewer_purchase_floor_plans() returns setof uuid
@@ -41872,7 +41857,7 @@ begin
       and u.floor_plan_id is not null;
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_floor_plans() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_floor_plans() to plat_anonymous, plat_user;
 
 -- The leads that the viewer's own purchases came from.
 create function app_hidden.viewer_purchase_leads() returns setof uuid
@@ -41881,7 +41866,7 @@ begin
   return query select b.lead_id from app_public.buyers b where b.id = any (array(select app_hidden.viewer_purchases()))
     and b.lead_id is not null;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_leads() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_leads() to plat_anonymous, plat_user;
 
 -- The lots that the viewer buys or has reserved, and those that the own units stand on.
 create function app_hidden.viewer_purchase_lots() returns setof uuid
@@ -41900,7 +41885,7 @@ begin
         where r.id = any (reservations) and r.lot_id is not null and r.status in ('PENDING', 'CONFIRMED');
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_lots() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_lots() to plat_anonymous, plat_user;
 
 -- The negotiations about the viewer's own purchases and reservations.
 create function app_hidden.viewer_purchase_negotiations() returns setof uuid
@@ -41917,7 +41902,7 @@ begin
       and n.deleted_at is null
       where b.id = any (purchases) and n.unit_id is not distinct from b.unit_id;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_negotiations() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_negotiations() to plat_anonymous, plat_user;
 
 -- The offers in the negotiations about the viewer's own purchases and reservations.
 create function app_hidden.viewer_purchase_offers() returns setof uuid
@@ -41929,7 +41914,7 @@ begin
     return query select o.id from app_public.offers o where o.negotiation_id = any (negotiations);
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_offers() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_offers() to plat_anonymous, plat_user;
 
 -- The projects in which the viewer buys.
 create function app_hidden.viewer_purchase_projects() returns setof uuid
@@ -41945,7 +41930,7 @@ begin
     return query select distinct r.project_id from app_public.reservations r where r.id = any (reservations);
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_projects() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_projects() to plat_anonymous, plat_user;
 
 -- The reservations that the viewer made as a buyer, and those that their purchases came from.
 create function app_hidden.viewer_purchase_reservations() returns setof uuid
@@ -41962,7 +41947,7 @@ begin
     union select b.reservation_id from app_public.buyers b where b.id = any (purchases)
       and b.reservation_id is not null;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_reservations() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_reservations() to plat_anonymous, plat_user;
 
 -- The units that the viewer buys or has reserved.
 create function app_hidden.viewer_purchase_units() returns setof uuid
@@ -41979,7 +41964,7 @@ begin
         where r.id = any (reservations) and r.unit_id is not null and r.status in ('PENDING', 'CONFIRMED');
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_units() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_units() to plat_anonymous, plat_user;
 
 -- The purchases that the viewer makes: those whose invitation they accepted. A token with scopes needs purchase.own.
 create function app_hidden.viewer_purchases() returns setof uuid
@@ -41992,7 +41977,7 @@ begin
   return query select b.id from app_public.buyers b where b.user_id = app_public.current_user_id()
     and b.deleted_at is null;
 end $function$;
-grant execute on function app_hidden.viewer_purchases() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchases() to plat_anonymous, plat_user;
 
 -- Those of the records that the viewer sees.
 create function app_hidden.visible_subjects(subject_type text, ids uuid[]) returns setof uuid
@@ -42004,7 +41989,7 @@ begin
       when 'UNIT' then 'units'
       when 'APPOINTMENT' then 'appointments' else 'tasks' end) using ids;
 end $function$;
-grant execute on function app_hidden.visible_subjects(text, uuid[]) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.visible_subjects(text, uuid[]) to plat_anonymous, plat_user;
 
 -- An address that names no country is in that of the project.
 create function app_hidden.with_country(address app_public.address, project_id uuid) returns app_public.address
@@ -42016,8 +42001,7 @@ begin
   end if;
   return address;
 end $function$;
-grant execute on function app_hidden.with_country(app_public.address, uuid) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.with_country(app_public.address, uuid) to plat_anonymous, plat_user;
 
 -- A text without e-mail addresses, links, phone numbers and dates, cut to so many characters.
 create function app_hidden.without_contacts(value text, most integer) returns text
@@ -42027,7 +42011,7 @@ language sql immutable as $function$
     '[^\s@]+@[^\s@]+', '[address]', 'g'), '(https?://|www\.)\S+', '[link]', 'gi'), '\+?[0-9][0-9 ()./-]{5,}[0-9]',
       '[number]', 'g'), most)
 $function$;
-grant execute on function app_hidden.without_contacts(text, integer) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.without_contacts(text, integer) to plat_anonymous, plat_user;
 
 -- What conditions and templates can read of each record.
 create function app_hidden.workflow_variables() returns table(root text, name text, type text, description text)
@@ -42055,7 +42039,7 @@ language sql stable as $function$
     ('event', 'changes', 'JSON', 'The changed fields: event.changes.status.0 before, event.changes.status.1 after.'),
     ('event', 'data', 'JSON', 'The record after the change; decimals are texts there.')
 $function$;
-grant execute on function app_hidden.workflow_variables() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.workflow_variables() to plat_anonymous, plat_user;
 
 create function app_private."json_value"(type oid, base_type oid, alias text, column_name name) returns text
 language sql stable as $function$
@@ -42148,12 +42132,13 @@ end $function$;
 
 -- Whose account it is, and its people by their ids at the processor.
 create function app_private.account_to_sync(account text) returns jsonb
-language sql stable as $function$
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select jsonb_build_object('organizationId', a.organization_id, 'accountId', a.processor_id, 'people', coalesce((
     select jsonb_object_agg(r.processor_person_id, r.id) from app_public.organization_payments_representatives r
     where r.organization_id = a.organization_id and r.processor_person_id is not null), '{}'))
   from app_private.payments_accounts a where a.processor_id = account
 $function$;
+grant execute on function app_private.account_to_sync(text) to plat_worker;
 
 -- Lets the functions that ask for permissions answer for this user and token until set_claims; where they have
 --   ended, for nobody. Returns whether they act.
@@ -42554,7 +42539,7 @@ create function app_private.are_event_names(names text[]) returns text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select n from unnest(names) n
   where n is null or not app_private.is_event_name(n) limit 1 $function$;
-grant execute on function app_private.are_event_names(text[]) to plat_authenticator;
+grant execute on function app_private.are_event_names(text[]) to plat_authenticator, plat_worker;
 
 -- What is likely to be in one hand: the networks around an address. Null for what is none.
 create function app_private.area_of(ip text) returns text
@@ -42665,7 +42650,8 @@ begin
     values (begin_consent.id, of_scope, begin_consent.integration_id, begin_consent.user_id,
       begin_consent.sealed_verifier);
 end $function$;
-grant execute on function app_private.begin_consent(text, uuid, uuid, uuid, text) to plat_authenticator;
+grant execute on function app_private.begin_consent(text, uuid, uuid, uuid, text) to plat_authenticator,
+plat_worker;
 
 -- For which side the viewer may act in a negotiation; refuses whoever does not see it.
 create function app_private.begin_deal(
@@ -42741,7 +42727,7 @@ create function app_private.begin_lead_email_for(
   lead_id uuid, purpose text default null::text, tone text default null::text, language text default null::text,
   instructions text default null::text, requested_by uuid default null::uuid, request text default null::text
 ) returns jsonb
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   lead app_public.leads;
 begin
@@ -42766,7 +42752,7 @@ grant execute on function app_private.begin_login(text, text) to plat_authentica
 --   {executionId: {result: SEND | FIND, id, to, body, since, known}}; the other executions are settled. known:
 --   messages to that number that are not the one sought.
 create function app_private.begin_messages(step_id uuid, results jsonb) returns jsonb
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   step app_public.workflow_steps := (select s from app_public.workflow_steps s where s.id = step_id);
   home uuid := (select w.organization_id from app_public.workflows w where w.id = step.workflow_id);
@@ -42824,6 +42810,7 @@ begin
     (select coalesce(jsonb_agg(r), '[]') from jsonb_array_elements(results) r where r ? 'error'));
   return coalesce(calls, '{}');
 end $function$;
+grant execute on function app_private.begin_messages(uuid, jsonb) to plat_worker;
 
 create function app_private.begin_proof(user_id uuid, name text, ip text) returns text
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -43776,7 +43763,7 @@ create function app_private.claim_events(batch integer, holder integer, lease in
   table(
   organization_id uuid, from_sequence bigint, upto bigint, candidates jsonb
 )
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
 declare
   stream app_private.workflow_streams;
@@ -43846,6 +43833,7 @@ begin
   end loop;
   return query select stream.organization_id, stream.last_sequence, last_written, result;
 end $function$;
+grant execute on function app_private.claim_events(integer, integer, interval, uuid[]) to plat_worker;
 
 -- Whether a claim belongs to whoever negotiates: to their reservation, purchase or accepted offer.
 create function app_private.claim_is_of(
@@ -43866,7 +43854,7 @@ create function app_private.claim_run(batch integer, holder integer, lease inter
   table(
   run_id uuid, organization_id uuid, workflow_id uuid, subject_ids uuid[], items jsonb
 )
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
 declare
   run app_private.workflow_runs;
@@ -43910,12 +43898,13 @@ begin
   update app_private.workflow_runs r set holder = claim_run.holder, held_until = now() + lease where r.id = run.id;
   return query select run.id, workflow.organization_id, workflow.id, ids, found_data;
 end $function$;
+grant execute on function app_private.claim_run(integer, integer, interval, uuid[]) to plat_worker;
 
 -- Leaves executions for which a computed step is due to a worker, as many as fit; gives what computing takes.
 create function app_private.claim_step(
   workflow_id uuid, steps_revision integer, sequence integer, most integer, holder integer, lease interval
 ) returns table(execution_id uuid, item text, step text)
-language plpgsql rows 200 as $function$
+language plpgsql security definer rows 200 set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
@@ -43936,6 +43925,7 @@ begin
   select array_agg(c.id) into ids from claimed c;
   return query select s.* from app_private.step_items(step_of, ids) s;
 end $function$;
+grant execute on function app_private.claim_step(uuid, integer, integer, integer, integer, interval) to plat_worker;
 
 -- Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent, as the
 --   principal of each webhook may read it.
@@ -43943,7 +43933,7 @@ create function app_private.claim_webhook_deliveries(batch integer, lease interv
   delivery_id uuid, webhook_id uuid, attempt integer, message_id uuid, url text, body text, sealed text,
   previous_sealed text, mapping jsonb, organization_id uuid
 )
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
 declare
   work record;
@@ -44019,6 +44009,7 @@ begin
     perform app_private.set_claims('{}');
   end loop;
 end $function$;
+grant execute on function app_private.claim_webhook_deliveries(integer, interval, integer) to plat_worker;
 
 -- Who acts in this transaction at the moment, for set_claims.
 create function app_private.claims() returns jsonb
@@ -44027,16 +44018,22 @@ language sql stable as $function$
     'organization_id', app_hidden.setting('organization_id'), 'scopes', app_hidden.setting('scopes'))
 $function$;
 
+-- The steps that the clock makes.
+create function app_private.clock_step_names() returns table(subject text, name text)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select s.subject::text, s.name::text from app_private.clock_steps s order by s.subject, s.name
+$function$;
+grant execute on function app_private.clock_step_names() to plat_worker;
+
 -- Settles what a mail says and to whom: its first items, as many as are to be shown, with their templates. Null, and
 --   the mail is gone, where there is nothing to say any more: the reader left, was suspended, wants no such mails,
 --   or sees none of the records.
 create function app_private.close_notification_mail(id uuid, shown integer default 25) returns jsonb
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   mail app_private.notification_mails;
   reader record;
   item record;
-  before constant text := current_setting('role');
   items app_private.notification_items[];
   happened jsonb;
   shown_data jsonb := '{}';
@@ -44064,11 +44061,10 @@ begin
       'data', coalesce(i.data, e.data))) from unnest(items) i left join app_public.events e on e.id = i.event_id);
     -- As the reader: whatever changed since, the policies have the last word about each record that is shown, and the
     -- masks about what of it.
-    perform set_config('plat.user_id', reader.user_id::text, true);
-    perform set_config('role', 'plat_user', true);
+    perform app_private.set_claims(jsonb_build_object('user_id', reader.user_id));
     foreach item in array items loop
       exit when cardinality(seen) = shown;
-      if app_hidden.sees_subject(item.subject_type, item.subject_id) then
+      if app_private.viewer_sees_subject(item.subject_type, item.subject_id) then
         seen := seen || item.place;
         shown_data := shown_data || jsonb_build_object(item.place, (
           select app_hidden.event_value(h ->> 'type', (h ->> 'id')::uuid, h -> 'data', h -> 'data')
@@ -44077,8 +44073,7 @@ begin
         hidden := hidden + 1;
       end if;
     end loop;
-    perform set_config('role', before, true);
-    perform set_config('plat.user_id', '', true);
+    perform app_private.set_claims('{}');
   end if;
   if seen = '{}' then
     delete from app_private.notification_mails m where m.id = mail.id;
@@ -44106,6 +44101,7 @@ begin
         else 'buyerId' end)::uuid
       where n.mail_id = mail.id and n.place = any (seen)));
 end $function$;
+grant execute on function app_private.close_notification_mail(uuid, integer) to plat_worker;
 
 -- A row as JSON with the names of the API.
 create function app_private.column_json(relation oid, alias text, columns name[]) returns text
@@ -44407,9 +44403,9 @@ declare
 begin
   execute format('create table app_public.%I (value text primary key, description text not null)', name || '_values');
   execute format('alter table app_public.%I enable row level security', name || '_values');
-  execute format('create policy everybody on app_public.%I for select to plat_user, plat_anonymous, plat_worker using '
-    '(true)', name || '_values');
-  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', name || '_values');
+  execute format('create policy everybody on app_public.%I for select to plat_user, plat_anonymous using (true)',
+    name || '_values');
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous', name || '_values');
   execute format('comment on table app_public.%I is %L', name || '_values',
     E'@enum\n@enumName ' || type_name || E'\n\n' || description);
   execute format('create domain app_public.%I as text', name);
@@ -44428,10 +44424,11 @@ grant execute on function app_private.currency_for_viewer(uuid) to plat_anonymou
 -- The keys of jobs during which their process died; with a ticket where the job is set aside: whoever adds a job
 --   under such a key again, such as the clock, adds what is set aside.
 create function app_private.deadly_keys() returns table(key text, ticket uuid)
-language sql stable rows 10 as $function$
+language sql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select d.key, case when d.set_aside_at is not null then d.id end from app_private.job_deaths d
   where d.key is not null
 $function$;
+grant execute on function app_private.deadly_keys() to plat_worker;
 
 -- The condition of a policy: whoever has the permission where the lead or the purchase is, be it for the deals
 --   assigned to them only.
@@ -44541,6 +44538,17 @@ begin
   end if;
 end $function$;
 
+-- What the owners are told of a webhook that the service disabled; none where it is not disabled any more.
+create function app_private.disabled_webhook(id uuid) returns table(
+  url text, reason text, organization text, owners text[]
+)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select w.url, w.disabled_reason, o.name, app_private.owner_addresses(o.id)
+  from app_public.webhooks w join app_public.organizations o on o.id = w.organization_id and o.deleted_at is null
+  where w.id = disabled_webhook.id and w.integration_id is null and w.status = 'DISABLED' and w.deleted_at is null
+$function$;
+grant execute on function app_private.disabled_webhook(uuid) to plat_worker;
+
 -- Gives up whatever waits for a webhook.
 create function app_private.discard_deliveries(webhook_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44571,9 +44579,20 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   from app_public.personalizations p join app_public.projects j on j.id = p.project_id where p.id = d.personalization_id
 $function$;
 
+-- A charge as its payment and as the processor know it, to accept its dispute.
+create function app_private.disputed_charge(id uuid) returns table(intent uuid, charge text, payment text)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select c.intent_id, c.processor_id, c.payment_intent_id from app_public.processor_charges c
+  where c.id = disputed_charge.id
+$function$;
+grant execute on function app_private.disputed_charge(uuid) to plat_worker;
+
 -- Removes a mail that was sent.
 create function app_private.drop_notification_mail(id uuid) returns void
-language sql as $function$ delete from app_private.notification_mails m where m.id = $1 $function$;
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  delete from app_private.notification_mails m where m.id = $1
+$function$;
+grant execute on function app_private.drop_notification_mail(uuid) to plat_worker;
 
 -- Locks executions for which a step is due, as many as fit and are of one depth; those that others have are skipped.
 create function app_private.due_executions(
@@ -44601,13 +44620,13 @@ begin
       order by d.next_refresh_at limit batch for update skip locked))
     returning s.integration_id, s.scope::text;
 end $function$;
-grant execute on function app_private.due_integrations(integer) to plat_authenticator;
+grant execute on function app_private.due_integrations(integer) to plat_worker;
 
 -- The workflows whose line is due, or of which nobody has found out when it is.
 create function app_private.due_schedules() returns table(
   organization_id uuid, workflow_id uuid, schedule text, time_zone text, was_due_at timestamp with time zone
 )
-language sql stable rows 10 as $function$
+language sql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select w.organization_id, w.id, w.trigger ->> 'schedule', coalesce(w.trigger ->> 'timeZone', p.time_zone,
     o.time_zone), t.next_run_at
   from app_private.workflow_triggers t
@@ -44617,12 +44636,13 @@ language sql stable rows 10 as $function$
   where t.next_run_at is null or t.next_run_at <= now()
   order by t.next_run_at nulls first limit 100
 $function$;
+grant execute on function app_private.due_schedules() to plat_worker;
 
 -- The steps of workflows that are due for some execution.
 create function app_private.due_workflow_steps() returns table(
   workflow_id uuid, steps_revision integer, sequence integer, way text, organization_id uuid
 )
-language sql stable rows 10 as $function$
+language sql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
   -- Along the index: as many looks as there are steps that something waits for, however many executions do.
   with recursive waiting as (
     (select e.workflow_id, e.steps_revision, e.current_step from app_public.workflow_executions e
@@ -44642,6 +44662,7 @@ language sql stable rows 10 as $function$
     and e.steps_revision = w.steps_revision and e.current_step = w.current_step
     and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now())
 $function$;
+grant execute on function app_private.due_workflow_steps() to plat_worker;
 
 -- The required elements that lack a choice which can still be made.
 create function app_private.elements_to_choose(p app_public.personalizations) returns setof app_public.spec_elements
@@ -44848,6 +44869,7 @@ begin
   perform set_config('plat.service', service, true);
   return ended;
 end $function$;
+grant execute on function app_private.end_resolution(uuid, text) to plat_worker;
 
 -- Asks people what is to become of an execution whose step failed.
 create function app_private.escalate_execution(
@@ -44999,6 +45021,7 @@ end $function$;
 -- The advisory lock of whoever carries out a step of the execution that takes time.
 create function app_private.execution_lock(id uuid) returns bigint
 language sql immutable as $function$ select hashtextextended('plat.workflow_execution ' || id, 0) $function$;
+grant execute on function app_private.execution_lock(uuid) to plat_worker;
 
 -- The execution that a ticket is about, locked, so between two steps.
 create function app_private.execution_of_ticket(
@@ -45064,6 +45087,7 @@ begin
   end if;
   return may;
 end $function$;
+grant execute on function app_private.export_goes_on(uuid, uuid, integer) to plat_worker;
 
 -- A permission that the viewer lacks to have an export written; null where they may. What is in it is what they see.
 create function app_private.export_lacks(e app_public.exports) returns text
@@ -45108,7 +45132,7 @@ grant execute on function app_private.fail_lead_email(uuid, text) to plat_user;
 -- Turns what was written since into notifications, some batch of events in one transaction; returns whether there is
 --   more.
 create function app_private.fan_out_notifications(batch integer) returns boolean
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   progress record;
   upto bigint;
@@ -45142,11 +45166,12 @@ begin
   end loop;
   return more;
 end $function$;
+grant execute on function app_private.fan_out_notifications(integer) to plat_worker;
 
 -- Makes deliveries of what was written since, at most a batch of events for each webhook; returns whether there is
 --   more.
 create function app_private.fan_out_webhooks(batch integer) returns boolean
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   webhook app_public.webhooks;
   progress record;
@@ -45187,6 +45212,7 @@ begin
   end loop;
   return more;
 end $function$;
+grant execute on function app_private.fan_out_webhooks(integer) to plat_worker;
 
 -- Whose appointments a feed shows; none where it was disabled.
 create function app_private.feed_of(lookup bytea) returns table(id uuid, user_id uuid, name text)
@@ -45299,6 +45325,7 @@ begin
   update app_private.export_runs r set lease_until = null where r.export_id = finish_export.id;
   return true;
 end $function$;
+grant execute on function app_private.finish_export(uuid, uuid, integer, integer, text) to plat_worker;
 
 -- Gives a lead the status that its reservations and negotiations make, or the earlier one back when the last of them
 --   ended.
@@ -45392,7 +45419,7 @@ end $function$;
 -- Ends the hold of workers whose connection is gone: they died. What two of them died at is set aside. Returns how
 --   many were held.
 create function app_private.free_executions() returns integer
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   most_deaths constant int := 2;
   amount int;
@@ -45421,6 +45448,7 @@ begin
   end loop;
   return amount;
 end $function$;
+grant execute on function app_private.free_executions() to plat_worker;
 
 -- Frees the jobs and queues that dead workers hold; `everywhere`: of those too who never said that they live. A job
 --   at which its process died for the second time is set aside under a ticket, and is not run again until that is
@@ -45428,7 +45456,7 @@ end $function$;
 create function app_private.free_jobs_of_dead_workers(everywhere boolean) returns table(
   job_id bigint, task text, organization_id uuid, deaths integer, ticket uuid
 )
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
 declare
   most_deaths constant int := 2;
@@ -45467,10 +45495,11 @@ begin
       case when d.set_aside_at is not null then d.id end
     from app_private.job_deaths d where d.job_id = any (held);
 end $function$;
+grant execute on function app_private.free_jobs_of_dead_workers(boolean) to plat_worker;
 
 -- Ends the leases of workers whose connection is gone: they died. Returns how many.
 create function app_private.free_webhook_deliveries() returns integer
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   amount int;
 begin
@@ -45480,6 +45509,14 @@ begin
   get diagnostics amount = row_count;
   return amount;
 end $function$;
+grant execute on function app_private.free_webhook_deliveries() to plat_worker;
+
+-- A draft that the service asked for before.
+create function app_private.generation_by_id(id uuid) returns app_public.service_intelligence_generations
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select g from app_public.service_intelligence_generations g where g.id = generation_by_id.id
+$function$;
+grant execute on function app_private.generation_by_id(uuid) to plat_worker;
 
 -- The mail of an accepted draft; none once its lead is not to be contacted.
 create function app_private.generation_mail(generation_id uuid, sender_id uuid) returns table(
@@ -45498,6 +45535,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   where g.id = generation_mail.generation_id and g.status = 'ACCEPTED' and g.deleted_at is null
     and app_private.owner_is_confirmed(o.id)
 $function$;
+grant execute on function app_private.generation_mail(uuid, uuid) to plat_worker;
 
 -- Ends the work on an export: as FAILED or CANCELLED, or without a status to let another worker start over at once.
 create function app_private.give_up_export(id uuid, worker uuid, status text, error text) returns void
@@ -45516,6 +45554,7 @@ begin
     end if;
   end if;
 end $function$;
+grant execute on function app_private.give_up_export(uuid, uuid, text, text) to plat_worker;
 
 -- Ends a payment that never came to be at the processor, or was never confirmed there.
 create function app_private.give_up_payment(id uuid, code text, message text) returns void
@@ -45534,12 +45573,13 @@ begin
   end if;
   perform set_config('plat.service', service, true), set_config('plat.clock', '', true);
 end $function$;
-grant execute on function app_private.give_up_payment(uuid, text, text) to plat_authenticator;
+grant execute on function app_private.give_up_payment(uuid, text, text) to plat_authenticator, plat_worker;
 
 create function app_private.handled_processor_event(id text) returns void
-language sql as $function$
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_private.processor_events e set handled_at = now() where e.id = $1
 $function$;
+grant execute on function app_private.handled_processor_event(text) to plat_worker;
 
 -- Whether the user is a member of an organization with a part in the project.
 create function app_private.has_part(user_id uuid, project_id uuid) returns boolean
@@ -45599,7 +45639,7 @@ grant execute on function app_private.hit_tracker(text, boolean) to plat_authent
 
 -- Leaves executions to a worker while it asks somebody outside on behalf of a step: [{executionId, attempt}].
 create function app_private.hold_executions(step_id uuid, works jsonb, holder integer, lease interval) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 begin
   insert into app_public.workflow_step_runs as r (execution_id, step_id, sequence, attempt, status)
@@ -45609,6 +45649,7 @@ begin
   update app_public.workflow_executions e set holder = holder, held_until = now() + lease
     from jsonb_array_elements(works) w where e.id = (w ->> 'executionId')::uuid;
 end $function$;
+grant execute on function app_private.hold_executions(uuid, jsonb, integer, interval) to plat_worker;
 
 -- Whether a worker holds something: its connection is there, and its lease is not over.
 create function app_private.holder_lives(holder integer, held_until timestamp with time zone) returns boolean
@@ -45681,7 +45722,7 @@ begin
     into result using id, of_scope;
   return result;
 end $function$;
-grant execute on function app_private.integration_facts(text, uuid) to plat_authenticator;
+grant execute on function app_private.integration_facts(text, uuid) to plat_authenticator, plat_worker;
 
 -- Where the integrations of a scope are.
 create function app_private.integration_table(scope text) returns text
@@ -45878,6 +45919,7 @@ begin
       left join app_public.users u on u.id = invite.invited_by_id
     where p.id = invite.project_id and p.deleted_at is null;
 end $function$;
+grant execute on function app_private.issue_buyer_invite_token(uuid, integer) to plat_worker;
 
 -- A new token for a request of consent and what its mail says; replaces the former token; nothing where there is
 --   nothing to send, or too much was sent to the address already.
@@ -45937,6 +45979,7 @@ begin
     from app_public.organizations o left join app_public.users u on u.id = invite.invited_by_id
     where o.id = invite.organization_id and o.deleted_at is null;
 end $function$;
+grant execute on function app_private.issue_invite_token(uuid, integer) to plat_worker;
 
 -- Makes the one-time code that a mail takes to the user (143 bits, 15 minutes, once); no row for a user who may not
 --   sign in.
@@ -45993,6 +46036,7 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
   update app_private.export_runs r set file_key = keep_export_file.file_key where r.export_id = keep_export_file.id
     and r.worker = keep_export_file.worker
 $function$;
+grant execute on function app_private.keep_export_file(uuid, uuid, text) to plat_worker;
 
 -- Keeps a key that a former version derived from one of login tokens, so that its links outlive that one.
 create function app_private.keep_link_key(key bytea) returns void
@@ -46233,7 +46277,7 @@ end $function$;
 create function app_private.look_at_step(
   workflow_id uuid, steps_revision integer, sequence integer, most integer
 ) returns table(execution_id uuid, item text, step text)
-language plpgsql rows 200 as $function$
+language plpgsql security definer rows 200 set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
@@ -46255,6 +46299,7 @@ begin
     select i.id, s.item, s.step from unnest(ids) i (id)
     left join app_private.step_items(step_of, ids) s on s.execution_id = i.id;
 end $function$;
+grant execute on function app_private.look_at_step(uuid, integer, integer, integer) to plat_worker;
 
 -- Finds what happened to the records that executions wait for since they do.
 create function app_private.look_back(ids uuid[]) returns void
@@ -46283,7 +46328,14 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     and app_private.token_ended(i.principal_token_id) is null
   order by i.id desc limit 1
 $function$;
-grant execute on function app_private.mail_account(uuid) to plat_authenticator;
+grant execute on function app_private.mail_account(uuid) to plat_worker;
+
+-- Whether a mail was taken, or refused for good: it is not sent again.
+create function app_private.mail_is_settled(key text) returns boolean
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select exists (select from app_private.mail_deliveries d where d.key = mail_is_settled.key)
+$function$;
+grant execute on function app_private.mail_is_settled(text) to plat_worker;
 
 -- What limits mails of an organization to an address: none for a member who has confirmed it.
 create function app_private.mail_limits(organization_id uuid, recipient text) returns table(
@@ -46406,7 +46458,7 @@ begin
     writers);
   execute format('create policy sellers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
     writers);
-  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
 
   execute format('create trigger _010_deal before insert on app_public.%I for each row execute function '
     'app_private.tg__deal_child(%s)',
@@ -46618,7 +46670,7 @@ begin
     writers);
   execute format('create policy writers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
     writers);
-  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
   execute format('grant insert (%I, file, %s) on app_public.%I to plat_user', parent_column,
     (select string_agg(quote_ident(c), ', ') from unnest(columns) c), table_name);
   execute format('grant update (%s), delete on app_public.%I to plat_user',
@@ -46739,7 +46791,7 @@ begin
   execute format('create policy sellers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
     writers);
   execute format('grant select, delete on app_public.%I to plat_user', table_name);
-  execute format('grant select on app_public.%I to plat_anonymous, plat_worker', table_name);
+  execute format('grant select on app_public.%I to plat_anonymous', table_name);
   execute format('create trigger _010_parent before insert on app_public.%I for each row execute function '
     'app_private.tg__parent_project(''personalizations'', ''personalization_id'')', table_name);
   perform app_private.make_project_record(table_name, subject, 'sale.write');
@@ -46825,7 +46877,7 @@ begin
     writers);
   execute format('create policy writers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
     writers);
-  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
   perform app_private.make_project_record(table_name, subject, write_permission);
 end $function$;
 
@@ -46865,7 +46917,7 @@ begin
   end if;
   execute format('create policy writers_update on app_public.%I for update to plat_user using (%s)', table_name,
     writers);
-  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
   perform app_private.make_project_record(table_name, subject, write_permission, event_permission);
 end $function$;
 
@@ -47008,11 +47060,13 @@ create function app_private.mark_buyer_invite_sent(invite_id uuid) returns void
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_hidden.buyer_invites i set sent_at = now() where i.id = invite_id
 $function$;
+grant execute on function app_private.mark_buyer_invite_sent(uuid) to plat_worker;
 
 create function app_private.mark_invite_sent(invite_id uuid) returns void
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_public.organization_invites i set sent_at = now() where i.id = invite_id
 $function$;
+grant execute on function app_private.mark_invite_sent(uuid) to plat_worker;
 
 -- @step The link that names the lead or purchase is signed.
 --
@@ -47406,20 +47460,24 @@ begin
     where a.processor_id = excluded.processor_id;
   return (select a.processor_id from app_private.payments_accounts a where a.organization_id = organization_id);
 end $function$;
-grant execute on function app_private.note_account(uuid, jsonb) to plat_authenticator;
+grant execute on function app_private.note_account(uuid, jsonb) to plat_authenticator, plat_worker;
 
 -- How many texts of a column are bound to no row; remembers since when there is none.
-create function app_private.note_bound(place app_private.sealed_columns) returns integer
-language plpgsql as $function$
+create function app_private.note_bound(relation text, name text) returns integer
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
+  place app_private.sealed_columns;
   amount int;
 begin
+  select c.* into strict place from app_private.sealed_columns c
+    where c.relation = note_bound.relation and c.name = note_bound.name;
   execute format('select count(*) from %s where not starts_with(%I, ''v2:'')', place.relation, place.name) into amount;
   if amount = 0 then
     insert into app_private.bound_columns (relation, name) values (place.relation, place.name) on conflict do nothing;
   end if;
   return amount;
 end $function$;
+grant execute on function app_private.note_bound(text, text) to plat_worker;
 
 -- Writes down a card that the processor keeps now; the first of a user is the default.
 create function app_private.note_card(user_id uuid, card jsonb, holder_name text, make_default boolean) returns uuid
@@ -47499,7 +47557,7 @@ begin
 end $function$;
 grant execute on function app_private.note_connected(
   text, uuid, jsonb, text, bytea, timestamp with time zone, text, text, jsonb
-) to plat_authenticator;
+) to plat_authenticator, plat_worker;
 
 -- @step The user is the payer whom begin_card or begin_payment has asked for.
 --
@@ -47523,6 +47581,7 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
     rights = note_export.rights
     where r.export_id = note_export.id and r.worker = note_export.worker
 $function$;
+grant execute on function app_private.note_export(uuid, uuid, integer, text[], text[]) to plat_worker;
 
 -- @step The viewer was asked for by integration_to_connect, or it is a job of the service.
 --
@@ -47555,15 +47614,15 @@ begin
   end if;
   perform set_config('plat.service', before, true);
 end $function$;
-grant execute on function app_private.note_failed(
-  text, uuid, text, boolean, boolean, boolean
-) to plat_authenticator;
+grant execute on function app_private.note_failed(text, uuid, text, boolean, boolean, boolean) to plat_authenticator,
+plat_worker;
 
 -- Forgets that processes died during a job: it was done.
 create function app_private.note_job_done(key text) returns void
-language sql as $function$
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   delete from app_private.job_deaths d where d.identity = $1 and d.set_aside_at is null
 $function$;
+grant execute on function app_private.note_job_done(text) to plat_worker;
 
 create function app_private.note_looked_at(kind text, id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -47578,6 +47637,7 @@ begin
     update app_private.payments_accounts a set updated_at = now() where a.organization_id = id;
   end if;
 end $function$;
+grant execute on function app_private.note_looked_at(text, uuid) to plat_worker;
 
 -- Notes what became of a mail; the note is kept for 90 days.
 create function app_private.note_mail(key text, recipient text, outcome text, detail text) returns void
@@ -47591,6 +47651,7 @@ begin
     values (note_mail.key, note_mail.recipient, note_mail.outcome, note_mail.detail)
     on conflict on constraint mail_deliveries_pkey do nothing;
 end $function$;
+grant execute on function app_private.note_mail(text, text, text, text) to plat_worker;
 
 -- @step It is what the processor says of the payment.
 --
@@ -47678,7 +47739,7 @@ begin
   perform set_config('plat.service', service, true), set_config('plat.clock', '', true);
   return app_private.payment_facts(intent);
 end $function$;
-grant execute on function app_private.note_payment(uuid, jsonb) to plat_authenticator;
+grant execute on function app_private.note_payment(uuid, jsonb) to plat_authenticator, plat_worker;
 
 -- @step It is what the processor says of the refund.
 --
@@ -47703,7 +47764,7 @@ begin
   perform app_private.settle_charge(charge.id);
   perform set_config('plat.service', service, true), set_config('plat.clock', '', true);
 end $function$;
-grant execute on function app_private.note_refund(uuid, jsonb) to plat_authenticator;
+grant execute on function app_private.note_refund(uuid, jsonb) to plat_authenticator, plat_worker;
 
 -- Notes, to the minute, that a report was looked at by somebody who sees it.
 create function app_private.note_report_run(id uuid) returns void
@@ -47732,7 +47793,7 @@ begin
       verified_at = case when person ->> 'status' = 'VERIFIED' then coalesce(r.verified_at, now()) end
     where r.id = id and (r.processor_person_id is null or r.processor_person_id = person ->> 'id');
 end $function$;
-grant execute on function app_private.note_representative(uuid, jsonb) to plat_authenticator;
+grant execute on function app_private.note_representative(uuid, jsonb) to plat_authenticator, plat_worker;
 
 -- @step It is a job of the service.
 --
@@ -47746,7 +47807,7 @@ begin
     app_private.integration_table(of_scope)) using id;
   update app_private.integration_secrets s set failure_count = 0 where s.integration_id = id and s.failure_count > 0;
 end $function$;
-grant execute on function app_private.note_synced(text, uuid) to plat_authenticator;
+grant execute on function app_private.note_synced(text, uuid) to plat_authenticator, plat_worker;
 
 -- Says why a trigger did not start something; shown as Workflow.triggerError.
 create function app_private.note_trigger_error(workflow_id uuid, error text) returns void
@@ -47757,13 +47818,14 @@ $function$;
 
 -- Has the run of a step tell that the mail server refused its mail for good.
 create function app_private.note_workflow_mail(execution_id uuid, sequence integer) returns void
-language sql as $function$
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_public.workflow_step_runs r set error = d.detail
   from app_private.mail_deliveries d
   where r.execution_id = note_workflow_mail.execution_id and r.sequence = note_workflow_mail.sequence
     and r.status = 'SUCCEEDED'
     and d.outcome = 'REFUSED' and d.key like format('workflow %s %s', r.execution_id, r.sequence) || '%'
 $function$;
+grant execute on function app_private.note_workflow_mail(uuid, integer) to plat_worker;
 
 -- What a member chose about a kind of mails; nulls where there is no such member any more.
 create function app_private.notification_choice(
@@ -48009,17 +48071,25 @@ end $function$;
 
 -- Where mail to an organization goes: its address for enquiries, where whoever owns that agreed; else its owners'.
 create function app_private.organization_mailboxes(organization_id uuid) returns setof text
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+language sql stable as $function$
   select o.email::text from app_public.organizations o where o.id = organization_id and o.deleted_at is null
     and app_private.is_mailbox(o.id, o.email)
   union all
-  select i.email::text from app_public.organizations o
-    join app_public.organization_user_connections m on m.organization_id = o.id and m.role = 'OWNER'
-    join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
-    join app_hidden.user_identities i on i.user_id = u.id
+  select unnest(app_private.owner_addresses(o.id)) from app_public.organizations o
     where o.id = organization_mailboxes.organization_id and o.deleted_at is null
       and not coalesce(app_private.is_mailbox(o.id, o.email), false)
 $function$;
+
+-- What a visitor wrote to an organization, and where it is forwarded to.
+create function app_private.organization_message(id uuid) returns table(
+  name text, email text, phone text, message text, organization text, organization_id uuid, mailboxes text[]
+)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select c.name, c.email, c.phone, c.message, o.name, o.id, array(select app_private.organization_mailboxes(o.id))
+  from app_private.contact_messages c join app_public.organizations o on o.id = c.organization_id
+  where c.id = organization_message.id
+$function$;
+grant execute on function app_private.organization_message(uuid) to plat_worker;
 
 -- The organization that a job is about, where its payload or the record that it names tells.
 create function app_private.organization_of_job(task text, payload json) returns uuid
@@ -48060,6 +48130,16 @@ begin
   end if;
   return card;
 end $function$;
+
+-- The addresses of the owners of an organization.
+create function app_private.owner_addresses(organization_id uuid) returns text[]
+language sql stable as $function$
+  select coalesce(array_agg(i.email::text order by i.email), '{}')
+  from app_public.organization_user_connections m
+  join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+  join app_hidden.user_identities i on i.user_id = u.id
+  where m.organization_id = $1 and m.role = 'OWNER'
+$function$;
 
 -- Whether an owner has confirmed the address of the account: without one, the organization sends nothing to people
 --   outside of it.
@@ -48166,7 +48246,7 @@ $function$;
 -- What was begun a while ago and of which no answer is known; abandon says that it was not confirmed and is not
 --   going to be.
 create function app_private.payments_to_reconcile(most integer) returns setof jsonb
-language sql stable as $function$
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   (select app_private.payment_facts(p) || jsonb_build_object('kind', 'payment', 'abandon', p.card_id is not null
     and p.status in ('REQUIRES_CONFIRMATION', 'REQUIRES_PAYMENT_METHOD')
       or p.inserted_at < now() - interval '24 hours')
@@ -48192,6 +48272,7 @@ language sql stable as $function$
     where a.status in ('ONBOARDING', 'PENDING_VERIFICATION', 'RESTRICTED') and a.updated_at < now() - interval '1 hour'
       order by a.updated_at limit most)
 $function$;
+grant execute on function app_private.payments_to_reconcile(integer) to plat_worker;
 
 -- The members who have the permission for a record: of its organization, and of those with a part in its project.
 --   assignee_id: who is assigned its lead or purchase.
@@ -48340,10 +48421,11 @@ begin
   insert into app_private.project_cities (project_id, city_id) values (project_id, found_id);
   return true;
 end $function$;
+grant execute on function app_private.place_project(uuid, boolean) to plat_worker;
 
 -- Enqueues a job once more, for later.
 create function app_private.postpone_job(task text, payload jsonb, seconds integer) returns void
-language sql as $function$
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   -- Not all at once when there is room again.
   select app_private.add_job($1, $2, now() + make_interval(secs => $3 + random() * 300))
 $function$;
@@ -48359,7 +48441,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       or d.buyer_id = any (array(select app_hidden.viewer_purchases()))
       or d.lead_id = any (array(select app_hidden.viewer_purchase_leads())))
 $function$;
-grant execute on function app_private.price_of_deposit(uuid) to plat_anonymous, plat_user;
+grant execute on function app_private.price_of_deposit(uuid) to plat_user;
 
 -- Why nobody answers any more for what this user made with this access token; null while they do.
 create function app_private.principal_ended(user_id uuid, token_id uuid) returns text
@@ -48440,7 +48522,7 @@ $function$;
 -- Queues the tasks that are due today or overdue for those of the next members for whom it is morning and who were
 --   not told today; returns the last member it looked at, null after all.
 create function app_private.queue_task_digests(after_id uuid, batch integer) returns uuid
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   last_id uuid;
 begin
@@ -48493,6 +48575,7 @@ begin
   select m.id into last_id from members m order by m.id desc limit 1;
   return last_id;
 end $function$;
+grant execute on function app_private.queue_task_digests(uuid, integer) to plat_worker;
 
 -- Letters and digits from a cryptographic source, 5.95 bits each.
 create function app_private.random_text(size integer) returns text
@@ -48740,8 +48823,10 @@ $function$;
 
 -- What the processor is told of a refund.
 create function app_private.refund_to_make(id uuid) returns jsonb
-language sql stable
-as $function$ select app_private.refund_facts(r) from app_public.processor_refunds r where r.id = $1 $function$;
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.refund_facts(r) from app_public.processor_refunds r where r.id = $1
+$function$;
+grant execute on function app_private.refund_to_make(uuid) to plat_worker;
 
 -- Refuses with INVENTORY_UNAVAILABLE and claimedUntil.
 create function app_private.refuse_claimed(claim app_hidden.claims, field text default null::text) returns void
@@ -48821,7 +48906,7 @@ end $function$;
 -- What follows where the secret of a webhook is not the one that was sealed for it: nothing is sent, and the webhook
 --   is disabled.
 create function app_private.refuse_webhook_secret(delivery_id uuid, attempt integer) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
 begin
@@ -48833,6 +48918,7 @@ begin
     'secret, then enable it.') from app_public.webhook_deliveries d where d.id = refuse_webhook_secret.delivery_id;
   perform set_config('plat.service', before, true);
 end $function$;
+grant execute on function app_private.refuse_webhook_secret(uuid, integer) to plat_worker;
 
 -- Announces a content before it is stored, and counts it; true where the store has it already. Refused with
 --   LIMIT_EXCEEDED above the quota.
@@ -48918,10 +49004,11 @@ end $function$;
 
 -- Gives back what a worker holds and does not carry out: it is due again.
 create function app_private.release_executions(ids uuid[], holder integer) returns void
-language sql as $function$
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_public.workflow_executions e set holder = null, held_until = null
     where e.id = any (ids) and e.holder = $2
 $function$;
+grant execute on function app_private.release_executions(uuid[], integer) to plat_worker;
 
 -- Says that the requests that sent these contents are answered, each as often as it was sent; forgets and tells
 --   those that no row has, as sweep_files does.
@@ -48953,16 +49040,25 @@ end $function$;
 
 -- Gives back the line that a worker does not go through.
 create function app_private.release_run(run_id uuid, holder integer) returns void
-language sql as $function$
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_private.workflow_runs r set holder = null, held_until = null where r.id = $1 and r.holder = $2
 $function$;
+grant execute on function app_private.release_run(uuid, integer) to plat_worker;
 
 -- Gives back the stream that a worker does not read.
 create function app_private.release_stream(organization_id uuid, holder integer) returns void
-language sql as $function$
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_private.workflow_streams s set holder = null, held_until = null
     where s.organization_id = $1 and s.holder = $2
 $function$;
+grant execute on function app_private.release_stream(uuid, integer) to plat_worker;
+
+-- By what id the processor knows a card that its owner has removed; null for one that is there.
+create function app_private.removed_card(id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select c.processor_id from app_public.processor_cards c where c.id = removed_card.id and c.removed_at is not null
+$function$;
+grant execute on function app_private.removed_card(uuid) to plat_worker;
 
 -- Under whom an idempotency key of this request is kept.
 create function app_private.repeat_viewer() returns text
@@ -49368,7 +49464,6 @@ begin
   perform app_hidden.require_organization(workflow.organization_id, 'workflow.run');
   return workflow;
 end $function$;
-grant execute on function app_private.require_workflow(uuid, text) to plat_anonymous, plat_user;
 
 -- When a rescission period ends: so many days from the midnight after the day of signing, in the time zone; null
 --   without days.
@@ -49547,7 +49642,7 @@ grant execute on function app_private.resolve_ticket(uuid, text, text, uuid, int
 
 -- Resumes executions whose pause is over. Returns how many.
 create function app_private.resume_due_executions() returns integer
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   ids uuid[];
 begin
@@ -49560,6 +49655,7 @@ begin
   perform set_config('plat.service', 'on', true);
   return (select count(*) from app_private.resume_executions(ids));
 end $function$;
+grant execute on function app_private.resume_due_executions() to plat_worker;
 
 -- Resumes an execution that the viewer was seen to see.
 create function app_private.resume_execution(id uuid) returns app_public.workflow_executions
@@ -49613,6 +49709,13 @@ begin
     resume_reservation.price);
   return true;
 end $function$;
+
+-- The tables whose rows are deleted once they are over.
+create function app_private.retained_relations() returns setof text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select r.relation::text from app_private.retention r order by r.relation
+$function$;
+grant execute on function app_private.retained_relations() to plat_worker;
 
 -- RETRY: takes the step again at which the execution waits.
 create function app_private.retry_by_ticket(ticket app_public.escalation_tickets) returns boolean
@@ -49734,6 +49837,14 @@ language sql as $function$
     else 'app_public.organization_integrations' end, coalesce(webhook.integration_id, webhook.id))
 $function$;
 
+-- Suspends a webhook, or the integration that it belongs to, where its principal has ended.
+create function app_private.review_webhook(id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.review_sender(w) from app_public.webhooks w
+  where w.id = review_webhook.id and w.deleted_at is null
+$function$;
+grant execute on function app_private.review_webhook(uuid) to plat_worker;
+
 -- Ends access tokens with all that were created through them; returns the names of those that still worked.
 create function app_private.revoke_access_tokens(ids uuid[]) returns text[]
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -49764,7 +49875,7 @@ $function$;
 create function app_private.run_schedule(
   workflow_id uuid, next_run_at timestamp with time zone, was_due_at timestamp with time zone
 ) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   workflow app_public.workflows;
   is_due boolean;
@@ -49803,13 +49914,19 @@ begin
     perform app_private.set_aside(workflow.id, sqlstate, sqlerrm);
   end;
 end $function$;
+grant execute on function app_private.run_schedule(
+  uuid, timestamp with time zone, timestamp with time zone
+) to plat_worker;
 
 -- Puts texts that are sealed anew in the place of the former ones; returns how many.
-create function app_private.seal_anew(place app_private.sealed_columns, texts jsonb) returns integer
-language plpgsql as $function$
+create function app_private.seal_anew(relation text, name text, texts jsonb) returns integer
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
+  place app_private.sealed_columns;
   amount int;
 begin
+  select c.* into strict place from app_private.sealed_columns c
+    where c.relation = seal_anew.relation and c.name = seal_anew.name;
   -- What changed meanwhile was sealed with the present key.
   execute format(
     'update %3$s t set %2$I = n.sealed from jsonb_to_recordset($1) n (id uuid, former text, sealed text) where t.%1$I '
@@ -49818,19 +49935,33 @@ begin
   get diagnostics amount = row_count;
   return amount;
 end $function$;
+grant execute on function app_private.seal_anew(text, text, jsonb) to plat_worker;
 
 -- Texts of a column that another key than this sealed, or that are bound to no row, from a row on.
 create function app_private.sealed_otherwise(
-  place app_private.sealed_columns, mark text, after uuid, batch integer
+  relation text, name text, mark text, after uuid, batch integer
 ) returns table(id uuid, sealed text)
-language plpgsql stable as $function$
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  place app_private.sealed_columns;
 begin
+  select c.* into strict place from app_private.sealed_columns c
+    where c.relation = sealed_otherwise.relation and c.name = sealed_otherwise.name;
   -- The version of the form and the name of the key stand before the last dot.
   return query execute format(
     'select %1$I, %2$I from %3$s where %2$I is not null and left(%2$I, -1 - length(split_part(%2$I, ''.'', -1))) <> $1
        and (%1$I > $2 or $2 is null) order by %1$I limit $3', place.key, place.name, place.relation)
     using mark, after, batch;
 end $function$;
+grant execute on function app_private.sealed_otherwise(text, text, text, uuid, integer) to plat_worker;
+
+-- The columns that hold sealed texts.
+create function app_private.sealed_places() returns table(relation text, name text)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select c.relation::text, c.name::text from app_private.sealed_columns c order by c
+$function$;
+grant execute on function app_private.sealed_places() to plat_worker;
 
 -- Keys that every row has that a pattern finds.
 create function app_private.search_key(realm text, pattern text) returns text[]
@@ -50268,6 +50399,14 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       order by l.registered_at desc, l.id desc limit 1000) r) l
 $function$;
 
+-- What a visitor wrote to the operator of the service.
+create function app_private.service_message(id uuid) returns table(name text, email text, phone text, message text)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select c.name, c.email, c.phone, c.message from app_private.contact_messages c
+  where c.id = service_message.id and c.organization_id is null
+$function$;
+grant execute on function app_private.service_message(uuid) to plat_worker;
+
 -- Gives a purchase that the viewer may change its agent, or none.
 create function app_private.set_agent_of_buyer(buyer_id uuid, agent app_public.agent_input) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -50430,9 +50569,17 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
+-- Settles what is due in the organization of an export, so that its rows are those that a reader finds.
+create function app_private.settle_before_export(id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.settle_deadlines(e.organization_id, true) from app_public.exports e
+  where e.id = settle_before_export.id
+$function$;
+grant execute on function app_private.settle_before_export(uuid) to plat_worker;
+
 -- Brings in what came of a call.
 create function app_private.settle_call(step_id uuid, result jsonb, holder integer) returns boolean
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   execution app_public.workflow_executions;
@@ -50447,6 +50594,7 @@ begin
   perform app_private.settle_workflow_step(step_id, jsonb_build_array(result));
   return true;
 end $function$;
+grant execute on function app_private.settle_call(uuid, jsonb, integer) to plat_worker;
 
 -- Gives a charge that was paid the status that its refunds and disputes make.
 create function app_private.settle_charge(id uuid) returns void
@@ -50539,8 +50687,7 @@ begin
   end if;
   return amount;
 end $function$;
-grant execute on function app_private.settle_deadlines(uuid, boolean, integer, interval) to plat_authenticator,
-plat_worker;
+grant execute on function app_private.settle_deadlines(uuid, boolean, integer, interval) to plat_authenticator;
 
 -- Settles some of what is due in one organization; returns how many, 0 when nothing is left but what is locked.
 create function app_private.settle_due(batch integer default 50) returns integer
@@ -50561,7 +50708,7 @@ begin
   end loop;
   return 0;
 end $function$;
-grant execute on function app_private.settle_due(integer) to plat_authenticator, plat_worker;
+grant execute on function app_private.settle_due(integer) to plat_worker;
 
 -- Ends a ticket that nobody decided in time.
 create function app_private.settle_escalation_ticket(ticket_id uuid) returns void
@@ -50697,7 +50844,7 @@ end $function$;
 -- Carries out a computed step for those of the executions that the worker still holds: [{executionId, attempt, input
 --   | error, code}].
 create function app_private.settle_step(step_id uuid, results jsonb, holder integer) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   held app_public.workflow_executions[];
@@ -50718,11 +50865,12 @@ begin
     where exists (select from app_public.workflow_executions e
       where e.id = (r ->> 'executionId')::uuid and e.holder = holder and e.status in ('RUNNING', 'PAUSED'))));
 end $function$;
+grant execute on function app_private.settle_step(uuid, jsonb, integer) to plat_worker;
 
 -- What a worker decided on events for executions that it holds: [{stepId, executionId, attempt, eventIds, eventId |
 --   error, code}]. Those for which the event has come go on, the others wait further.
 create function app_private.settle_wakeups(results jsonb, holder integer) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   held uuid[];
@@ -50754,6 +50902,7 @@ begin
     perform app_private.settle_workflow_step(woken.step_id, woken.results);
   end loop;
 end $function$;
+grant execute on function app_private.settle_wakeups(jsonb, integer) to plat_worker;
 
 -- What follows an attempt: success, a later retry, the end, and what that means for the webhook. A null status is no
 --   answer.
@@ -50761,7 +50910,7 @@ create function app_private.settle_webhook_delivery(
   delivery_id uuid, attempt integer, response_status integer, response_body text, duration_ms integer,
   retry_after integer
 ) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   before text := coalesce(current_setting('plat.service', true), '');
@@ -50817,6 +50966,9 @@ begin
   end if;
   perform set_config('plat.service', before, true);
 end $function$;
+grant execute on function app_private.settle_webhook_delivery(
+  uuid, integer, integer, text, integer, integer
+) to plat_worker;
 
 -- Carries out a step for executions, each with what its config came to (input) or why it cannot be (error, code):
 --   [{executionId, attempt, input | error, code}].
@@ -50848,7 +51000,7 @@ end $function$;
 -- The last part of the address of a link: kind (marketing, or a kind of notifications), who gets such mails (a lead
 --   or purchase, a membership), signature.
 create function app_private.sign_link(kind text, reader_id uuid) returns text
-language sql as $function$
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select t.text || '.' || app_private.link_signature(t.text, app_private.link_key())
   from (select kind || '.' || reader_id as text) t
 $function$;
@@ -50906,14 +51058,14 @@ create function app_private.slug_owner(table_name text, slug text) returns uuid
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select s.record_id from app_private.slugs s where s.table_name = $1 and s.slug = lower($2)
 $function$;
-grant execute on function app_private.slug_owner(text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_private.slug_owner(text, text) to plat_anonymous, plat_user;
 
 -- Starts what the conditions let through, [{sequence, eventId, workflowId, subjectId}], notes why others were not,
 --   [{workflowId, error}], and moves the cursor of the organization, where the worker still holds it.
 create function app_private.start_by_events(
   organization_id uuid, upto bigint, starts jsonb, refused jsonb, holder integer
 ) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   home constant uuid := organization_id;
   reached bigint;
@@ -50956,6 +51108,7 @@ begin
   update app_private.workflow_streams s set last_sequence = reached, holder = null, held_until = null
     where s.organization_id = home;
 end $function$;
+grant execute on function app_private.start_by_events(uuid, bigint, jsonb, jsonb, integer) to plat_worker;
 
 -- Starts what the clock and the conditions want.
 create function app_private.start_by_schedule(workflow_id uuid, subject_ids uuid[]) returns void
@@ -51011,6 +51164,7 @@ begin
   return query select run.worker, chosen.requested_by_id, run.token_id, run.token_organization_id, run.token_scopes,
     chosen.subject::text, chosen.format::text, chosen.filename, stale_key;
 end $function$;
+grant execute on function app_private.start_export(uuid, text) to plat_worker;
 
 -- Notes a draft as PENDING; at most 30 an hour for one user and 300 for an organization. Returns what the drafting
 --   service needs.
@@ -51085,7 +51239,7 @@ end $function$;
 create function app_private.start_run(
   run_id uuid, subject_ids uuid[], chosen uuid[], error text, holder integer
 ) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   run app_private.workflow_runs;
@@ -51110,6 +51264,7 @@ begin
     delete from app_private.workflow_runs r where r.id = run_id;
   end if;
 end $function$;
+grant execute on function app_private.start_run(uuid, uuid[], uuid[], text, integer) to plat_worker;
 
 -- Starts what a trigger wants, for subjects with their events beside them or by the clock, but not in loops nor too
 --   often for a subject: that leaves a failed execution which says so. Returns how many were started.
@@ -51913,6 +52068,14 @@ begin
   return clauses;
 end $function$;
 
+-- The payment or account that an event is about, nulls where it is none of ours; no row for one that is handled.
+create function app_private.subject_of_processor_event(id text) returns table(payment jsonb, account jsonb)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.payment_of_processor(e.object_id), app_private.account_to_sync(e.account_id)
+  from app_private.processor_events e where e.id = subject_of_processor_event.id and e.handled_at is null
+$function$;
+grant execute on function app_private.subject_of_processor_event(text) to plat_worker;
+
 -- What it takes to read the subjects of workflows of a kind; with `changes`, to change them and the people they are
 --   of.
 create function app_private.subject_permissions(subject_type text, changes boolean) returns text[]
@@ -52011,6 +52174,14 @@ language sql as $function$
     where w.id = suspend_workflow.id and w.status = 'ENABLED' and w.deleted_at is null
 $function$;
 
+-- Who is told what was suspended in an organization.
+create function app_private.suspension_notice(organization_id uuid) returns table(organization text, owners text[])
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select o.name, app_private.owner_addresses(o.id) from app_public.organizations o
+  where o.id = suspension_notice.organization_id and o.deleted_at is null
+$function$;
+grant execute on function app_private.suspension_notice(uuid) to plat_worker;
+
 -- Forgets the files of exports that are over, and tells which; whoever calls it deletes them from the store before
 --   the transaction ends. Exports whose job is lost get another.
 create function app_private.sweep_exports(batch integer) returns setof text
@@ -52030,6 +52201,7 @@ begin
     update app_private.export_runs r set file_key = null from due where r.export_id = due.export_id
       returning due.file_key;
 end $function$;
+grant execute on function app_private.sweep_exports(integer) to plat_worker;
 
 -- Forgets contents that are due and that no row has, and tells which; whoever calls it deletes them from the store
 --   before the transaction ends.
@@ -52040,10 +52212,11 @@ begin
     select s.checksum from app_private.stored_files s where s.check_at < now() order by s.check_at limit batch for
       update skip locked));
 end $function$;
+grant execute on function app_private.sweep_files(integer) to plat_worker;
 
 -- Deletes keys that are over, at most a batch of them; returns how many.
 create function app_private.sweep_idempotency_keys(batch integer) returns integer
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   amount int;
 begin
@@ -52053,20 +52226,22 @@ begin
   get diagnostics amount = row_count;
   return amount;
 end $function$;
+grant execute on function app_private.sweep_idempotency_keys(integer) to plat_worker;
 
 -- Forgets old events; returns when the latest one that was taken was made.
 create function app_private.sweep_processor_events() returns timestamp with time zone
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   -- Longer than the processor repeats them, and than it lists them.
   delete from app_private.processor_events e where e.received_at < now() - interval '60 days';
   delete from app_private.sandbox_requests r where r.inserted_at < now() - interval '24 hours';
   return (select max(e.created_at) from app_private.processor_events e);
 end $function$;
+grant execute on function app_private.sweep_processor_events() to plat_worker;
 
 -- Deletes rows of a table that are over, at most a batch of them; returns how many.
 create function app_private.sweep_retention(relation text, batch integer) returns integer
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   rule app_private.retention;
   amount int;
@@ -52078,10 +52253,11 @@ begin
   get diagnostics amount = row_count;
   return amount;
 end $function$;
+grant execute on function app_private.sweep_retention(text, integer) to plat_worker;
 
 -- Deletes deliveries that were over long ago, at most a batch of them; returns how many.
 create function app_private.sweep_webhook_deliveries(batch integer) returns integer
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   amount int;
 begin
@@ -52092,6 +52268,7 @@ begin
   get diagnostics amount = row_count;
   return amount;
 end $function$;
+grant execute on function app_private.sweep_webhook_deliveries(integer) to plat_worker;
 
 -- Claims a unit or a lot for a subject and gives it its status (HELD, RESERVED or PENDING by the kind, or the one
 --   named). A subject that has the claim already changes its kind and end. Refuses with INVENTORY_UNAVAILABLE and
@@ -52308,7 +52485,7 @@ begin
   end if;
   return found;
 end $function$;
-grant execute on function app_private.take_processor_event(jsonb) to plat_authenticator;
+grant execute on function app_private.take_processor_event(jsonb) to plat_authenticator, plat_worker;
 
 -- Keeps a message to a project that the caller was seen to see; limited by network and sender.
 create function app_private.take_project_message(
@@ -52443,7 +52620,7 @@ end $function$;
 create function app_private.take_workflow_step(
   workflow_id uuid, steps_revision integer, sequence integer, most integer, ids uuid[] default null::uuid[]
 ) returns jsonb
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   step app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
@@ -52481,6 +52658,7 @@ begin
       join app_public.workflow_executions e on e.id = w.execution_id
       left join app_private.call_secrets(step.organization_id, step.config ->> 'url') c on true));
 end $function$;
+grant execute on function app_private.take_workflow_step(uuid, integer, integer, integer, uuid[]) to plat_worker;
 
 -- Whether no other transaction is taking the slug, which is then this one's to take until it ends.
 create function app_private.takes_slug(table_name text, slug text) returns boolean
@@ -52491,7 +52669,7 @@ $function$;
 -- Writes the events of a step that the clock has come to since it was told last, at most a batch of them; returns
 --   how many.
 create function app_private.tell_clock_step(subject text, name text, batch integer) returns integer
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   step app_private.clock_steps;
@@ -52536,6 +52714,7 @@ begin
     where s.subject = subject and s.name = name;
   return amount;
 end $function$;
+grant execute on function app_private.tell_clock_step(text, text, integer) to plat_worker;
 
 -- Has the owners told what was suspended: [{organizationId, kind, title, reason}].
 create function app_private.tell_suspended(suspended jsonb) returns void
@@ -53162,6 +53341,26 @@ begin
   return result;
 end $function$;
 
+-- What app_hidden.sees_subject says, also where policies do not hold for whoever asks: in functions that run as the
+--   owner.
+create function app_private.viewer_sees_subject(subject_type text, subject_id uuid) returns boolean
+language plpgsql stable as $function$
+declare
+  record_type app_hidden.record_types;
+  result boolean;
+begin
+  select * into record_type from app_hidden.record_types r where r.subject = subject_type;
+  if record_type.table_name is null
+    or not app_private.viewer_sees(format('app_public.%I', record_type.table_name)::regclass, subject_id) then
+    return false;
+  elsif record_type.event_permission is null then
+    return true;
+  end if;
+  execute format('select app_hidden.project_can(r.project_id, r.organization_id, $2) from app_public.%I r '
+    'where r.id = $1', record_type.table_name) into result using subject_id, record_type.event_permission;
+  return coalesce(result, false);
+end $function$;
+
 -- Looks at what happened for executions that wait, but of none of the organizations excepted: those without
 --   conditions go on, the others are left to the worker, which gets what it needs to decide: {condition, data,
 --   events}, beside it the ids of the events.
@@ -53169,7 +53368,7 @@ create function app_private.wake_executions(most integer, holder integer, lease 
   table(
   organization_id uuid, step_id uuid, execution_id uuid, attempt integer, event_ids uuid[], item text
 )
-language plpgsql rows 200 as $function$
+language plpgsql security definer rows 200 set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   ids uuid[];
@@ -53224,6 +53423,7 @@ begin
   delete from app_private.workflow_wakeups w
     where w.execution_id = any (ids) and (held is null or w.execution_id <> all (held));
 end $function$;
+grant execute on function app_private.wake_executions(integer, integer, interval, uuid[]) to plat_worker;
 
 -- What is sent of an event: of its record what the viewer may read. 256 KB at most: of a larger one all but the
 --   record itself, which the receiver reads from the API.
@@ -53314,12 +53514,22 @@ $function$;
 
 -- Says that a worker lives, for as long as the connection does.
 create function app_private.worker_begins(worker_id text) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   -- Shared, because the connection before may still be there where the network lost it.
   perform pg_advisory_lock_shared(7528003, hashtext(worker_id));
   insert into app_private.workers (id) values (worker_id) on conflict do nothing;
 end $function$;
+grant execute on function app_private.worker_begins(text) to plat_worker;
+
+-- Says that a worker has stopped: what it still holds is free, and nobody has to notice that it is gone.
+create function app_private.worker_ends(worker_id text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform graphile_worker.force_unlock_workers(array[worker_id]);
+  delete from app_private.workers w where w.id = worker_id;
+end $function$;
+grant execute on function app_private.worker_ends(text) to plat_worker;
 
 -- Whether the worker said that it lives, and still does.
 create function app_private.worker_lives(id text) returns boolean
@@ -53350,7 +53560,7 @@ create function app_private.workflow_mail(execution_id uuid, sequence integer) r
   key text, recipients text[], subject text, body text, html text, reply_to_name text, reply_to_address text,
   organization text, workflow text, to_team boolean, postal_address text, person_id uuid, organization_id uuid
 )
-language sql stable as $function$
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select format('workflow %s %s', e.id, r.sequence),
     -- Who asked since then not to be contacted, or not to get such mails, is not.
     case when exists (select from app_public.leads l where l.id = e.lead_id and l.do_not_contact
@@ -53388,6 +53598,7 @@ language sql stable as $function$
     from app_public.workflow_steps s where s.id = r.step_id) n
   where r.execution_id = workflow_mail.execution_id and r.sequence = workflow_mail.sequence and r.status = 'SUCCEEDED'
 $function$;
+grant execute on function app_private.workflow_mail(uuid, integer) to plat_worker;
 
 -- In whose name the mails of an execution go out: whoever works on its subject.
 create function app_private.workflow_mail_sender(execution_id uuid) returns uuid
@@ -53395,6 +53606,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select app_private.assignee_of(lower(e.subject_type), e.subject_id, e.lead_id, e.buyer_id)
     from app_public.workflow_executions e where e.id = execution_id
 $function$;
+grant execute on function app_private.workflow_mail_sender(uuid) to plat_worker;
 
 -- Those of the records that are still there: where they belong, and the lead or purchase they are of. A cancelled
 --   purchase is no subject any more.
@@ -54038,7 +54250,8 @@ insert into app_hidden.record_types (table_name, subject, write_permission, even
   ('custom_reports', 'custom_report', 'report.manage', null, null, array['audit.read']),
   ('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage', null, null, array['project.read']),
   ('deposits', 'deposit', 'sale.write', 'sale.read', null, array['sale.read']),
-  ('escalation_tickets', 'escalation_ticket', 'workflow.manage', null, null, array['lead.read', 'workflow.read']),
+  ('escalation_tickets', 'escalation_ticket', 'workflow.manage', null, null,
+    array['buyer.read', 'lead.read', 'workflow.read']),
   ('exports', 'export', 'report.run', null, null, array['report.manage', 'report.run']),
   ('fallout_reasons', 'fallout_reason', 'project.manage', null, null, array['lead.read', 'project.manage']),
   ('floor_plan_documents', 'floor_plan_document', 'inventory.manage', null, null, array['inventory.read']),
@@ -54093,7 +54306,8 @@ insert into app_hidden.record_types (table_name, subject, write_permission, even
   ('user_integrations', 'user_integration', null, null, null, null),
   ('users', 'user', null, null, null, null),
   ('webhooks', 'webhook', 'org.admin', null, 'integration_id is null', array['org.admin']),
-  ('workflow_executions', 'workflow_execution', 'workflow.run', null, null, array['lead.read', 'workflow.read']),
+  ('workflow_executions', 'workflow_execution', 'workflow.run', null, null,
+    array['buyer.read', 'lead.read', 'workflow.read']),
   ('workflows', 'workflow', 'workflow.manage', null, null, array['workflow.read']);
 
 insert into app_hidden.report_columns (subject, "position", name, expression, type, sql_type, permission, is_default,

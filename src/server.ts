@@ -9,6 +9,7 @@ import { createCompute } from "./compute/pool.ts";
 import { migrate } from "./database/migrate.ts";
 import { makeWorkPool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
+import { requireLimited } from "./database/roles.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
 import { incomingFolder } from "./files/incoming.ts";
@@ -82,6 +83,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     if (config.mode === "all" || config.mode === "migrate")
       await migrate(database.loginUrl, {
         authenticatorUrl: database.authenticatorUrl,
+        workerUrl: database.workerUrl,
         logger: log,
         current: follow !== undefined,
       });
@@ -98,11 +100,14 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     if (demo === "loaded") log.info("The demo organization is loaded.");
     if (config.mode === "migrate") return await shutdown.begin("migrated", 0);
     await requireMigrated(database);
+    const { authenticatorUrl: AUTHENTICATOR_URL, workerUrl: WORKER_URL } = config;
+    for (const [setting, url] of Object.entries({ AUTHENTICATOR_URL, WORKER_URL }))
+      if (url) await requireLimited(setting, url);
     readiness.add("migrated", async () => (await database.missing()).length === 0);
 
     const payments = await openPayments({
       stripe: config.stripe,
-      ownerUrl: database.ownerUrl,
+      workerUrl: () => database.workerUrl,
       endpoint: config.mode === "worker" ? undefined : `${ownAddress(config)}/webhooks/payments`,
       returnUrl: config.webUrl ?? config.baseUrl,
       serviceUrl: config.baseUrl,
@@ -128,12 +133,21 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       const viewers = makeWorkPool({
         connectionString: database.authenticatorUrl,
         max: config.workerConcurrency,
+        applicationName: "plat-worker-viewers",
+        log,
+      });
+      const { workerUrl: connectionString } = database;
+      const jobs = makeWorkPool({
+        connectionString,
+        max: config.workerConcurrency,
         applicationName: "plat-worker",
         log,
       });
-      shutdown.add("worker's connections", () => viewers.end());
+      shutdown.add("worker's connections", async () => {
+        await Promise.all([viewers.end(), jobs.end()]);
+      });
       const worker = await startWorker({
-        connectionString: database.ownerUrl,
+        connectionString,
         concurrency: config.workerConcurrency,
         log,
         presets: [
@@ -150,7 +164,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
               compute,
               baseUrl: config.baseUrl,
               oauth: config.oauth,
-              query: (text, values) => viewers.query(text, values),
+              query: (text, values) => jobs.query(text, values),
             }),
             webUrl,
             operatorEmail,
@@ -160,10 +174,10 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
-      const notifications = startNotificationReader({ connectionString: database.ownerUrl, log });
+      const notifications = startNotificationReader({ connectionString, log });
       shutdown.add("notifications", notifications.stop);
       const sending = {
-        connectionString: database.ownerUrl,
+        connectionString,
         seal,
         loopback: config.loopbackWebhooks,
         compute,

@@ -17,12 +17,14 @@ import { reconcile, type Reconciled } from "./reconcile.ts";
 import { readReference } from "./reference.ts";
 import type { Reference, ReferenceOptions } from "./referenceCatalog.ts";
 import { takeOwnership } from "./ownership.ts";
-import { authenticatorUrl, ensureRoles, ownerUrl } from "./roles.ts";
+import { authenticatorUrl, ensureRoles, ownerUrl, workerUrl } from "./roles.ts";
 import { noteSchemaState, schemaStates } from "./schemaState.ts";
 
 export interface MigrateOptions {
   /** How the API logs in; derived from the owner's connection when absent. */
   authenticatorUrl?: string | undefined;
+  /** How background work logs in; derived likewise. */
+  workerUrl?: string | undefined;
   logger?: MigrationLog;
   /** The folder with `committed` and `objects`; that of the project where left out. */
   folder?: string;
@@ -30,7 +32,10 @@ export interface MigrateOptions {
   current?: boolean;
   /** Makes the reference; in a scratch database beside the target where left out. */
   reference?: (options: ReferenceOptions) => Promise<Reference>;
-  /** Told when an existing database has been changed, before it is read again to see whether nothing is missing. */
+  /**
+   * Told when an existing database has been changed, before it is read again to see whether nothing is missing; and once more
+   * when something was.
+   */
   changed?: (reconciled: Reconciled) => Promise<void>;
   /** Asked before an existing database is changed: whether the files have changed again. */
   isOutdated?: () => boolean;
@@ -56,11 +61,17 @@ export async function migrate(loginUrl: string, options: MigrateOptions = {}): P
     const applied = await appliedMigrations(login);
     const old = isBeforeBaseline(applied, baseline);
     if (!old) requireKnown(applied, migrations, baseline);
-    await ensureRoles(login, options.authenticatorUrl ?? authenticatorUrl(loginUrl));
+    await ensureRoles(login, loginsOf(loginUrl, options));
     await takeOwnership(login, log);
     const state = { migrations, baseline, applied, old };
     return await onConnection(ownerUrl(loginUrl), (owner) => bring(owner, login, loginUrl, state, options));
   });
+}
+
+/** How the processes of the service log in. */
+function loginsOf(loginUrl: string, options: MigrateOptions): string[] {
+  const apiUrl = options.authenticatorUrl ?? authenticatorUrl(loginUrl);
+  return [apiUrl, options.workerUrl ?? workerUrl(loginUrl, apiUrl)];
 }
 
 interface State {
@@ -113,7 +124,8 @@ async function bring(
   if (isBehind) await runChain(owner, connectionString, chain);
   const isOther = options.current === true && (await appliedCurrent(owner)) !== current;
   if (isOther) {
-    await applyCurrent(owner, folder, current, reference.chain ?? reference.catalog);
+    const chainCatalog = reference.chain ?? reference.catalog;
+    await applyCurrent(owner, folder, current, chainCatalog, isBehind ? undefined : await reading);
     log?.info({ event: "migration.current" }, "Applied current.sql.");
   }
   const { catalog, declaredTables } = reference;
@@ -122,11 +134,12 @@ async function bring(
     await options.changed(await reconcile(owner, catalog, { declaredTables, log, here, verify: false }));
     if (options.isOutdated?.()) return false;
   }
-  await reconcile(owner, catalog, {
+  const last = await reconcile(owner, catalog, {
     declaredTables,
     log,
     alongside: (client) => noteSchemaState(client, hash),
   });
+  if (last.changes.length > 0) await options.changed?.(last);
   return true;
 }
 
@@ -146,7 +159,7 @@ async function createObjects(connectionString: string, folder: string, hash: str
  */
 export async function prepare(loginUrl: string, options: MigrateOptions = {}): Promise<void> {
   await whileLocked(loginUrl, async (login) => {
-    await ensureRoles(login, options.authenticatorUrl ?? authenticatorUrl(loginUrl));
+    await ensureRoles(login, loginsOf(loginUrl, options));
     await migrateJobRunner(ownerUrl(loginUrl), options.logger);
   });
 }

@@ -9,8 +9,10 @@ import { MailRefused, type MailMessage } from "../providers/mail/index.ts";
 
 /** Whether the mail was taken or refused for good before. */
 export async function isSettled({ query }: JobHelpers, key: string): Promise<boolean> {
-  const { rowCount } = await query("select from app_private.mail_deliveries where key = $1", [key]);
-  return rowCount === 1;
+  const { rows } = await query<{ settled: boolean }>("select app_private.mail_is_settled($1) as settled", [
+    key,
+  ]);
+  return rows[0]!.settled;
 }
 
 /**

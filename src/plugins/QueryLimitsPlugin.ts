@@ -23,6 +23,7 @@ import {
 import { Documents, KnownDocument, PLANS_PER_OPERATION } from "../limits/documents.ts";
 import { eventLoop } from "../limits/eventLoop.ts";
 import { hasFragmentCycle, limitExceeded, measureDocument } from "../limits/measureDocument.ts";
+import { defaultPages, fullPages } from "../limits/defaultPages.ts";
 import { operationCost } from "../limits/operationCost.ts";
 import { OperationWork } from "../limits/operationWork.ts";
 import { partyOf } from "../limits/party.ts";
@@ -205,6 +206,7 @@ async function executeWithin(
     if (release) setTimeout(release, INTROSPECTION_HOLD_MS).unref();
   }
   if (Symbol.asyncIterator in result) return result;
+  const full = fullPages(result.data, defaultPages(schema, document, operationName), variableValues ?? {});
   const extensions = {
     ...result.extensions,
     cost: {
@@ -213,6 +215,7 @@ async function executeWithin(
       planning: { requested: steps.total, limit: queryLimits.planning },
       bytes: { read: work.bytesRead, limit: queryLimits.bytes },
     },
+    ...(full.length > 0 && { fullPages: full }),
   };
   const text =
     known && introspections > 0 && !result.errors && isConstant(document)

@@ -520,7 +520,7 @@ test("what cannot be is refused before anybody is asked", async () => {
 
 test("the service drafts for itself, with what is public of prices", async () => {
   const lead = await newLead({ name: "Wendy Flow", email: "wendy@example.com" });
-  const pool = new Pool({ connectionString: world.database.ownerUrl, max: 1 });
+  const pool = new Pool({ connectionString: world.database.workerUrl, max: 1 });
   try {
     const order = { leadId: lead, tone: "CONCISE", requestedBy: world.owen.id };
     expect(await draftLeadEmail(pool, embedded, by, order)).toMatchObject({

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { Client, escapeIdentifier } from "pg";
-import { authenticatorUrl, limitDatabase } from "../../src/database/roles.ts";
+import { Client, escapeIdentifier, type Pool } from "pg";
+import { OrderedPool } from "../../src/database/orderedPool.ts";
+import { authenticatorUrl, limitDatabase, workerUrl } from "../../src/database/roles.ts";
 import { noteUsage } from "../mutants/usage.ts";
 
 export interface TestDatabase {
@@ -8,6 +9,8 @@ export interface TestDatabase {
   ownerUrl: string;
   /** The API's connection. */
   authenticatorUrl: string;
+  /** The connection of background work. */
+  workerUrl: string;
   /** Ends what is still connected and removes the database. */
   drop(): Promise<void>;
 }
@@ -20,11 +23,11 @@ export async function createTestDatabase(from: "template" | "empty" = "template"
   const template = new URL(testCluster());
   const name = `test_${randomBytes(6).toString("hex")}`;
   const source = from === "template" ? template.pathname.slice(1) : "template1";
-  await asRoot((client) =>
-    client.query(`create database ${name} template ${escapeIdentifier(source)} strategy file_copy`),
-  );
-  // Grants on a database are not cloned with it.
-  if (from === "template") await asRoot((client) => limitDatabase(client, name));
+  await asRoot(async (client) => {
+    await client.query(`create database ${name} template ${escapeIdentifier(source)} strategy file_copy`);
+    // Grants on a database are not cloned with it.
+    if (from === "template") await limitDatabase(client, name);
+  });
   const owner = new URL(template);
   owner.pathname = `/${name}`;
   const { PLAT_TEST_MUTANT: mutant, PLAT_TEST_USAGE: usage } = process.env;
@@ -33,6 +36,7 @@ export async function createTestDatabase(from: "template" | "empty" = "template"
   return {
     ownerUrl: owner.href,
     authenticatorUrl: authenticatorUrl(owner.href),
+    workerUrl: workerUrl(owner.href),
     drop: async () => {
       await asRoot(async (client) => {
         // Pools that were ended a moment ago say goodbye first: a forced end would reach them as an error.
@@ -46,6 +50,14 @@ export async function createTestDatabase(from: "template" | "empty" = "template"
       });
     },
   };
+}
+
+/**
+ * Connections to a database, which outlive refusals.
+ * @param max at once
+ */
+export function poolOf(connectionString: string, max = 10): Pool {
+  return new OrderedPool({ connectionString, max, connectionTimeoutMillis: 60_000 });
 }
 
 /** The test cluster's address, as the global set-up left it. */

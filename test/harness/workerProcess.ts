@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import pino from "pino";
 import { makePool } from "../../src/database/pool.ts";
-import { authenticatorUrl } from "../../src/database/roles.ts";
+import { authenticatorUrl, workerUrl } from "../../src/database/roles.ts";
 import { incomingFolder } from "../../src/files/incoming.ts";
 import { taskContext, type TaskContext } from "../../src/jobs/context.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
@@ -16,7 +16,7 @@ const files = dataDir && {
   fileStore: createFileStore({ dataDir }),
 };
 await startWorker({
-  connectionString,
+  connectionString: workerUrl(connectionString),
   taskDirectory,
   concurrency: 4,
   log: pino({ level: "silent" }),

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import pino from "pino";
-import { Pool } from "pg";
+import type { Pool } from "pg";
 import {
   ProcessorFailure,
   ProcessorRefusal,
@@ -17,7 +17,7 @@ import {
 import { fromMinor, toMinor } from "../../src/providers/payments/minorUnits.ts";
 import { startSandbox, type Sandbox } from "../../src/providers/payments/sandbox/index.ts";
 import { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
-import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { createTestDatabase, poolOf, type TestDatabase } from "../harness/database.ts";
 import { until } from "../harness/until.ts";
 
 const log = pino({ level: "silent" });
@@ -33,9 +33,9 @@ let n = 0;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  owner = new Pool({ connectionString: database.ownerUrl, max: 2 });
+  owner = poolOf(database.ownerUrl, 2);
   owner.on("error", () => {});
-  sandbox = await startSandbox({ connectionString: database.ownerUrl, log });
+  sandbox = await startSandbox({ connectionString: database.workerUrl, log });
   processor = createStripeProcessor({
     secretKey: sandbox.secretKey,
     api: sandbox.api,
@@ -228,7 +228,7 @@ describe("payments", () => {
 
   test("survive a restart", async () => {
     const { made, state } = await pay("tok_visa");
-    const other = await startSandbox({ connectionString: database.ownerUrl, log });
+    const other = await startSandbox({ connectionString: database.workerUrl, log });
     try {
       const client = createStripeProcessor({ secretKey: other.secretKey, api: other.api, ...addresses });
       expect(await client.readPayment(made.id)).toEqual(state);

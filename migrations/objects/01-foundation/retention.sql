@@ -26,8 +26,14 @@ insert into app_private.retention (relation, over) values
   ('graphile_worker._private_jobs',
     'attempts >= max_attempts and locked_at is null and updated_at < now() - interval ''30 days''');
 
+create function app_private.retained_relations() returns setof text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select r.relation::text from app_private.retention r order by r.relation
+$$;
+comment on function app_private.retained_relations() is 'The tables whose rows are deleted once they are over.';
+
 create function app_private.sweep_retention(relation text, batch int) returns int
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   rule app_private.retention;
   amount int;
@@ -41,3 +47,4 @@ begin
 end $$;
 comment on function app_private.sweep_retention(text, int) is
   'Deletes rows of a table that are over, at most a batch of them; returns how many.';
+grant execute on function app_private.retained_relations, app_private.sweep_retention to plat_worker;

@@ -203,7 +203,7 @@ comment on function app_private.admit_invitation(uuid, text) is
   'Refuses an invitation of somebody who has not confirmed their own address, or above the quota; counts it otherwise.';
 
 create function app_private.postpone_job(task text, payload jsonb, seconds int) returns void
-language sql volatile as $$
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   -- Not all at once when there is room again.
   select app_private.add_job($1, $2, now() + make_interval(secs => $3 + random() * 300))
 $$;

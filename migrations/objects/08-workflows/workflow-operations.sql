@@ -15,7 +15,6 @@ begin
   return workflow;
 end $$;
 comment on function app_private.require_workflow(uuid, text) is 'The workflow; refuses whoever may not run it.';
-grant execute on function app_private.require_workflow(uuid, text) to plat_user, plat_anonymous;
 
 create function app_private.require_enabled_workflow(id uuid, field text) returns app_public.workflows
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -471,3 +470,4 @@ grant execute on function app_public.create_workflow_execution, app_public.batch
   app_public.pause_workflow_execution, app_public.resume_workflow_execution, app_public.cancel_workflow_execution,
   app_public.cancel_workflow_executions, app_public.cancel_workflow_executions_payload_executions to plat_user,
   plat_anonymous;
+grant execute on function app_private.execution_lock to plat_worker;

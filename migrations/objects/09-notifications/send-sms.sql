@@ -72,7 +72,7 @@ comment on function app_private.message_plans(app_public.workflow_steps, app_pri
   'without a call: TAKEN, WAIT, SKIP, FAIL.';
 
 create function app_private.begin_messages(step_id uuid, results jsonb) returns jsonb
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   step app_public.workflow_steps := (select s from app_public.workflow_steps s where s.id = step_id);
   home uuid := (select w.organization_id from app_public.workflows w where w.id = step.workflow_id);
@@ -155,3 +155,4 @@ begin
 end $$;
 comment on function app_private.stop_numbers(text[], text) is
   'Nobody is written to at these numbers any more, and the leads who were do not follow marketing messages.';
+grant execute on function app_private.begin_messages to plat_worker;

@@ -309,7 +309,6 @@ begin
     returning s.integration_id, s.scope::text;
 end $$;
 comment on function app_private.due_integrations(int) is 'Takes integrations whose credentials end soon.';
-grant execute on function app_private.due_integrations to plat_authenticator;
 
 create function app_private.begin_consent(of_scope text, integration_id uuid, user_id uuid, id uuid,
   sealed_verifier text) returns void
@@ -501,3 +500,5 @@ $$;
 comment on function app_hidden.answered(anyelement, jsonb) is
   'An integration as the operation that connects it gives it, with what is shown once.';
 grant execute on function app_hidden.answered to plat_user;
+grant execute on function app_private.due_integrations, app_private.integration_facts, app_private.note_connected,
+  app_private.note_failed, app_private.begin_consent to plat_worker;
