@@ -36775,7 +36775,8 @@ begin
         format('This lead source cannot be deleted because of what depends on it: %s. Give reassignToId to move them '
         'to another source.', concat_ws(' and ',
           case when used.leads > 0 then used.leads || case when used.leads = 1 then ' lead' else ' leads' end end,
-          case when used.buyers > 0 then used.buyers || case when used.buyers = 1 then ' buyer' else ' buyers' end end)),
+          case when used.buyers > 0 then used.buyers || case when used.buyers = 1 then ' buyer' else ' buyers' end
+            end)),
         jsonb_build_object('dependents', jsonb_build_object('leads', used.leads, 'buyers', used.buyers)));
     end if;
   end if;
