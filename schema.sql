@@ -55742,6 +55742,7 @@ insert into app_private.error_codes (code, description) values
   ('PROVIDER_ERROR', 'An outside party failed: payment processor, mail server or other.'),
   ('RATE_LIMITED', 'Too many tries; wait retryAfterSeconds.'),
   ('UNAUTHENTICATED', 'The token is missing, unknown, expired or revoked, or the name and password do not match.'),
+  ('UNAVAILABLE', 'The database cannot be reached, or is overloaded; wait retryAfterSeconds.'),
   ('UNSUPPORTED_FILE', 'The content of the file is of no accepted type.'),
   ('VERSION_MISMATCH', 'The record was changed by somebody else meanwhile.');
 
