@@ -25,7 +25,15 @@ export { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
 export interface HostOptions extends Partial<
   Pick<
     GraphqlOptions,
-    "adaptor" | "fileQuota" | "location" | "loopbackWebhooks" | "payments" | "drafts" | "oauth" | "sms"
+    | "adaptor"
+    | "fileQuota"
+    | "location"
+    | "loopbackWebhooks"
+    | "payments"
+    | "poolSize"
+    | "drafts"
+    | "oauth"
+    | "sms"
   >
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */
@@ -74,7 +82,8 @@ export async function serve(
   const compute = createCompute({ log });
   const graphql = await startGraphql({
     authenticatorUrl,
-    poolSize: 10,
+    // PERF: each connection looks up the catalog and plans its statements anew.
+    poolSize: 5,
     jwtKeys,
     seal: createSeal(secretKeys, { log }),
     fileStore: createFileStore({ dataDir, s3 }),
