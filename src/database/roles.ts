@@ -7,8 +7,14 @@ export const authenticator = "plat_authenticator";
 /** Owns everything of ours in a database, functions that run as their owner included. Nobody logs in as it; it is no superuser. */
 export const schemaOwner = "plat_owner";
 
+/**
+ * Owns the views that show tables with masked columns. It may read these tables whole, under the policies of plat_user, of which it
+ * is a member: a view reads with the rights of its owner, and the owner of a table is held by no policy.
+ */
+export const masker = "plat_masker";
+
 const viewerRoles = ["plat_user", "plat_anonymous"];
-const groupRoles = [...viewerRoles, "plat_worker"];
+const groupRoles = [...viewerRoles, "plat_worker", masker];
 
 /**
  * The API's own connection. Its password is derived from the owner's, so that every process that was given the
@@ -47,6 +53,8 @@ export function ownerUrl(loginUrl: string): string {
 export async function ensureRoles(owner: Client, loginUrl: string): Promise<void> {
   for (const role of [schemaOwner, ...groupRoles]) await createRole(owner, role, "nologin noinherit");
   await grantMembership(owner, schemaOwner, "current_user", "usage");
+  await grantMembership(owner, "plat_user", masker, "usage");
+  await grantMembership(owner, masker, schemaOwner, "usage");
   await createRole(owner, authenticator, "login noinherit");
   for (const role of viewerRoles) {
     await grantMembership(owner, role, authenticator);

@@ -114,8 +114,8 @@ comment on function app_private.add_report_people(text, text[], text[]) is
 create function app_private.add_report_links(subject text, links text[], defaults text[] default '{}') returns void
 language plpgsql volatile as $$
 begin
-  perform app_private.add_report_column(subject, l.name, format('(select %s from app_public.%I x where x.id = t.%I)',
-    l.expression, l.table_name, l.key), l.type, l.description,
+  perform app_private.add_report_column(subject, l.name, format('(select %s from %s x where x.id = t.%I)',
+    l.expression, app_hidden.source_of(format('app_public.%I', l.table_name)::regclass), l.key), l.type, l.description,
       l.permission, l.name = any (defaults))
     from (select links[i][1] as name, links[i][2] as key, links[i][3] as table_name, links[i][4] as expression,
       links[i][5] as type, links[i][6] as description,

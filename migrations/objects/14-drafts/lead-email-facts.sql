@@ -50,11 +50,11 @@ begin
     group by i.unit_id order by min(i.rank), max(i.id::text) desc limit 3);
   if wanted = '{}' then
     wanted := array(
-      select u.id from app_public.units u
+      select u.id from app_hidden.masked_units u
       where u.project_id = lead.project_id and u.status = 'AVAILABLE' and u.deleted_at is null
-        and (lead.budget_min is null or app_public.units_price(u) >= lead.budget_min)
-          and (lead.budget_max is null or app_public.units_price(u) <= lead.budget_max)
-      order by app_public.units_price(u), u.id limit 3);
+        and (lead.budget_min is null or u.price >= lead.budget_min)
+          and (lead.budget_max is null or u.price <= lead.budget_max)
+      order by u.price, u.id limit 3);
   end if;
   return wanted;
 end $$;
@@ -78,10 +78,10 @@ declare
   plans uuid[] := array(select u.floor_plan_id from app_public.units u where u.id = any (units)
     and u.floor_plan_id is not null);
 begin
-  select p.* into project from app_public.projects p where p.id = lead.project_id;
-  select o.* into home from app_public.organizations o where o.id = lead.organization_id;
+  select p.* into project from app_hidden.masked_projects p where p.id = lead.project_id;
+  select o.* into home from app_hidden.masked_organizations o where o.id = lead.organization_id;
   select o.* into office from app_public.sales_offices o where o.project_id = lead.project_id;
-  select u.* into sender from app_public.users u where u.id = app_public.current_user_id();
+  select u.* into sender from app_hidden.masked_users u where u.id = app_public.current_user_id();
   facts := array[
     -- A name is whatever somebody typed into a form: one with more than letters in it greets nobody.
     app_hidden.fact(format('The lead is called %s.', lead.name), 'lead', lead.id, 'name', 'person',
@@ -114,10 +114,10 @@ begin
     'abstract.priceMin', 'money', price, jsonb_build_object('currency', project.currency));
   for unit in
     select u.*, coalesce(u.number, u.title) as label, f.id as plan_id, f.title as plan_title,
-      app_public.units_estimated_delivery_date(u) as delivery,
+      u.estimated_delivery_date as delivery,
       exists (select from app_public.reservations r where r.lead_id = lead.id and r.unit_id = u.id
         and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) as reserved
-    from unnest(units) with ordinality i (id, place) join app_public.units u on u.id = i.id
+    from unnest(units) with ordinality i (id, place) join app_hidden.masked_units u on u.id = i.id
     left join app_public.floor_plans f on f.id = u.floor_plan_id
     order by i.place
   loop
@@ -150,11 +150,11 @@ begin
   end loop;
 
   for event in
-    (select a.*, 'next' as place from app_public.appointments a where a.lead_id = lead.id
+    (select a.*, 'next' as place from app_hidden.masked_appointments a where a.lead_id = lead.id
       and a.status in ('SCHEDULED', 'CONFIRMED') and a.starts_at > now()
       and a.deleted_at is null order by a.starts_at limit 1)
     union all
-    (select a.*, 'last' from app_public.appointments a where a.lead_id = lead.id and a.status = 'COMPLETED'
+    (select a.*, 'last' from app_hidden.masked_appointments a where a.lead_id = lead.id and a.status = 'COMPLETED'
       and a.deleted_at is null order by a.starts_at desc limit 1)
   loop
     facts := facts || array[
