@@ -73,8 +73,11 @@ export const MaskedTablesPlugin: GraphileConfig.Plugin = {
           ({ name, masked }) => masked && pgProc.proname === `${table.name}_${name}`,
         );
         if (column && pgProc.pronargs === 1) {
-          resourceOptions.from = (row: { placeholder: SQL }) =>
-            sql`(${row.placeholder}).${sql.identifier(column.name)}`;
+          const isComposite = Boolean(resourceOptions.codec?.attributes);
+          resourceOptions.from = ({ placeholder }: { placeholder: SQL }) => {
+            const value = sql`(${placeholder}).${sql.identifier(column.name)}`;
+            return isComposite ? sql`(select (${value}).*)` : value;
+          };
           return;
         }
         const reads = tagTexts(pgProc.getTags(), "reads").flatMap((text) => text.split(/[\s,]+/));

@@ -1,7 +1,7 @@
 -- Masked columns. The roles of the API may not read them: of a table that has some, they are granted the other columns,
--- and the view app_hidden.masked_<table>, which has the columns of the table with that in place of each masked one which its
--- function `<table>_<column>` gives the viewer. The view belongs to plat_masker, for whom the policies of plat_user hold,
--- so that it has the rows that the viewer sees.
+-- and the view app_hidden.masked_<table>. It has the columns of the table; of a masked one, what its function
+-- `<table>_<column>` gives the viewer. It belongs to plat_masker, who may read whole rows and for whom the policies of
+-- plat_user hold, so that it has the rows that the viewer sees.
 
 grant create on schema app_public, app_hidden to plat_masker; -- whose views stand there
 
@@ -14,7 +14,8 @@ comment on function app_hidden.masked_columns(regclass) is 'The columns of a tab
 
 create function app_hidden.row_columns(relation regclass, alias text, reads text[] default '{}') returns text
 language sql stable as $$
-  select string_agg(case when col_description(relation, a.attnum) ~ '(^|\n)@masked\y' and a.attname <> all (coalesce(reads, '{}'))
+  select string_agg(case when col_description(relation, a.attnum) ~ '(^|\n)@masked\y'
+      and a.attname <> all (coalesce(reads, '{}'))
       then format('null::%s', format_type(a.atttypid, a.atttypmod)) else format('%s.%I', alias, a.attname) end,
     ', ' order by a.attnum)
   from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
@@ -38,31 +39,33 @@ language sql stable as $$
   from pg_class c where c.oid = relation
 $$;
 comment on function app_hidden.readable_source(regclass) is
-  'Where whoever calls reads whole rows of a table from: the service from the table, the roles of the API from the view '
-  'that masks, where there is one.';
+  'Where whoever calls reads whole rows of a table from: the service from the table, the roles of the API from the '
+  'view that masks, where there is one.';
 
-create function app_hidden.of_masked(relation regclass, expression text) returns text
+create function app_hidden.of_masked(relation regclass, expression text, alias text default 't') returns text
 language plpgsql stable as $$
 declare
   prefix constant text := (select c.relname || '_' from pg_class c where c.oid = relation);
   masked constant name[] := app_hidden.masked_columns(relation);
-  call record;
+  name text;
+  reads text[];
 begin
   if masked = '{}' then
     return expression;
   end if;
-  for call in select distinct m[1] as name from regexp_matches(expression, 'app_public\.(\w+)\(t\)', 'g') m loop
-    expression := replace(expression, format('app_public.%s(t)', call.name),
-      case when call.name = any (select prefix || m from unnest(masked) m) then 't.' || substr(call.name, length(prefix) + 1)
-        else format('app_public.%s(row(%s)::%s)', call.name, app_hidden.row_columns(relation, 't',
-          (select string_to_array(substring(obj_description(p.oid) from '(?:^|\n)@reads ([^\n]*)'), ' ') from pg_proc p
-            where p.pronamespace = 'app_public'::regnamespace and p.proname = call.name)), relation) end);
+  for name in select distinct m[1] from regexp_matches(expression, 'app_public\.(\w+)\(' || alias || '\)', 'g') m loop
+    reads := (select string_to_array(substring(obj_description(p.oid) from '(?:^|\n)@reads ([^\n]*)'), ' ')
+      from pg_proc p where p.pronamespace = 'app_public'::regnamespace and p.proname = name);
+    expression := replace(expression, format('app_public.%s(%s)', name, alias),
+      case when name = any (select prefix || m from unnest(masked) m)
+        then format('%s.%s', alias, substr(name, length(prefix) + 1))
+        else format('app_public.%s(row(%s)::%s)', name, app_hidden.row_columns(relation, alias, reads), relation) end);
   end loop;
   return expression;
 end $$;
-comment on function app_hidden.of_masked(regclass, text) is
-  'An expression over the row t of a table, as it is asked of the row t of the view that masks: columns in place of the '
-  'functions that mask, and for the other functions rows without what is masked.';
+comment on function app_hidden.of_masked(regclass, text, text) is
+  'An expression over a row of a table, as it is asked of a row of the view that masks: columns in place of the '
+  'functions that mask, and for other functions a row without what is masked.';
 
 create function app_private.make_masked_view(table_name text) returns void
 language plpgsql volatile as $$
@@ -92,8 +95,8 @@ begin
   -- Visitors see what a policy for them shows; without one, nothing, whatever the policies for users would.
   execute format('create view %s as select %s from %s r%s', view_name, shown, relation,
     case when not exists (select from pg_policy p where p.polrelid = relation and p.polcmd in ('r', '*')
-      and p.polroles && array[0::oid, 'plat_anonymous'::regrole]) then ' where current_user <> ''plat_anonymous''' else ''
-    end);
+      and p.polroles && array[0::oid, 'plat_anonymous'::regrole]) then ' where current_user <> ''plat_anonymous'''
+    else '' end);
   execute format('alter view %s owner to plat_masker', view_name);
   execute format('comment on view %s is %L', view_name,
     format('The rows of app_public.%s that the viewer sees, with what they may know of the masked columns.',
@@ -116,3 +119,14 @@ begin
 end $$;
 comment on function app_private.make_masked_view(text) is
   'Takes the masked columns of a table from the roles of the API and gives them the view that masks instead.';
+
+create function app_private.make_masked_views() returns void
+language sql volatile as $$
+  select app_private.make_masked_view(c.relname) from pg_class c
+  where c.relnamespace = 'app_public'::regnamespace and c.relkind in ('r', 'p')
+    and app_hidden.masked_columns(c.oid) <> '{}'
+    and to_regclass(format('app_hidden.%I', 'masked_' || c.relname)) is null
+  order by c.relname
+$$;
+comment on function app_private.make_masked_views() is
+  'make_masked_view for each table that has masked columns and no such view.';

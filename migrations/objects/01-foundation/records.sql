@@ -468,7 +468,8 @@ declare
 begin
   perform app_hidden.refuse_anonymous();
   record_id := app_hidden.record_id(table_name, id);
-  execute format('select * from %s where id = $1', app_hidden.readable_source(relation)) into row_before using record_id;
+  execute format('select * from %s where id = $1', app_hidden.readable_source(relation)) into row_before
+    using record_id;
   if row_before is null then
     perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', app_hidden.subject(table_name)),
       '{"field": "id"}');

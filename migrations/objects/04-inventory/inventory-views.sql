@@ -14,7 +14,8 @@ create view app_public.price_changes with (security_barrier = true) as
   -- PERF: only of those events that are of a price is it asked who may read it.
   cross join lateral (select case when e.changes is null then app_public.events_data(e) end as data,
     app_public.events_changes(e) as changes offset 0) seen
-  where current_user <> 'plat_anonymous' and e.subject_type in ('unit', 'lot') and case when e.changes is null then e.data ->> 'price'
+  where current_user <> 'plat_anonymous' and e.subject_type in ('unit', 'lot')
+    and case when e.changes is null then e.data ->> 'price'
     else e.changes -> 'price' ->> 1 end is not null
     and case when e.changes is null then seen.data ->> 'price' else seen.changes -> 'price' ->> 1 end is not null;
 
@@ -252,8 +253,8 @@ begin
       jsonb_build_object('permission', wanted));
   end if;
   -- What becomes of a price in per cent tells it.
-  if price_delta_percent is not null and not app_hidden.project_can(project.id, project.organization_id, 'inventory.read')
-    then
+  if price_delta_percent is not null
+    and not app_hidden.project_can(project.id, project.organization_id, 'inventory.read') then
     perform app_hidden.fail('FORBIDDEN', 'A change in per cent takes the permission inventory.read in the project.',
       '{"permission": "inventory.read"}');
   end if;
@@ -277,7 +278,8 @@ begin
   begin
     -- Columns that are not given are not read: not everybody may who may change others.
     execute format('with changed as (
-        update app_public.units u set %s from app_hidden.masked_units v where v.id = u.id and u.id = any ($1) returning u.id)
+        update app_public.units u set %s from app_hidden.masked_units v where v.id = u.id and u.id = any ($1)
+        returning u.id)
       select coalesce(array_agg(c.id), ''{}'') from changed c', concat_ws(', ',
       case when status is not null then 'status = $2' end,
       case when price is not null then 'price = $3'

@@ -349,7 +349,8 @@ comment on function app_public.units_price_history is
 comment on function app_public.units_filter_price is
   E'@filter price\n@reads price\n\nPrice as the viewer sees it. Both ends included.';
 comment on function app_public.units_filter_delivery_date is
-  E'@filter deliveryDate\n@reads estimated_delivery_date\n\nExpected delivery as the viewer sees it. Both ends included.';
+  E'@filter deliveryDate\n@reads estimated_delivery_date\n\nExpected delivery as the viewer sees it. Both ends '
+  'included.';
 
 create trigger _200_prepare before update on app_public.units for each row
   execute function app_private.tg_units__prepare();

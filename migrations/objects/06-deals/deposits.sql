@@ -302,8 +302,8 @@ create trigger _210_offer before insert on app_public.deposits for each row
 
 create function app_public.deposits_charge(d app_public.deposits) returns app_public.processor_charges
 language sql stable as $$
-  select c.* from app_hidden.masked_processor_charges c where c.deposit_id = d.id order by c.status in ('FAILED', 'CANCELLED'),
-    c.id desc limit 1
+  select c.* from app_hidden.masked_processor_charges c where c.deposit_id = d.id
+  order by c.status in ('FAILED', 'CANCELLED'), c.id desc limit 1
 $$;
 comment on function app_public.deposits_charge is
   'The charge that paid it, the last where there are several; null without the permission finance.read, but for the '

@@ -412,7 +412,8 @@ comment on function app_public.reservations_allowed_transitions is
 
 create function app_public.reservations_negotiation(r app_public.reservations) returns app_public.negotiations
 language sql stable as $$
-  select n.* from app_hidden.masked_negotiations n where n.reservation_id = r.id and n.deleted_at is null order by n.id desc
+  select n.* from app_hidden.masked_negotiations n
+  where n.reservation_id = r.id and n.deleted_at is null order by n.id desc
     limit 1
 $$;
 comment on function app_public.reservations_negotiation is 'The latest negotiation of the reserved unit.';

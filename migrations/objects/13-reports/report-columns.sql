@@ -104,19 +104,19 @@ select app_private.add_report_links('OFFERS', array[
   ['lead', 'lead_id', 'leads', 'x.name', 'text', 'Name of the lead.', 'lead.read'],
   ['listPrice', 'negotiation_id', 'negotiations', 'x.list_price', 'app_public.money',
     'List price when the negotiation began.', ''],
-  ['floorPrice', 'negotiation_id', 'negotiations', 'x.floor_price', 'app_public.money',
+  ['floorPrice', 'negotiation_id', 'negotiations', 'app_public.negotiations_floor_price(x)', 'app_public.money',
     'The lowest price that the seller takes.', 'sale.strategy']],
   '{project, unit}');
 select app_private.add_report_subject('DEPOSITS', 'deposits', '{sale.read}', 'deposits');
 select app_private.add_report_columns('DEPOSITS', '{id, title, status, status_changed_at, sequence, amount, percent,
-  percent_base, amount_due, amount_paid, currency, due_at, is_overdue, due_rule,
+  percent_base, amount_due, amount_paid, amount_refunded, currency, due_at, is_overdue, due_rule,
     due_offset_days, paid_at, method, reference, held_by, sent_to_holder_at, released_at, refunded_at, forfeited_at,
       invoice_number, notes, inserted_at, updated_at, project_id, lead_id,
     buyer_id, reservation_id}',
   '{id, title, status, amount_due, amount_paid, currency, due_at, is_overdue, paid_at, method, held_by}');
 select app_private.add_report_links('DEPOSITS', array[
   ['project', 'project_id', 'projects', 'x.title', 'text', 'Title of the project.', ''],
-  ['buyer', 'buyer_id', 'buyers', 'app_hidden.name_of_buyer(x.first_name, x.last_name, x.legal_name, x.company, x.email)', 'text', 'Name of the buyer.', 'buyer.read'],
+  ['buyer', 'buyer_id', 'buyers', 'app_public.buyers_full_name(x)', 'text', 'Name of the buyer.', 'buyer.read'],
   ['lead', 'lead_id', 'leads', 'x.name', 'text', 'Name of the lead.', 'lead.read']], '{project, buyer}');
 select app_private.add_report_subject('APPOINTMENTS', 'appointments', '{lead.read, buyer.read}', 'appointments');
 select app_private.add_report_columns('APPOINTMENTS', '{id, title, type, status, status_changed_at, starts_at, ends_at,
@@ -126,7 +126,7 @@ select app_private.add_report_columns('APPOINTMENTS', '{id, title, type, status,
 select app_private.add_report_links('APPOINTMENTS', array[
   ['project', 'project_id', 'projects', 'x.title', 'text', 'Title of the project.', ''],
   ['lead', 'lead_id', 'leads', 'x.name', 'text', 'Name of the lead.', ''],
-  ['buyer', 'buyer_id', 'buyers', 'app_hidden.name_of_buyer(x.first_name, x.last_name, x.legal_name, x.company, x.email)', 'text', 'Name of the buyer.', 'buyer.read']],
+  ['buyer', 'buyer_id', 'buyers', 'app_public.buyers_full_name(x)', 'text', 'Name of the buyer.', 'buyer.read']],
     '{project, lead, buyer}');
 select app_private.add_report_people('APPOINTMENTS', '{host}', '{host}');
 select app_private.add_report_subject('PHONE_CALLS', 'phone_calls', '{lead.read, buyer.read}', 'phone-calls');
@@ -138,7 +138,7 @@ select app_private.add_report_columns('PHONE_CALLS', '{id, direction, status, ou
 select app_private.add_report_links('PHONE_CALLS', array[
   ['project', 'project_id', 'projects', 'x.title', 'text', 'Title of the project.', ''],
   ['lead', 'lead_id', 'leads', 'x.name', 'text', 'Name of the lead.', ''],
-  ['buyer', 'buyer_id', 'buyers', 'app_hidden.name_of_buyer(x.first_name, x.last_name, x.legal_name, x.company, x.email)', 'text', 'Name of the buyer.', 'buyer.read']],
+  ['buyer', 'buyer_id', 'buyers', 'app_public.buyers_full_name(x)', 'text', 'Name of the buyer.', 'buyer.read']],
     '{project, lead, buyer}');
 select app_private.add_report_people('PHONE_CALLS', '{user}', '{user}');
 select app_private.add_report_subject('TASKS', 'tasks', '{org.member, lead.read, buyer.read}', 'tasks');
@@ -149,7 +149,7 @@ select app_private.add_report_columns('TASKS', '{id, title, description, type, s
 select app_private.add_report_links('TASKS', array[
   ['project', 'project_id', 'projects', 'x.title', 'text', 'Title of the project.', ''],
   ['lead', 'lead_id', 'leads', 'x.name', 'text', 'Name of the lead.', 'lead.read'],
-  ['buyer', 'buyer_id', 'buyers', 'app_hidden.name_of_buyer(x.first_name, x.last_name, x.legal_name, x.company, x.email)', 'text', 'Name of the buyer.', 'buyer.read']],
+  ['buyer', 'buyer_id', 'buyers', 'app_public.buyers_full_name(x)', 'text', 'Name of the buyer.', 'buyer.read']],
     '{project, lead}');
 select app_private.add_report_people('TASKS', '{assignee, created_by, completed_by}', '{assignee}');
 select app_private.add_report_subject('PERSONALIZATIONS', 'personalizations', '{sale.read}', 'personalizations');
@@ -160,7 +160,7 @@ select app_private.add_report_columns('PERSONALIZATIONS', '{id, title, status, s
 select app_private.add_report_links('PERSONALIZATIONS', array[
   ['project', 'project_id', 'projects', 'x.title', 'text', 'Title of the project.', ''],
   ['unit', 'unit_id', 'units', 'coalesce(x.number, x.title)', 'text', 'Number of the unit.', ''],
-  ['buyer', 'buyer_id', 'buyers', 'app_hidden.name_of_buyer(x.first_name, x.last_name, x.legal_name, x.company, x.email)', 'text', 'Name of the buyer.', 'buyer.read'],
+  ['buyer', 'buyer_id', 'buyers', 'app_public.buyers_full_name(x)', 'text', 'Name of the buyer.', 'buyer.read'],
   ['lead', 'lead_id', 'leads', 'x.name', 'text', 'Name of the lead.', 'lead.read']], '{project, unit, buyer}');
 select app_private.add_report_people('PERSONALIZATIONS', '{approved_by}');
 
@@ -189,8 +189,8 @@ select app_private.add_report_links('CHARGES', array[
   ['project', 'project_id', 'projects', 'x.title', 'text', 'Title of the project.', ''],
   ['reservation', 'reservation_id', 'reservations', 'x.number', 'text', 'Number of the reservation.', 'sale.read'],
   ['deposit', 'deposit_id', 'deposits', 'x.title', 'text', 'Title of the deposit.', 'sale.read'],
-  ['buyer', 'buyer_id', 'buyers', 'app_hidden.name_of_buyer(x.first_name, x.last_name, x.legal_name, x.company, x.email)', 'text', 'Name of the buyer.', 'buyer.read'],
-  ['payer', 'user_id', 'users', 'coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug)', 'text',
+  ['buyer', 'buyer_id', 'buyers', 'app_public.buyers_full_name(x)', 'text', 'Name of the buyer.', 'buyer.read'],
+  ['payer', 'user_id', 'users', 'app_public.users_full_name(x)', 'text',
     'Name of the payer, where the viewer may see it.', '']], '{project, buyer}');
 
 select app_private.add_report_columns('LEADS', '{unsubscribed_at}');

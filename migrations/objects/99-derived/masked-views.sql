@@ -1,7 +1,4 @@
--- What the API's roles read of tables with masked columns follows the comments of the columns, the functions that mask
--- and the grants of all tables.
+-- What the roles of the API read of tables with masked columns follows the comments of the columns, the functions that
+-- mask, and the policies and grants of all tables.
 
-select app_private.make_masked_view(c.relname) from pg_class c
-where c.relnamespace = 'app_public'::regnamespace and c.relkind in ('r', 'p')
-  and app_hidden.masked_columns(c.oid) <> '{}'
-order by c.relname;
+select app_private.make_masked_views();
