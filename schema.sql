@@ -3106,7 +3106,7 @@ grant execute on function app_public.buyers_net_purchase_price(app_public.buyers
 
 -- @notNull
 --
--- The net purchase price less the deposits that are paid.
+-- The net purchase price less what is paid of its deposits and was not given back.
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
 language sql stable
 as $function$ select app_public.buyers_net_purchase_price(b) - app_private.paid_of_purchase(b.id) $function$;
@@ -4780,6 +4780,8 @@ create table app_public.deposits (
   -- What the team should know.
   notes                    app_public.long_text,
   offer_id                 uuid, -- The offer that it belongs to: the accepted one where left out.
+  -- What was given back of it so far; the refunds of its charges are in it by themselves.
+  amount_refunded          app_public.money             not null default 0,
   constraint deposits_pkey primary key (id),
   constraint deposits_in_project unique (id, project_id),
   -- @fieldName buyer
@@ -4830,6 +4832,10 @@ create table app_public.deposits (
   constraint deposits_percent_base check ((percent is null) = (percent_base is null)),
   -- Give a percentage above 0, 100 at most, with 4 digits after the point at most.
   constraint deposits_percent_range check (percent > 0::numeric and percent <= 100::numeric and scale(percent) <= 4),
+  -- No more is given back than was paid.
+  constraint deposits_refunded_within check (
+    amount_refunded::numeric >= 0::numeric and amount_refunded::numeric <= amount_paid::numeric
+  ),
   constraint project_record_id_not_null not null id,
   constraint project_record_inserted_at_not_null not null inserted_at,
   constraint project_record_organization_id_not_null not null organization_id,
@@ -4957,14 +4963,15 @@ grant
       id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, buyer_id,
       reservation_id, milestone_id, title, status, status_changed_at, sequence, amount, percent, percent_base,
       amount_fixed, amount_paid, currency, due_at, due_rule, due_offset_days, paid_at, method, reference, held_by,
-      sent_to_holder_at, released_at, refunded_at, forfeited_at, invoice_number, offer_id
+      sent_to_holder_at, released_at, refunded_at, forfeited_at, invoice_number, offer_id, amount_refunded
     ) on app_public.deposits to plat_anonymous, plat_user;
 grant insert (
   lead_id, buyer_id, reservation_id, milestone_id, title, sequence, amount, percent, percent_base, due_at, method,
   reference, held_by, invoice_number, notes, offer_id
 ) on app_public.deposits to plat_user;
 grant update (
-  title, status, sequence, amount_paid, due_at, method, reference, held_by, sent_to_holder_at, invoice_number, notes
+  title, status, sequence, amount_paid, due_at, method, reference, held_by, sent_to_holder_at, invoice_number,
+  notes, amount_refunded
 ) on app_public.deposits to plat_user;
 
 create trigger _010_deal before insert on app_public.deposits
@@ -4987,7 +4994,7 @@ create trigger _300_state_first before insert on app_public.deposits
   for each row
   when (new.status is null or new.status::text <> all ('{SCHEDULED}'::text[]) or false)
   execute function app_private.tg__state('deposit', 't');
-create trigger _310_paid before update of amount_paid on app_public.deposits
+create trigger _310_paid before update of amount_paid, amount_refunded on app_public.deposits
   for each row execute function app_private.tg_deposits__paid();
 create trigger _900_soft_delete before delete on app_public.deposits
   for each row execute function app_private.tg__soft_delete();
@@ -5060,6 +5067,7 @@ begin
     n.due_offset_days as "dueOffsetDays",
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
+    n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
@@ -5123,6 +5131,7 @@ begin
     n.due_offset_days as "dueOffsetDays",
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
+    n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
@@ -5162,6 +5171,7 @@ begin
     n.due_offset_days as "dueOffsetDays",
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
+    n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
@@ -5216,7 +5226,8 @@ begin
     || case when o.forfeited_at is distinct from n.forfeited_at then jsonb_build_object('forfeitedAt', jsonb_build_array(to_char(o.forfeited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.forfeited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.invoice_number is distinct from n.invoice_number then jsonb_build_object('invoiceNumber', jsonb_build_array(o.invoice_number, n.invoice_number)) else '{}' end
     || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
-    || case when o.offer_id is distinct from n.offer_id then jsonb_build_object('offerId', jsonb_build_array(o.offer_id, n.offer_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.offer_id is distinct from n.offer_id then jsonb_build_object('offerId', jsonb_build_array(o.offer_id, n.offer_id)) else '{}' end
+    || case when o.amount_refunded is distinct from n.amount_refunded then jsonb_build_object('amountRefunded', jsonb_build_array(o.amount_refunded::text, n.amount_refunded::text)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.due_at as "dueAt",
     n.notes as notes,
     n.title as title,
@@ -5246,6 +5257,7 @@ begin
     n.due_offset_days as "dueOffsetDays",
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
+    n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
@@ -5280,7 +5292,8 @@ begin
     o.forfeited_at,
     o.invoice_number,
     o.notes,
-    o.offer_id) is distinct
+    o.offer_id,
+    o.amount_refunded) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -5313,7 +5326,8 @@ begin
     n.forfeited_at,
     n.invoice_number,
     n.notes,
-    n.offer_id) order by n.id returning stream_id)
+    n.offer_id,
+    n.amount_refunded) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5416,6 +5430,7 @@ begin
     end if;
     new.amount := app_hidden.to_money(new.amount, new.currency, 'amount');
     new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
+    new.amount_refunded := app_hidden.to_money(new.amount_refunded, new.currency, 'amountRefunded');
     new.percent_base := case when new.percent is not null then coalesce(new.percent_base, 'PURCHASE_PRICE') end;
     if new.reservation_id is not null and not exists (
       select from app_public.reservations r left join app_public.buyers b on b.id = new.buyer_id
@@ -5445,24 +5460,47 @@ begin
     perform app_private.require_step('deposit', old.status, new.status);
   end if;
   due := app_private.deposit_due(old);
+  if row(new.amount_paid, new.amount_refunded) <> row(old.amount_paid, old.amount_refunded)
+    and not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
+    and not app_hidden.project_can(new.project_id, new.organization_id, 'finance.write') then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission finance.write.',
+      jsonb_build_object('permission', 'finance.write', 'field',
+        case when new.amount_paid <> old.amount_paid then 'amountPaid' else 'amountRefunded' end));
+  end if;
   if new.amount_paid <> old.amount_paid then
-    if not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
-      and not app_hidden.project_can(new.project_id, new.organization_id, 'finance.write') then
-      perform app_hidden.fail('FORBIDDEN', 'This takes the permission finance.write.',
-        '{"permission": "finance.write", "field": "amountPaid"}');
-    end if;
     new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
     if old.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
       perform app_hidden.fail('CONFLICT', format('A deposit that is %s takes no payment.', old.status),
         '{"field": "amountPaid"}');
     elsif new.amount_paid < old.amount_paid then
       perform app_hidden.fail('BAD_USER_INPUT',
-        'What was paid only grows; give a deposit back with the status REFUNDED.', '{"field": "amountPaid"}');
-    elsif new.amount_paid > due then
-      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than is due, %s.', due),
+        'What was paid only grows; say what was given back with amountRefunded.', '{"field": "amountPaid"}');
+    elsif new.amount_paid - old.amount_refunded > due then
+      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than is due, %s.', due + old.amount_refunded),
         '{"field": "amountPaid"}');
     end if;
-    result := case when new.amount_paid = due then 'PAID' else 'PARTIALLY_PAID' end;
+  end if;
+  if new.amount_refunded <> old.amount_refunded then
+    new.amount_refunded := app_hidden.to_money(new.amount_refunded, new.currency, 'amountRefunded');
+    if not coalesce(app_hidden.is_service(), false) then
+      if old.status not in ('PARTIALLY_PAID', 'PAID') then
+        perform app_hidden.fail('CONFLICT', format('Of a deposit that is %s nothing is given back.', old.status),
+          '{"field": "amountRefunded"}');
+      elsif new.amount_refunded < old.amount_refunded then
+        perform app_hidden.fail('BAD_USER_INPUT',
+          'What was given back only grows; say with amountPaid what is paid again.', '{"field": "amountRefunded"}');
+      end if;
+    end if;
+    if new.amount_refunded > new.amount_paid then
+      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than was paid, %s.', new.amount_paid),
+        '{"field": "amountRefunded"}');
+    end if;
+  end if;
+  if row(new.amount_paid, new.amount_refunded) <> row(old.amount_paid, old.amount_refunded) then
+    -- What went to the seller, or fell to them, stays so; a refund only makes it less.
+    result := case when new.amount_refunded = new.amount_paid then 'REFUNDED'
+      when old.status in ('RELEASED', 'FORFEITED') then old.status
+      when new.amount_paid - new.amount_refunded >= due then 'PAID' else 'PARTIALLY_PAID' end;
     if new.status not in (old.status, result) then
       perform app_hidden.fail('BAD_USER_INPUT', format('With this amount the deposit is %s.', result),
         '{"field": "status"}');
@@ -5473,9 +5511,11 @@ begin
     end if;
     new.status := result;
   elsif new.status = 'PAID' and old.status in ('PROCESSING', 'PARTIALLY_PAID') then
-    new.amount_paid := due;
+    new.amount_paid := due + old.amount_refunded;
   elsif new.status = 'PARTIALLY_PAID' and old.status = 'PROCESSING' then
     perform app_hidden.fail('BAD_USER_INPUT', 'Say how much was paid.', '{"field": "amountPaid"}');
+  elsif new.status = 'REFUNDED' and old.status <> 'REFUNDED' then
+    new.amount_refunded := new.amount_paid;
   end if;
   if new.status <> old.status then
     -- What is asked for, or paid, does not change with the price any more.
@@ -5513,8 +5553,8 @@ grant execute on function app_public.deposits_amount_due(app_public.deposits) to
 --   buyer.
 create function app_public.deposits_charge(d app_public.deposits) returns app_public.processor_charges
 language sql stable as $function$
-  select c.* from app_hidden.masked_processor_charges c where c.deposit_id = d.id order by c.status in ('FAILED', 'CANCELLED'),
-    c.id desc limit 1
+  select c.* from app_hidden.masked_processor_charges c where c.deposit_id = d.id
+  order by c.status in ('FAILED', 'CANCELLED'), c.id desc limit 1
 $function$;
 grant execute on function app_public.deposits_charge(app_public.deposits) to plat_anonymous, plat_user;
 
@@ -17598,6 +17638,8 @@ declare
   buyer app_public.buyers;
   service text := coalesce(current_setting('plat.service', true), '');
   other app_public.personalizations;
+  missing text;
+  missing_ids jsonb;
 begin
   if tg_op = 'INSERT' then
     select u.project_id, u.organization_id into new.project_id, new.organization_id from app_public.units u
@@ -17640,6 +17682,13 @@ begin
         if not exists (select from app_public.personalization_selections s where s.personalization_id = new.id) then
           perform app_hidden.fail('BAD_USER_INPUT', 'Choose at least one option before you hand it in.',
             '{"field": "selections"}');
+        end if;
+        select string_agg(format('"%s"', e.title), ', ' order by e.sequence, e.id),
+            jsonb_agg(e.id order by e.sequence, e.id)
+          into missing, missing_ids from app_private.elements_to_choose(new) e;
+        if missing is not null then
+          perform app_hidden.fail('BAD_USER_INPUT', format('Choose an option for %s before you hand it in.', missing),
+            jsonb_build_object('field', 'selections', 'elementIds', missing_ids));
         end if;
         new.submitted_at := now();
       when 'APPROVED' then
@@ -17748,10 +17797,8 @@ plat_user;
 create function app_public.personalizations_warnings(p app_public.personalizations) returns text[]
 language sql stable as $function$
   select coalesce(array_agg(w.text order by w.text), '{}') from (
-    select format('Nothing is chosen for "%s", which is required.', e.title) as text from app_public.spec_elements e
-      where e.project_id = p.project_id and e.required and e.deleted_at is null
-        and not exists (select from app_public.personalization_selections s where s.personalization_id = p.id
-          and s.element_id = e.id)
+    select format('Nothing is chosen for "%s", which is required.', e.title) as text
+      from app_private.elements_to_choose(p) e
     union all
     select format('"%s" can no longer be changed: construction has come to %s.', e.title, u.construction_status)
       from app_public.personalization_selections s join app_public.spec_elements e on e.id = s.element_id
@@ -18627,6 +18674,11 @@ create table app_public.processor_charges (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- @behavior -*
+  -- @secret
+  --
+  -- How much of it paid its deposit; the rest was more than was due.
+  deposit_amount           app_public.money,
   constraint processor_charges_pkey primary key (id),
   constraint processor_charges_id_organization_id_key unique (id, organization_id),
   constraint processor_charges_once unique (processor_id),
@@ -18738,7 +18790,7 @@ grant
       processor_id, is_tentative, payment_intent_id, status, status_changed_at, amount, amount_refunded,
       amount_refunding, currency, method, card_brand, card_last4, description, statement_descriptor, receipt_url,
       failure_code, failure_message, captured_at, last_refunded_at, disputed_at, dispute_status, inserted_at,
-      updated_at, version
+      updated_at, version, deposit_amount
     ) on app_public.processor_charges to plat_anonymous, plat_user;
 grant update (metadata) on app_public.processor_charges to plat_user;
 
@@ -18775,7 +18827,8 @@ create trigger _300_state_first before insert on app_public.processor_charges
     new.status is null or new.status::text <> all ('{PENDING,REQUIRES_ACTION,SUCCEEDED,FAILED}'::text[]) or false
   )
   execute function app_private.tg__state('charge', 't');
-create trigger _500_follow after insert or update of status on app_public.processor_charges
+create trigger _500_follow after insert
+or update of status, amount_refunded, dispute_status on app_public.processor_charges
   for each row execute function app_private.tg_processor_charges__follow();
 create trigger _510_dispute after update of status on app_public.processor_charges
   for each row
@@ -19123,14 +19176,19 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   service text := coalesce(current_setting('plat.service', true), '');
   clock text := coalesce(current_setting('plat.clock', true), '');
-  deposit app_public.deposits;
+  given_back numeric := case when tg_op = 'UPDATE'
+    then app_private.deposit_given_back(new) - app_private.deposit_given_back(old) else 0 end;
 begin
-  if tg_op = 'UPDATE' and new.status = old.status then
+  if tg_op = 'UPDATE' and new.status = old.status and given_back = 0 then
     return null;
   end if;
   perform set_config('plat.service', 'on', true);
   if new.deposit_id is not null then
-    if new.status in ('PENDING', 'REQUIRES_ACTION') then
+    if given_back <> 0 then
+      update app_public.deposits d
+        set amount_refunded = greatest(0, least(d.amount_paid, d.amount_refunded + given_back))
+        where d.id = new.deposit_id and d.deleted_at is null;
+    elsif new.status in ('PENDING', 'REQUIRES_ACTION') then
       update app_public.deposits d set status = 'PROCESSING', method = 'CARD'
         where d.id = new.deposit_id and d.status in ('SCHEDULED', 'INVOICED') and d.deleted_at is null;
     elsif new.status in ('FAILED', 'CANCELLED') then
@@ -19140,16 +19198,6 @@ begin
             and c.status in ('PENDING', 'REQUIRES_ACTION'));
     elsif new.status = 'SUCCEEDED' and (tg_op = 'INSERT' or old.captured_at is null) then
       perform app_private.pay_deposit(new);
-    elsif new.status = 'REFUNDED' then
-      select d.* into deposit from app_public.deposits d where d.id = new.deposit_id for no key update;
-      -- Given back is what was paid by card, so nothing else may have paid it.
-      if deposit.status in ('PARTIALLY_PAID', 'PAID') and deposit.deleted_at is null and deposit.amount_paid <= (
-          select coalesce(sum(c.amount_refunded), 0) from app_public.processor_charges c where c.deposit_id = deposit.id
-            and c.captured_at is not null)
-        and not exists (select from app_public.processor_charges c where c.deposit_id = deposit.id
-          and c.status in ('SUCCEEDED', 'PARTIALLY_REFUNDED', 'DISPUTED')) then
-        update app_public.deposits d set status = 'REFUNDED' where d.id = deposit.id;
-      end if;
     end if;
   end if;
   perform set_config('plat.service', service, true), set_config('plat.clock', clock, true);
@@ -22976,7 +23024,8 @@ grant execute on function app_public.promotions_floor_plans(app_public.promotion
 -- The lots that it is for, as far as the viewer may see them; none but with the scope LOTS.
 create function app_public.promotions_lots(p app_public.promotions) returns setof app_public.lots
 language sql stable rows 20 as $function$
-  select l.* from app_hidden.promotion_targets t join app_hidden.masked_lots l on l.id = t.lot_id where t.promotion_id = p.id
+  select l.* from app_hidden.promotion_targets t join app_hidden.masked_lots l on l.id = t.lot_id
+  where t.promotion_id = p.id
     order by l.id
 $function$;
 grant execute on function app_public.promotions_lots(app_public.promotions) to plat_anonymous, plat_user;
@@ -23001,7 +23050,8 @@ grant execute on function app_public.promotions_status(app_public.promotions) to
 -- The units that it is for, as far as the viewer may see them; none but with the scope UNITS.
 create function app_public.promotions_units(p app_public.promotions) returns setof app_public.units
 language sql stable rows 20 as $function$
-  select u.* from app_hidden.promotion_targets t join app_hidden.masked_units u on u.id = t.unit_id where t.promotion_id = p.id
+  select u.* from app_hidden.promotion_targets t join app_hidden.masked_units u on u.id = t.unit_id
+  where t.promotion_id = p.id
     order by u.id
 $function$;
 grant execute on function app_public.promotions_units(app_public.promotions) to plat_anonymous, plat_user;
@@ -24407,7 +24457,8 @@ grant execute on function app_public.reservations_metadata(app_public.reservatio
 -- The latest negotiation of the reserved unit.
 create function app_public.reservations_negotiation(r app_public.reservations) returns app_public.negotiations
 language sql stable as $function$
-  select n.* from app_hidden.masked_negotiations n where n.reservation_id = r.id and n.deleted_at is null order by n.id desc
+  select n.* from app_hidden.masked_negotiations n
+  where n.reservation_id = r.id and n.deleted_at is null order by n.id desc
     limit 1
 $function$;
 grant execute on function app_public.reservations_negotiation(app_public.reservations) to plat_anonymous, plat_user;
@@ -31735,6 +31786,19 @@ create table app_private.access_token_secrets (
 alter table app_private.access_token_secrets enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.bound_columns
+
+-- Columns of sealed texts that had no text left which is bound to no row, and since when.
+create table app_private.bound_columns (
+  relation                 text                         not null,
+  name                     text                         not null,
+  since                    timestamp with time zone     not null default now(),
+  constraint bound_columns_pkey primary key (relation, name)
+);
+
+alter table app_private.bound_columns enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.buyer_invite_tokens
 
 -- SHA-256 of the token in the mail that was sent last; the token itself is in that mail only.
@@ -34653,7 +34717,8 @@ create domain app_public.file_address as jsonb;
 -- @transform freshSecret
 -- @given
 --
--- A secret that the service has just made: itself to be shown once, and sealed to be kept.
+-- A secret that the service has just made: itself to be shown once, and sealed to be kept by its webhook alone: the
+--   one that is given, or one to be made with the id of the seed.
 create domain app_public.fresh_secret as jsonb;
 
 -- @scalar ID
@@ -35599,7 +35664,7 @@ create view app_hidden.masked_deposits as
     reservation_id, milestone_id, title, status, status_changed_at, sequence, amount, percent, percent_base,
     amount_fixed, amount_paid, currency, due_at, due_rule, due_offset_days, paid_at, method, reference, held_by,
     sent_to_holder_at, released_at, refunded_at, forfeited_at, invoice_number,
-    app_public.deposits_notes(r.*) as notes, offer_id
+    app_public.deposits_notes(r.*) as notes, offer_id, amount_refunded
   from app_public.deposits r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_deposits owner to plat_masker;
 grant select on app_hidden.masked_deposits to plat_anonymous, plat_user;
@@ -35690,7 +35755,7 @@ create view app_hidden.masked_processor_charges as
     amount_refunding, app_public.processor_charges_fee(r.*) as fee, app_public.processor_charges_net(r.*) as net,
     currency, method, card_brand, card_last4, description, statement_descriptor, receipt_url, failure_code,
     failure_message, captured_at, last_refunded_at, disputed_at, dispute_status,
-    app_public.processor_charges_metadata(r.*) as metadata, inserted_at, updated_at, version
+    app_public.processor_charges_metadata(r.*) as metadata, inserted_at, updated_at, version, deposit_amount
   from app_public.processor_charges r
   where (
     current_user <> 'plat_anonymous'::name
@@ -35997,13 +36062,13 @@ plat_user;
 
 -- @notNull
 --
--- The total contract price less what was paid of its deposits.
+-- The total contract price less what was paid of its deposits and not given back.
 create function app_public.binding_offers_purchase_price_balance(
   b app_public.binding_offers
 ) returns app_public.money
 language sql stable as $function$
   select greatest(0, b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id)
-    - coalesce((select sum(d.amount_paid) from app_public.deposits d
+    - coalesce((select sum(d.amount_paid - d.amount_refunded) from app_public.deposits d
       where d.offer_id = b.id and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0))
 $function$;
 grant execute on function app_public.binding_offers_purchase_price_balance(
@@ -36914,8 +36979,8 @@ begin
     perform app_hidden.fail('LIMIT_EXCEEDED', format('The organization has %s webhooks; delete some first.', most),
       jsonb_build_object('limit', most));
   end if;
-  insert into app_public.webhooks (organization_id, url, events, description, secret_prefix)
-    values (home, create_webhook.url, create_webhook.events,
+  insert into app_public.webhooks (id, organization_id, url, events, description, secret_prefix)
+    values (app_private.seeded_id(create_webhook.secret ->> 'seed'), home, create_webhook.url, create_webhook.events,
       app_hidden.checked(nullif(btrim(create_webhook.description), ''), 'app_public.short_text', 'description'),
         left(create_webhook.secret ->> 'secret', 12))
     returning * into result;
@@ -38125,6 +38190,8 @@ declare
 begin
   if hours not between 0 and 720 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 0 to 720 hours.', '{"field": "graceHours"}');
+  elsif rotate_webhook_secret.secret ->> 'webhook' is distinct from webhook.id::text then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give the id in the form that answers have it in.', '{"field": "id"}');
   end if;
   ends := case when hours > 0 then now() + make_interval(hours => hours) end;
   update app_private.webhook_secrets s
@@ -38236,7 +38303,8 @@ begin
         from app_public.units u where u.id = m.id offset 0) r where m.type = 'UNIT'
       union all
       select m.*, r.* from matches m cross join lateral (
-        select app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email), concat_ws(' · ', b.company, b.email),
+        select app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email),
+          concat_ws(' · ', b.company, b.email),
           array[b.phone, b.legal_name]::text[], '/buyers/' || b.id, b.project_id, null::jsonb
         from app_public.buyers b where b.id = m.id offset 0) r where m.type = 'BUYER'
       union all
@@ -38719,8 +38787,8 @@ begin
       jsonb_build_object('permission', wanted));
   end if;
   -- What becomes of a price in per cent tells it.
-  if price_delta_percent is not null and not app_hidden.project_can(project.id, project.organization_id, 'inventory.read')
-    then
+  if price_delta_percent is not null
+    and not app_hidden.project_can(project.id, project.organization_id, 'inventory.read') then
     perform app_hidden.fail('FORBIDDEN', 'A change in per cent takes the permission inventory.read in the project.',
       '{"permission": "inventory.read"}');
   end if;
@@ -38744,7 +38812,8 @@ begin
   begin
     -- Columns that are not given are not read: not everybody may who may change others.
     execute format('with changed as (
-        update app_public.units u set %s from app_hidden.masked_units v where v.id = u.id and u.id = any ($1) returning u.id)
+        update app_public.units u set %s from app_hidden.masked_units v where v.id = u.id and u.id = any ($1)
+        returning u.id)
       select coalesce(array_agg(c.id), ''{}'') from changed c', concat_ws(', ',
       case when status is not null then 'status = $2' end,
       case when price is not null then 'price = $3'
@@ -39043,7 +39112,7 @@ grant execute on function app_hidden.begin_import(text, text, text[]) to plat_us
 
 -- Makes an integration that waits to be connected.
 create function app_hidden.begin_integration(
-  of_scope text, owner_id uuid, app_key text, name text, config jsonb, sealed text, request_key text
+  of_scope text, owner_id uuid, app_key text, name text, config jsonb, request_key text
 ) returns jsonb
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
@@ -39081,11 +39150,11 @@ begin
           then ', $6' end)
       into result using app.id, coalesce(app_hidden.checked(nullif(btrim(name), ''), 'app_public.short_text', 'name'),
         app.name), coalesce(config, '{}'), request_key, owner_id, viewer;
-    insert into app_private.integration_secrets (integration_id, scope, sealed) values (result, of_scope, sealed);
+    insert into app_private.integration_secrets (integration_id, scope) values (result, of_scope);
   end if;
   return app_private.integration_facts(of_scope, result);
 end $function$;
-grant execute on function app_hidden.begin_integration(text, uuid, text, text, jsonb, text, text) to plat_anonymous,
+grant execute on function app_hidden.begin_integration(text, uuid, text, text, jsonb, text) to plat_anonymous,
 plat_user, plat_worker;
 
 -- Begins a draft for a lead that the viewer may write to: {id, status, facts, quotes, warnings, …}, or {id, status,
@@ -39241,9 +39310,9 @@ begin
     if deposit.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
       perform app_hidden.fail('CONFLICT', format('A deposit that is %s takes no payment.', deposit.status),
         '{"field": "depositId"}');
-    elsif intent.amount > due - deposit.amount_paid - taken then
+    elsif intent.amount > due - deposit.amount_paid + deposit.amount_refunded - taken then
       perform app_hidden.fail('BAD_USER_INPUT',
-        format('That is more than is due, %s%s.', due - deposit.amount_paid - taken,
+        format('That is more than is due, %s%s.', due - deposit.amount_paid + deposit.amount_refunded - taken,
         case when taken > 0 then format('; %s is on its way', taken) else '' end), '{"field": "amount"}');
     end if;
   elsif reservation.id is not null then
@@ -39792,7 +39861,8 @@ declare
 begin
   perform app_hidden.refuse_anonymous();
   record_id := app_hidden.record_id(table_name, id);
-  execute format('select * from %s where id = $1', app_hidden.readable_source(relation)) into row_before using record_id;
+  execute format('select * from %s where id = $1', app_hidden.readable_source(relation)) into row_before
+    using record_id;
   if row_before is null then
     perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', app_hidden.subject(table_name)),
       '{"field": "id"}');
@@ -39815,7 +39885,7 @@ begin
   return query execute format(
     'select %s from %s t where t.deleted_at is not null and t.organization_id = any (array(select '
     'app_hidden.viewer_organizations(''org.admin'')))',
-    (select string_agg(case when a.attname <> all (app_private.masked_columns(a.attrelid)) then format('t.%I', a.attname)
+    (select string_agg(case when a.attname <> all (app_hidden.masked_columns(a.attrelid)) then format('t.%I', a.attname)
         else format('(app_hidden.masked(t)).%I', a.attname) end, ', ' order by a.attnum)
       from pg_attribute a where a.attrelid = pg_typeof(_type)::text::regclass and a.attnum > 0 and not a.attisdropped),
     pg_typeof(_type)::text::regclass);
@@ -39831,7 +39901,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.buyer_id, t.reservation_id, t.milestone_id, t.title, t.status, t.status_changed_at, t.sequence, t.amount, t.percent, t.percent_base, t.amount_fixed, t.amount_paid, t.currency, t.due_at, t.due_rule, t.due_offset_days, t.paid_at, t.method, t.reference, t.held_by, t.sent_to_holder_at, t.released_at, t.refunded_at, t.forfeited_at, t.invoice_number, null::app_public.long_text, t.offer_id into r from app_public.deposits t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.buyer_id, t.reservation_id, t.milestone_id, t.title, t.status, t.status_changed_at, t.sequence, t.amount, t.percent, t.percent_base, t.amount_fixed, t.amount_paid, t.currency, t.due_at, t.due_rule, t.due_offset_days, t.paid_at, t.method, t.reference, t.held_by, t.sent_to_holder_at, t.released_at, t.refunded_at, t.forfeited_at, t.invoice_number, null::app_public.long_text, t.offer_id, t.amount_refunded into r from app_public.deposits t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.deposits, app_hidden.columns_of('app_public.deposits', record));
   end if;
@@ -40130,6 +40200,16 @@ begin
 end $function$;
 grant execute on function app_hidden.keep_answer(uuid, jsonb, anyelement) to plat_anonymous, plat_user, plat_worker;
 
+-- Keeps what an integration that was just made is let in by: sealed for its id, and so after it.
+create function app_hidden.keep_credentials(of_scope text, id uuid, sealed text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.require_integration(of_scope, id);
+  update app_private.integration_secrets s set sealed = keep_credentials.sealed
+    where s.integration_id = keep_credentials.id and s.sealed is null;
+end $function$;
+grant execute on function app_hidden.keep_credentials(text, uuid, text) to plat_anonymous, plat_user, plat_worker;
+
 -- @withoutViewer The permissions that there are stand in the documentation.
 --
 -- Whether there is such a permission, or group of them, for an access token.
@@ -40146,10 +40226,10 @@ grant execute on function app_hidden.known_scope(text) to plat_anonymous, plat_u
 create function app_hidden.lead_email_facts(lead app_public.leads) returns jsonb
 language plpgsql stable as $function$
 declare
-  project app_public.projects;
-  home app_public.organizations;
+  project record;
+  home record;
   office app_public.sales_offices;
-  sender app_public.users;
+  sender record;
   event record;
   unit record;
   offer record;
@@ -40159,10 +40239,11 @@ declare
   plans uuid[] := array(select u.floor_plan_id from app_public.units u where u.id = any (units)
     and u.floor_plan_id is not null);
 begin
-  select p.* into project from app_hidden.masked_projects p where p.id = lead.project_id;
-  select o.* into home from app_hidden.masked_organizations o where o.id = lead.organization_id;
+  select p.id, p.title, p.address, p.website_url, p.currency, p.time_zone into project
+    from app_public.projects p where p.id = lead.project_id;
+  select o.id, o.name into home from app_public.organizations o where o.id = lead.organization_id;
   select o.* into office from app_public.sales_offices o where o.project_id = lead.project_id;
-  select u.* into sender from app_hidden.masked_users u where u.id = app_public.current_user_id();
+  select u.id, u.first_name, u.last_name into sender from app_public.users u where u.id = app_public.current_user_id();
   facts := array[
     -- A name is whatever somebody typed into a form: one with more than letters in it greets nobody.
     app_hidden.fact(format('The lead is called %s.', lead.name), 'lead', lead.id, 'name', 'person',
@@ -40194,13 +40275,13 @@ begin
     project.currency, price), 'project', project.id,
     'abstract.priceMin', 'money', price, jsonb_build_object('currency', project.currency));
   for unit in
-    select u.*, coalesce(u.number, u.title) as label, f.id as plan_id, f.title as plan_title,
+    execute format('select u.*, coalesce(u.number, u.title) as label, f.id as plan_id, f.title as plan_title,
       u.estimated_delivery_date as delivery,
-      exists (select from app_public.reservations r where r.lead_id = lead.id and r.unit_id = u.id
-        and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) as reserved
-    from unnest(units) with ordinality i (id, place) join app_hidden.masked_units u on u.id = i.id
+      exists (select from app_public.reservations r where r.lead_id = $2 and r.unit_id = u.id
+        and r.status in (''PENDING'', ''CONFIRMED'') and r.deleted_at is null) as reserved
+    from unnest($1) with ordinality i (id, place) join %s u on u.id = i.id
     left join app_public.floor_plans f on f.id = u.floor_plan_id
-    order by i.place
+    order by i.place', app_hidden.readable_source('app_public.units')) using units, lead.id
   loop
     price := case when unit.status = 'AVAILABLE' then unit.price::text end;
     facts := facts || array[
@@ -40231,11 +40312,12 @@ begin
   end loop;
 
   for event in
-    (select a.*, 'next' as place from app_hidden.masked_appointments a where a.lead_id = lead.id
-      and a.status in ('SCHEDULED', 'CONFIRMED') and a.starts_at > now()
-      and a.deleted_at is null order by a.starts_at limit 1)
+    (select a.id, a.type, a.starts_at, a.time_zone, a.location, a.video_url, 'next' as place
+      from app_public.appointments a where a.lead_id = lead.id and a.status in ('SCHEDULED', 'CONFIRMED')
+      and a.starts_at > now() and a.deleted_at is null order by a.starts_at limit 1)
     union all
-    (select a.*, 'last' from app_hidden.masked_appointments a where a.lead_id = lead.id and a.status = 'COMPLETED'
+    (select a.id, a.type, a.starts_at, a.time_zone, a.location, a.video_url, 'last'
+      from app_public.appointments a where a.lead_id = lead.id and a.status = 'COMPLETED'
       and a.deleted_at is null order by a.starts_at desc limit 1)
   loop
     facts := facts || array[
@@ -40346,12 +40428,11 @@ begin
         and n.status in ('OPEN', 'ACTIVE') and n.deleted_at is null) i
     group by i.unit_id order by min(i.rank), max(i.id::text) desc limit 3);
   if wanted = '{}' then
-    wanted := array(
-      select u.id from app_hidden.masked_units u
-      where u.project_id = lead.project_id and u.status = 'AVAILABLE' and u.deleted_at is null
-        and (lead.budget_min is null or u.price >= lead.budget_min)
-          and (lead.budget_max is null or u.price <= lead.budget_max)
-      order by u.price, u.id limit 3);
+    execute format('select array(select u.id from %s u
+      where u.project_id = $1 and u.status = ''AVAILABLE'' and u.deleted_at is null
+        and ($2 is null or u.price >= $2) and ($3 is null or u.price <= $3) order by u.price, u.id limit 3)',
+      app_hidden.readable_source('app_public.units')) into wanted
+      using lead.project_id, lead.budget_min, lead.budget_max;
   end if;
   return wanted;
 end $function$;
@@ -40481,7 +40562,7 @@ grant execute on function app_hidden.masked(app_public.buyers) to plat_anonymous
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.deposits) returns app_public.deposits
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.reservation_id, r.milestone_id, r.title, r.status, r.status_changed_at, r.sequence, r.amount, r.percent, r.percent_base, r.amount_fixed, r.amount_paid, r.currency, r.due_at, r.due_rule, r.due_offset_days, r.paid_at, r.method, r.reference, r.held_by, r.sent_to_holder_at, r.released_at, r.refunded_at, r.forfeited_at, r.invoice_number, app_public.deposits_notes(r), r.offer_id)::app_public.deposits
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.reservation_id, r.milestone_id, r.title, r.status, r.status_changed_at, r.sequence, r.amount, r.percent, r.percent_base, r.amount_fixed, r.amount_paid, r.currency, r.due_at, r.due_rule, r.due_offset_days, r.paid_at, r.method, r.reference, r.held_by, r.sent_to_holder_at, r.released_at, r.refunded_at, r.forfeited_at, r.invoice_number, app_public.deposits_notes(r), r.offer_id, r.amount_refunded)::app_public.deposits
 $function$;
 grant execute on function app_hidden.masked(app_public.deposits) to plat_anonymous, plat_user, plat_worker;
 
@@ -40550,7 +40631,7 @@ grant execute on function app_hidden.masked(app_public.phone_calls) to plat_anon
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.processor_charges) returns app_public.processor_charges
 language sql stable as $function$
-  select row(r.id, r.intent_id, r.organization_id, r.project_id, r.reservation_id, r.deposit_id, r.lead_id, r.buyer_id, r.user_id, r.card_id, r.processor_id, r.is_tentative, r.payment_intent_id, r.status, r.status_changed_at, r.amount, r.amount_refunded, r.amount_refunding, app_public.processor_charges_fee(r), app_public.processor_charges_net(r), r.currency, r.method, r.card_brand, r.card_last4, r.description, r.statement_descriptor, r.receipt_url, r.failure_code, r.failure_message, r.captured_at, r.last_refunded_at, r.disputed_at, r.dispute_status, app_public.processor_charges_metadata(r), r.inserted_at, r.updated_at, r.version)::app_public.processor_charges
+  select row(r.id, r.intent_id, r.organization_id, r.project_id, r.reservation_id, r.deposit_id, r.lead_id, r.buyer_id, r.user_id, r.card_id, r.processor_id, r.is_tentative, r.payment_intent_id, r.status, r.status_changed_at, r.amount, r.amount_refunded, r.amount_refunding, app_public.processor_charges_fee(r), app_public.processor_charges_net(r), r.currency, r.method, r.card_brand, r.card_last4, r.description, r.statement_descriptor, r.receipt_url, r.failure_code, r.failure_message, r.captured_at, r.last_refunded_at, r.disputed_at, r.dispute_status, app_public.processor_charges_metadata(r), r.inserted_at, r.updated_at, r.version, r.deposit_amount)::app_public.processor_charges
 $function$;
 grant execute on function app_hidden.masked(app_public.processor_charges) to plat_anonymous, plat_user, plat_worker;
 
@@ -40595,6 +40676,14 @@ language sql stable as $function$
   select row(r.id, r.slug, r.first_name, r.last_name, r.title, r.phone, r.time_zone, r.language, r.status, app_public.users_email_verified_at(r), app_public.users_last_login_at(r), r.inserted_at, r.updated_at, r.version, r.deleted_at, r.password_changed_at, r.avatar_url)::app_public.users
 $function$;
 grant execute on function app_hidden.masked(app_public.users) to plat_anonymous, plat_user, plat_worker;
+
+-- The columns of a table whose comment says @masked.
+create function app_hidden.masked_columns(relation regclass) returns name[]
+language sql stable as $function$
+  select array(select a.attname from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
+    and col_description(relation, a.attnum) ~ '(^|\n)@masked\y' order by a.attnum)
+$function$;
+grant execute on function app_hidden.masked_columns(regclass) to plat_anonymous, plat_user, plat_worker;
 
 -- The members of an event's record that are masked columns; null where none is.
 create function app_hidden.masked_members(subject_type text) returns text[]
@@ -40778,28 +40867,30 @@ end $function$;
 grant execute on function app_hidden.negotiations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
 plat_worker;
 
--- An expression over the row t of a table, as it is asked of the row t of the view that masks: columns in place of
---   the functions that mask, and for the other functions rows without what is masked.
-create function app_hidden.of_masked(relation regclass, expression text) returns text
+-- An expression over a row of a table, as it is asked of a row of the view that masks: columns in place of the
+--   functions that mask, and for other functions a row without what is masked.
+create function app_hidden.of_masked(relation regclass, expression text, alias text default 't') returns text
 language plpgsql stable as $function$
 declare
   prefix constant text := (select c.relname || '_' from pg_class c where c.oid = relation);
-  masked constant name[] := app_private.masked_columns(relation);
-  call record;
+  masked constant name[] := app_hidden.masked_columns(relation);
+  name text;
+  reads text[];
 begin
   if masked = '{}' then
     return expression;
   end if;
-  for call in select distinct m[1] as name from regexp_matches(expression, 'app_public\.(\w+)\(t\)', 'g') m loop
-    expression := replace(expression, format('app_public.%s(t)', call.name),
-      case when call.name = any (select prefix || m from unnest(masked) m) then 't.' || substr(call.name, length(prefix) + 1)
-        else format('app_public.%s(row(%s)::%s)', call.name, app_hidden.row_columns(relation, 't',
-          (select string_to_array(substring(obj_description(p.oid) from '(?:^|\n)@reads ([^\n]*)'), ' ') from pg_proc p
-            where p.pronamespace = 'app_public'::regnamespace and p.proname = call.name)), relation) end);
+  for name in select distinct m[1] from regexp_matches(expression, 'app_public\.(\w+)\(' || alias || '\)', 'g') m loop
+    reads := (select string_to_array(substring(obj_description(p.oid) from '(?:^|\n)@reads ([^\n]*)'), ' ')
+      from pg_proc p where p.pronamespace = 'app_public'::regnamespace and p.proname = name);
+    expression := replace(expression, format('app_public.%s(%s)', name, alias),
+      case when name = any (select prefix || m from unnest(masked) m)
+        then format('%s.%s', alias, substr(name, length(prefix) + 1))
+        else format('app_public.%s(row(%s)::%s)', name, app_hidden.row_columns(relation, alias, reads), relation) end);
   end loop;
   return expression;
 end $function$;
-grant execute on function app_hidden.of_masked(regclass, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.of_masked(regclass, text, text) to plat_anonymous, plat_user, plat_worker;
 
 -- An application that the viewer may connect, with the organization or for themselves.
 create function app_hidden.offered_app(
@@ -40998,7 +41089,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.intent_id, t.organization_id, t.project_id, t.reservation_id, t.deposit_id, t.lead_id, t.buyer_id, t.user_id, t.card_id, t.processor_id, t.is_tentative, t.payment_intent_id, t.status, t.status_changed_at, t.amount, t.amount_refunded, t.amount_refunding, null::app_public.money, null::numeric, t.currency, t.method, t.card_brand, t.card_last4, t.description, t.statement_descriptor, t.receipt_url, t.failure_code, t.failure_message, t.captured_at, t.last_refunded_at, t.disputed_at, t.dispute_status, null::jsonb, t.inserted_at, t.updated_at, t.version into r from app_public.processor_charges t where t.id = record_id;
+  select t.id, t.intent_id, t.organization_id, t.project_id, t.reservation_id, t.deposit_id, t.lead_id, t.buyer_id, t.user_id, t.card_id, t.processor_id, t.is_tentative, t.payment_intent_id, t.status, t.status_changed_at, t.amount, t.amount_refunded, t.amount_refunding, null::app_public.money, null::numeric, t.currency, t.method, t.card_brand, t.card_last4, t.description, t.statement_descriptor, t.receipt_url, t.failure_code, t.failure_message, t.captured_at, t.last_refunded_at, t.disputed_at, t.dispute_status, null::jsonb, t.inserted_at, t.updated_at, t.version, t.deposit_amount into r from app_public.processor_charges t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.processor_charges, app_hidden.columns_of('app_public.processor_charges', record));
   end if;
@@ -41114,7 +41205,9 @@ grant execute on function app_hidden.range_of(anyrange, text, text) to plat_anon
 --   view that masks, where there is one.
 create function app_hidden.readable_source(relation regclass) returns text
 language sql stable as $function$
-  select case when has_table_privilege(relation, 'select') then relation::text else app_hidden.source_of(relation) end
+  select case when has_table_privilege(relation, 'select') then relation::text
+    else coalesce(to_regclass(format('app_hidden.%I', 'masked_' || c.relname)), relation)::text end
+  from pg_class c where c.oid = relation
 $function$;
 grant execute on function app_hidden.readable_source(regclass) to plat_anonymous, plat_user, plat_worker;
 
@@ -41734,7 +41827,8 @@ create function app_hidden.row_columns(
   relation regclass, alias text, reads text[] default '{}'::text[]
 ) returns text
 language sql stable as $function$
-  select string_agg(case when col_description(relation, a.attnum) ~ '(^|\n)@masked\y' and a.attname <> all (coalesce(reads, '{}'))
+  select string_agg(case when col_description(relation, a.attnum) ~ '(^|\n)@masked\y'
+      and a.attname <> all (coalesce(reads, '{}'))
       then format('null::%s', format_type(a.atttypid, a.atttypmod)) else format('%s.%I', alias, a.attname) end,
     ', ' order by a.attnum)
   from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
@@ -41896,7 +41990,7 @@ grant execute on function app_hidden.slugify(text) to plat_anonymous, plat_user,
 -- Where the roles of the API read the rows of a table from: the table, or the view that masks.
 create function app_hidden.source_of(relation regclass) returns text
 language sql stable as $function$
-  select case when app_private.masked_columns(relation) = '{}' then format('%I.%I', n.nspname, c.relname)
+  select case when app_hidden.masked_columns(relation) = '{}' then format('%I.%I', n.nspname, c.relname)
     else format('app_hidden.%I', 'masked_' || c.relname) end
   from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = relation
 $function$;
@@ -42855,9 +42949,10 @@ create function app_private.add_report_links(
 language plpgsql as $function$
 begin
   perform app_private.add_report_column(subject, l.name, format('(select %s from %s x where x.id = t.%I)',
-    l.expression, app_hidden.source_of(format('app_public.%I', l.table_name)::regclass), l.key), l.type, l.description,
-      l.permission, l.name = any (defaults))
-    from (select links[i][1] as name, links[i][2] as key, links[i][3] as table_name, links[i][4] as expression,
+    app_hidden.of_masked(l.relation, l.expression, 'x'), app_hidden.source_of(l.relation), l.key), l.type,
+      l.description, l.permission, l.name = any (defaults))
+    from (select links[i][1] as name, links[i][2] as key, format('app_public.%I', links[i][3])::regclass as relation,
+      links[i][4] as expression,
       links[i][5] as type, links[i][6] as description,
         nullif(links[i][7], '') as permission from generate_subscripts(links, 1) i order by i) l;
 end $function$;
@@ -43123,20 +43218,17 @@ grant execute on function app_private.begin_confirmation(uuid, text) to plat_aut
 
 -- Remembers that a user was sent to give consent, for a quarter of an hour; the latest counts.
 create function app_private.begin_consent(
-  of_scope text, integration_id uuid, user_id uuid, sealed_verifier text
-) returns uuid
+  of_scope text, integration_id uuid, user_id uuid, id uuid, sealed_verifier text
+) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  result uuid;
 begin
   delete from app_private.oauth_attempts a where a.expires_at < now()
     or a.integration_id = begin_consent.integration_id;
-  insert into app_private.oauth_attempts (scope, integration_id, user_id, sealed_verifier)
-    values (of_scope, begin_consent.integration_id, begin_consent.user_id, begin_consent.sealed_verifier)
-      returning id into result;
-  return result;
+  insert into app_private.oauth_attempts (id, scope, integration_id, user_id, sealed_verifier)
+    values (begin_consent.id, of_scope, begin_consent.integration_id, begin_consent.user_id,
+      begin_consent.sealed_verifier);
 end $function$;
-grant execute on function app_private.begin_consent(text, uuid, uuid, text) to plat_authenticator;
+grant execute on function app_private.begin_consent(text, uuid, uuid, uuid, text) to plat_authenticator;
 
 -- For which side the viewer may act in a negotiation; refuses whoever does not see it.
 create function app_private.begin_deal(
@@ -43412,10 +43504,10 @@ end $function$;
 
 -- What a call of a workflow is signed with: the secret of a webhook of the organization that leads to the same host.
 create function app_private.call_secrets(organization_id uuid, url text) returns table(
-  sealed text, previous_sealed text
+  webhook_id uuid, sealed text, previous_sealed text
 )
 language sql stable as $function$
-  select s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end
+  select w.id, s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end
   from app_public.webhooks w join app_private.webhook_secrets s on s.webhook_id = w.id
   where w.organization_id = $1 and w.deleted_at is null and w.integration_id is null
     and lower(substring(w.url from '^https://[^/?#]*')) = lower(substring($2 from '^https://[^/?#]*'))
@@ -44407,8 +44499,8 @@ end $function$;
 -- Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent, as the
 --   principal of each webhook may read it.
 create function app_private.claim_webhook_deliveries(batch integer, lease interval, holder integer) returns table(
-  delivery_id uuid, attempt integer, message_id uuid, url text, body text, sealed text, previous_sealed text,
-  mapping jsonb, organization_id uuid
+  delivery_id uuid, webhook_id uuid, attempt integer, message_id uuid, url text, body text, sealed text,
+  previous_sealed text, mapping jsonb, organization_id uuid
 )
 language plpgsql as $function$
 #variable_conflict use_column
@@ -44472,7 +44564,7 @@ begin
       delete from app_private.webhook_queue q using unreadable u where q.delivery_id = u.id;
     end if;
     return query
-      select d.id, d.attempt, coalesce(e.id, d.id), (work.webhook).url::text,
+      select d.id, d.webhook_id, d.attempt, coalesce(e.id, d.id), (work.webhook).url::text,
         case when e.id is not null then app_private.webhook_body(e)
           else json_build_object('id', d.id, 'type', 'webhook.test', 'timestamp', d.inserted_at,
           'organizationId', d.organization_id, 'data', json_build_object('webhookId', d.webhook_id))::text end,
@@ -44646,9 +44738,10 @@ begin
   select i.* into integration from app_public.organization_integrations i where i.id = integration_id;
   select w.* into webhook from app_public.webhooks w where w.integration_id = integration_id;
   if webhook.id is null then
-    insert into app_public.webhooks (organization_id, url, events, secret_prefix, integration_id, created_by_id,
+    insert into app_public.webhooks (id, organization_id, url, events, secret_prefix, integration_id, created_by_id,
       principal_id, principal_token_id)
-      values (integration.organization_id, extra ->> 'url', wanted, extra ->> 'secretPrefix', integration_id,
+      values (app_private.webhook_of_integration(integration_id), integration.organization_id, extra ->> 'url', wanted,
+        extra ->> 'secretPrefix', integration_id,
         integration.connected_by_id, integration.principal_id, integration.principal_token_id) returning * into webhook;
     insert into app_private.webhook_secrets (webhook_id, sealed) values (webhook.id, extra ->> 'sealedSecret');
     insert into app_private.webhook_progress (webhook_id, organization_id, last_sequence, integration_id, mapping)
@@ -44996,6 +45089,13 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   where p.id = deposit.project_id
 $function$;
 
+-- How much of what a charge paid of its deposit went back to the payer; first goes back what was more than due.
+create function app_private.deposit_given_back(charge app_public.processor_charges) returns numeric
+language sql immutable as $function$
+  select greatest(0, case when charge.dispute_status = 'LOST' then charge.amount else charge.amount_refunded end
+    - (charge.amount - coalesce(charge.deposit_amount, charge.amount)))
+$function$;
+
 -- What the percentage of a deposit is of: the price of the purchase, for a lead that of its reservation; with what
 --   was chosen on top, where its base says so: gross before, net after discounts and credits.
 create function app_private.deposit_price(deposit app_public.deposits) returns numeric
@@ -45138,6 +45238,26 @@ language sql stable rows 10 as $function$
     and e.steps_revision = w.steps_revision and e.current_step = w.current_step
     and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now())
 $function$;
+
+-- The required elements that lack a choice which can still be made.
+create function app_private.elements_to_choose(p app_public.personalizations) returns setof app_public.spec_elements
+language sql stable as $function$
+  select e.* from app_public.spec_elements e
+  where e.project_id = p.project_id and e.required and e.deleted_at is null
+    and not exists (select from app_public.personalization_selections s where s.personalization_id = p.id
+      and s.element_id = e.id)
+    -- Chosen in an earlier personalization that stands.
+    and not exists (select from app_public.personalizations o
+      join app_public.personalization_selections s on s.personalization_id = o.id and s.element_id = e.id
+      where o.unit_id = p.unit_id and o.id <> p.id and o.deleted_at is null
+        and o.status in ('APPROVED', 'SIGNED', 'LOCKED')
+        and o.lead_id is not distinct from p.lead_id and o.buyer_id is not distinct from p.buyer_id)
+    -- There is something to choose, and still time.
+    and exists (select from app_public.spec_options o where o.element_id = e.id and o.active and o.deleted_at is null)
+    and not exists (select from app_public.units u where u.id = p.unit_id
+      and app_private.construction_has_come_to(u.construction_status, e.lock_phase))
+$function$;
+grant execute on function app_private.elements_to_choose(app_public.personalizations) to plat_anonymous, plat_user;
 
 -- Ends login tokens, access tokens and integrations of a user but for those named, and keeps what ended for them to
 --   read; at the first proof of the address, suspends all that they made.
@@ -46114,7 +46234,7 @@ declare
   result jsonb;
 begin
   execute format('select jsonb_build_object(''id'', i.id, ''scope'', $2, ''name'', i.name, ''status'', i.status,
-    ''config'', i.config, ''sealed'', s.sealed,
+    ''config'', i.config, ''sealed'', s.sealed, ''webhookId'', app_private.webhook_of_integration(i.id),
       ''ownerId'', i.%I, ''version'', i.version, ''app'', jsonb_build_object(''key'', a.key, ''name'', a.name,
         ''authType'', a.auth_type, ''available'', a.available,
         ''oauthScopes'', to_jsonb(a.oauth_scopes), ''configSchema'', a.config_schema, ''credentialsSchema'',
@@ -46773,7 +46893,7 @@ begin
     rows 5 as
     $f$ select c.* from %s c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
       and c.deleted_at is null order by %s $f$',
-    lower(function_name), table_name, 
+    lower(function_name), table_name,
     app_hidden.source_of(format('app_public.%I', table_name)::regclass), list_order);
   execute format('grant execute on function app_public.%I to plat_user', lower(function_name));
   execute format('comment on function app_public.%I is %L', lower(function_name),
@@ -47118,7 +47238,7 @@ language plpgsql as $function$
 declare
   relation constant regclass := format('app_public.%I', table_name)::regclass;
   view_name constant text := format('app_hidden.%I', 'masked_' || table_name);
-  masked constant name[] := app_private.masked_columns(relation);
+  masked constant name[] := app_hidden.masked_columns(relation);
   role text;
   of_row text;
   granted text;
@@ -47141,8 +47261,8 @@ begin
   -- Visitors see what a policy for them shows; without one, nothing, whatever the policies for users would.
   execute format('create view %s as select %s from %s r%s', view_name, shown, relation,
     case when not exists (select from pg_policy p where p.polrelid = relation and p.polcmd in ('r', '*')
-      and p.polroles && array[0::oid, 'plat_anonymous'::regrole]) then ' where current_user <> ''plat_anonymous''' else ''
-    end);
+      and p.polroles && array[0::oid, 'plat_anonymous'::regrole]) then ' where current_user <> ''plat_anonymous'''
+    else '' end);
   execute format('alter view %s owner to plat_masker', view_name);
   execute format('comment on view %s is %L', view_name,
     format('The rows of app_public.%s that the viewer sees, with what they may know of the masked columns.',
@@ -47163,6 +47283,16 @@ begin
   end loop;
   execute format('grant select on %s to plat_masker', relation);
 end $function$;
+
+-- make_masked_view for each table that has masked columns and no such view.
+create function app_private.make_masked_views() returns void
+language sql as $function$
+  select app_private.make_masked_view(c.relname) from pg_class c
+  where c.relnamespace = 'app_public'::regnamespace and c.relkind in ('r', 'p')
+    and app_hidden.masked_columns(c.oid) <> '{}'
+    and to_regclass(format('app_hidden.%I', 'masked_' || c.relname)) is null
+  order by c.relname
+$function$;
 
 -- Makes the triggers that look, when the foreign keys have locked what they refer to, whether it has been deleted by
 --   somebody else at the same time: a deleted record keeps its row and its keys.
@@ -47582,13 +47712,6 @@ end ', relation,
   return members;
 end $function$;
 
--- The columns of a table whose comment says @masked.
-create function app_private.masked_columns(relation regclass) returns name[]
-language sql stable as $function$
-  select array(select a.attname from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
-    and col_description(relation, a.attnum) ~ '(^|\n)@masked\y' order by a.attnum)
-$function$;
-
 -- Makes two leads of a project one: a buyer, else an open one, else the earlier stays, gets whatever refers to the
 --   other and what it lacks itself; the other is deleted. Returns which stays.
 create function app_private.merge_leads(kept_id uuid, gone_id uuid) returns uuid
@@ -47915,6 +48038,19 @@ begin
   return (select a.processor_id from app_private.payments_accounts a where a.organization_id = organization_id);
 end $function$;
 grant execute on function app_private.note_account(uuid, jsonb) to plat_authenticator;
+
+-- How many texts of a column are bound to no row; remembers since when there is none.
+create function app_private.note_bound(place app_private.sealed_columns) returns integer
+language plpgsql as $function$
+declare
+  amount int;
+begin
+  execute format('select count(*) from %s where not starts_with(%I, ''v2:'')', place.relation, place.name) into amount;
+  if amount = 0 then
+    insert into app_private.bound_columns (relation, name) values (place.relation, place.name) on conflict do nothing;
+  end if;
+  return amount;
+end $function$;
 
 -- Writes down a card that the processor keeps now; the first of a user is the default.
 create function app_private.note_card(user_id uuid, card jsonb, holder_name text, make_default boolean) returns uuid
@@ -48549,11 +48685,11 @@ language sql stable as $function$
     where m.organization_id = $1 and m.role = 'OWNER' and u.email_verified_at is not null)
 $function$;
 
--- The deposits that are paid of a purchase that the viewer sees; null of others.
+-- What is paid of the deposits of a purchase that the viewer sees, and not given back; null of others.
 create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select coalesce((
-    select sum(d.amount_paid) from app_public.deposits d
+    select sum(d.amount_paid - d.amount_refunded) from app_public.deposits d
     where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
       and d.deleted_at is null), 0)
   from app_public.buyers b where b.id = $1
@@ -48605,8 +48741,10 @@ declare
 begin
   select d.* into deposit from app_public.deposits d where d.id = charge.deposit_id for no key update;
   if deposit.deleted_at is null and deposit.status in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
-    part := least(charge.amount, app_private.deposit_due(deposit) - deposit.amount_paid);
+    part := least(charge.amount, app_private.deposit_due(deposit) - deposit.amount_paid
+      + deposit.amount_refunded);
   end if;
+  update app_public.processor_charges c set deposit_amount = part where c.id = charge.id;
   if part > 0 then
     update app_public.deposits d set amount_paid = d.amount_paid + part, method = charge.method where d.id = deposit.id;
   end if;
@@ -49312,6 +49450,22 @@ begin
     perform app_hidden.fail('RATE_LIMITED', format('Too many tries. Wait %s seconds, or reset the password.', wait),
       jsonb_build_object('retryAfterSeconds', wait));
   end if;
+end $function$;
+
+-- What follows where the secret of a webhook is not the one that was sealed for it: nothing is sent, and the webhook
+--   is disabled.
+create function app_private.refuse_webhook_secret(delivery_id uuid, attempt integer) returns void
+language plpgsql as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform app_private.settle_webhook_delivery(delivery_id, attempt, null,
+    'Its webhook has a secret that is not its own.', 0, null);
+  perform set_config('plat.service', 'on', true);
+  perform app_private.disable_webhook(d.webhook_id,
+    'The secret that it signs with was changed outside of the service, or is that of another webhook: rotate the '
+    'secret, then enable it.') from app_public.webhook_deliveries d where d.id = refuse_webhook_secret.delivery_id;
+  perform set_config('plat.service', before, true);
 end $function$;
 
 -- Announces a content before it is stored, and counts it; true where the store has it already. Refused with
@@ -50230,17 +50384,17 @@ begin
   return amount;
 end $function$;
 
--- Texts of a column that another key than this sealed, from a row on.
+-- Texts of a column that another key than this sealed, or that are bound to no row, from a row on.
 create function app_private.sealed_otherwise(
-  place app_private.sealed_columns, kid text, after uuid, batch integer
+  place app_private.sealed_columns, mark text, after uuid, batch integer
 ) returns table(id uuid, sealed text)
 language plpgsql stable as $function$
 begin
-  -- The name of the key stands before the last dot.
+  -- The version of the form and the name of the key stand before the last dot.
   return query execute format(
     'select %1$I, %2$I from %3$s where %2$I is not null and left(%2$I, -1 - length(split_part(%2$I, ''.'', -1))) <> $1
        and (%1$I > $2 or $2 is null) order by %1$I limit $3', place.key, place.name, place.relation)
-    using kid, after, batch;
+    using mark, after, batch;
 end $function$;
 
 -- Keys that every row has that a pattern finds.
@@ -50523,6 +50677,15 @@ language sql stable as $function$
     else greatest(1, ceil(extract(epoch from recent[cardinality(recent) - most + 1] + within - clock_timestamp())))::int
     end
   from (select array(select m from unnest(moments) m where m > clock_timestamp() - within order by m) as recent) r
+$function$;
+
+-- The id of a row whose secret is sealed before the row is made. The milliseconds of the time, in 12 hexadecimal
+--   digits, begin the seed. The rest is hashed, since nobody finds a seed for an id: so none learns whether a row
+--   has it.
+create function app_private.seeded_id(seed text) returns uuid
+language sql immutable strict as $function$
+  select (left(seed, 12) || '7' || left(h, 3) || '8' || substr(h, 4, 15))::uuid
+  from encode(sha256(convert_to(seed, 'UTF8')), 'hex') h
 $function$;
 
 -- Whether the viewer has a part in the deal of a personalization, and so knows what its options come to.
@@ -52596,7 +52759,8 @@ begin
     return null;
   end if;
   return app_private.integration_facts(attempt.scope, attempt.integration_id)
-    || jsonb_build_object('userId', attempt.user_id, 'sealedVerifier', attempt.sealed_verifier);
+    || jsonb_build_object('userId', attempt.user_id, 'attemptId', attempt.id, 'sealedVerifier',
+      attempt.sealed_verifier);
 end $function$;
 grant execute on function app_private.take_consent(uuid, uuid) to plat_authenticator;
 
@@ -52834,7 +52998,7 @@ begin
           -- The same for each attempt.
           'messageId', md5(e.id || ' ' || step.sequence)::uuid, 'leadId', e.lead_id, 'requestedBy',
             coalesce(e.started_by_id, (select f.created_by_id from app_public.workflows f where f.id = workflow_id)),
-            'sealed', c.sealed, 'previousSealed', c.previous_sealed)))
+            'webhookId', c.webhook_id, 'sealed', c.sealed, 'previousSealed', c.previous_sealed)))
       from unnest(work) w
       join app_public.workflow_executions e on e.id = w.execution_id
       left join app_private.call_secrets(step.organization_id, step.config ->> 'url') c on true));
@@ -53445,6 +53609,16 @@ exception when sqlstate 'PLAT0' then
   return null;
 end $function$;
 
+-- Columns of which a process that starts opens texts that are bound to no row, as earlier versions left them.
+create function app_private.unbound_columns() returns setof text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select c.relation || '.' || c.name from app_private.sealed_columns c
+  where not exists (select from app_private.bound_columns b where b.relation = c.relation and b.name = c.name
+    -- Processes of an earlier version may go on beside those of this one for so long.
+    and b.since < now() - interval '1 day')
+$function$;
+grant execute on function app_private.unbound_columns() to plat_authenticator;
+
 -- Switches one kind of mails off for a member, and changes nothing else; updateOrganizationNotifications switches it
 --   on again.
 create function app_private.unsubscribe(member_id uuid, kind text) returns void
@@ -53607,6 +53781,12 @@ begin
       and not app_hidden.organization_can(w.organization_id, p.permission)
     order by p.permission = 'audit.read', p.permission limit 1);
 end $function$;
+
+-- The webhook that an integration goes out by, also before there is one: its secret is sealed first.
+create function app_private.webhook_of_integration(integration_id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce((select w.id from app_public.webhooks w where w.integration_id = $1), md5('webhook of ' || $1)::uuid)
+$function$;
 
 -- Stops the marketing mail of an organization to a lead (or a purchase without one) and to whoever else has its
 --   address; done again, it changes nothing.
@@ -54463,7 +54643,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('APPOINTMENTS', 22, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', null,
     true, 'Name of the lead.'),
   ('APPOINTMENTS', 23, 'buyer',
-    '(select app_hidden.name_of_buyer(x.first_name, x.last_name, x.legal_name, x.company, x.email) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('APPOINTMENTS', 24, 'host',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.host_id)',
@@ -54505,7 +54685,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('BUYERS', 21, 'netPurchasePrice', 'app_public.buyers_net_purchase_price(t)', 'MONEY', 'app_public.money', null,
     false, 'The price with everything that was chosen on top.'),
   ('BUYERS', 22, 'netPurchasePriceBalance', 'app_public.buyers_net_purchase_price_balance(t)', 'DECIMAL', 'numeric',
-    null, false, 'The net purchase price less the deposits that are paid.'),
+    null, false, 'The net purchase price less what is paid of its deposits and was not given back.'),
   ('BUYERS', 23, 'ppsf', 'app_public.buyers_ppsf(t)', 'DECIMAL', 'numeric', null, false, 'Price per square foot.'),
   ('BUYERS', 24, 'contractSentAt', 't.contract_sent_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When the contract was sent.'),
@@ -54602,10 +54782,10 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('CHARGES', 33, 'deposit', '(select x.title from app_hidden.masked_deposits x where x.id = t.deposit_id)', 'TEXT',
     'text', 'sale.read', false, 'Title of the deposit.'),
   ('CHARGES', 34, 'buyer',
-    '(select app_hidden.name_of_buyer(x.first_name, x.last_name, x.legal_name, x.company, x.email) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('CHARGES', 35, 'payer',
-    '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_hidden.masked_users x where x.id = t.user_id)',
+    '(select app_public.users_full_name(row(x.id, x.slug, x.first_name, x.last_name, x.title, x.phone, x.time_zone, x.language, x.status, null::timestamp with time zone, null::timestamp with time zone, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.password_changed_at, x.avatar_url)::app_public.users) from app_hidden.masked_users x where x.id = t.user_id)',
     'TEXT', 'text', null, false, 'Name of the payer, where the viewer may see it.'),
   ('CHARGES', 4, 'status', 't.status', 'ENUM', 'app_public.charge_status', null, true, 'What became of it.'),
   ('CHARGES', 5, 'statusChangedAt', 't.status_changed_at', 'DATETIME', 'timestamp with time zone', null, false,
@@ -54619,51 +54799,53 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'What the processor keeps; null without the permission finance.read.'),
   ('DEPOSITS', 1, 'id', 't.id', 'ID', 'uuid', null, true, 'The id; sorts by time of creation.'),
   ('DEPOSITS', 10, 'amountPaid', 't.amount_paid', 'MONEY', 'app_public.money', null, true, 'What was paid so far.'),
-  ('DEPOSITS', 11, 'currency', 't.currency', 'TEXT', 'app_public.currency_code', null, true,
+  ('DEPOSITS', 11, 'amountRefunded', 't.amount_refunded', 'MONEY', 'app_public.money', null, false,
+    'What was given back of it so far; the refunds of its charges are in it by themselves.'),
+  ('DEPOSITS', 12, 'currency', 't.currency', 'TEXT', 'app_public.currency_code', null, true,
     'The currency of the project.'),
-  ('DEPOSITS', 12, 'dueAt', 't.due_at', 'DATE', 'date', null, true,
+  ('DEPOSITS', 13, 'dueAt', 't.due_at', 'DATE', 'date', null, true,
     'The day by whose end it is to be paid, where the project is.'),
-  ('DEPOSITS', 13, 'isOverdue', 'app_public.deposits_is_overdue(t)', 'BOOLEAN', 'boolean', null, true,
+  ('DEPOSITS', 14, 'isOverdue', 'app_public.deposits_is_overdue(t)', 'BOOLEAN', 'boolean', null, true,
     'Whether its day is over, where the project is, and it is not paid in full.'),
-  ('DEPOSITS', 14, 'dueRule', 't.due_rule', 'ENUM', 'app_public.deposit_due_rule', null, false,
+  ('DEPOSITS', 15, 'dueRule', 't.due_rule', 'ENUM', 'app_public.deposit_due_rule', null, false,
     'The rule of the schedule that its day follows.'),
-  ('DEPOSITS', 15, 'dueOffsetDays', 't.due_offset_days', 'INTEGER', 'integer', null, false,
+  ('DEPOSITS', 16, 'dueOffsetDays', 't.due_offset_days', 'INTEGER', 'integer', null, false,
     'How many days after what the rule names.'),
-  ('DEPOSITS', 16, 'paidAt', 't.paid_at', 'DATETIME', 'timestamp with time zone', null, true,
+  ('DEPOSITS', 17, 'paidAt', 't.paid_at', 'DATETIME', 'timestamp with time zone', null, true,
     'When it was paid in full.'),
-  ('DEPOSITS', 17, 'method', 't.method', 'ENUM', 'app_public.payment_method', null, true, 'How it is paid.'),
-  ('DEPOSITS', 18, 'reference', 't.reference', 'TEXT', 'app_public.short_text', null, false,
+  ('DEPOSITS', 18, 'method', 't.method', 'ENUM', 'app_public.payment_method', null, true, 'How it is paid.'),
+  ('DEPOSITS', 19, 'reference', 't.reference', 'TEXT', 'app_public.short_text', null, false,
     'Number of the cheque or wire.'),
-  ('DEPOSITS', 19, 'heldBy', 't.held_by', 'ENUM', 'app_public.deposit_holder', null, true, 'Who holds it.'),
   ('DEPOSITS', 2, 'title', 't.title', 'TEXT', 'app_public.short_text', null, true, 'What it is called.'),
-  ('DEPOSITS', 20, 'sentToHolderAt', 't.sent_to_holder_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 20, 'heldBy', 't.held_by', 'ENUM', 'app_public.deposit_holder', null, true, 'Who holds it.'),
+  ('DEPOSITS', 21, 'sentToHolderAt', 't.sent_to_holder_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was sent to who holds it.'),
-  ('DEPOSITS', 21, 'releasedAt', 't.released_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 22, 'releasedAt', 't.released_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was handed to the seller.'),
-  ('DEPOSITS', 22, 'refundedAt', 't.refunded_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 23, 'refundedAt', 't.refunded_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was given back.'),
-  ('DEPOSITS', 23, 'forfeitedAt', 't.forfeited_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 24, 'forfeitedAt', 't.forfeited_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it fell to the seller.'),
-  ('DEPOSITS', 24, 'invoiceNumber', 't.invoice_number', 'TEXT', 'app_public.short_text', null, false,
+  ('DEPOSITS', 25, 'invoiceNumber', 't.invoice_number', 'TEXT', 'app_public.short_text', null, false,
     'Number of the invoice.'),
-  ('DEPOSITS', 25, 'notes', 'app_public.deposits_notes(t)', 'TEXT', 'app_public.long_text', null, false,
+  ('DEPOSITS', 26, 'notes', 'app_public.deposits_notes(t)', 'TEXT', 'app_public.long_text', null, false,
     'What the team should know; null for the buyer.'),
-  ('DEPOSITS', 26, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 27, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was created.'),
-  ('DEPOSITS', 27, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 28, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was last changed.'),
-  ('DEPOSITS', 28, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The id of the project.'),
-  ('DEPOSITS', 29, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead; either this or the buyer.'),
+  ('DEPOSITS', 29, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The id of the project.'),
   ('DEPOSITS', 3, 'status', 't.status', 'ENUM', 'app_public.deposit_status', null, true, 'What became of it.'),
-  ('DEPOSITS', 30, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer; either this or the lead.'),
-  ('DEPOSITS', 31, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false,
+  ('DEPOSITS', 30, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead; either this or the buyer.'),
+  ('DEPOSITS', 31, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer; either this or the lead.'),
+  ('DEPOSITS', 32, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false,
     'The reservation that it belongs to.'),
-  ('DEPOSITS', 32, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
+  ('DEPOSITS', 33, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
     'text', null, true, 'Title of the project.'),
-  ('DEPOSITS', 33, 'buyer',
-    '(select app_hidden.name_of_buyer(x.first_name, x.last_name, x.legal_name, x.company, x.email) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+  ('DEPOSITS', 34, 'buyer',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
-  ('DEPOSITS', 34, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
+  ('DEPOSITS', 35, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
     'lead.read', false, 'Name of the lead.'),
   ('DEPOSITS', 4, 'statusChangedAt', 't.status_changed_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it has its status.'),
@@ -54931,7 +55113,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     '(select coalesce(x.number, x.title) from app_hidden.masked_units x where x.id = t.unit_id)', 'TEXT', 'text', null,
     true, 'Number of the unit.'),
   ('PERSONALIZATIONS', 24, 'buyer',
-    '(select app_hidden.name_of_buyer(x.first_name, x.last_name, x.legal_name, x.company, x.email) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('PERSONALIZATIONS', 25, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
     'lead.read', false, 'Name of the lead.'),
@@ -54971,7 +55153,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     true, 'Name of the lead.'),
   ('PHONE_CALLS', 2, 'direction', 't.direction', 'ENUM', 'app_public.phone_call_direction', null, true, 'Who called.'),
   ('PHONE_CALLS', 20, 'buyer',
-    '(select app_hidden.name_of_buyer(x.first_name, x.last_name, x.legal_name, x.company, x.email) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('PHONE_CALLS', 21, 'user',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.user_id)',
@@ -55088,7 +55270,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     true, 'Name of the lead.'),
   ('TASKS', 2, 'title', 't.title', 'TEXT', 'app_public.short_text', null, true, 'What to do, in a line.'),
   ('TASKS', 20, 'buyer',
-    '(select app_hidden.name_of_buyer(x.first_name, x.last_name, x.legal_name, x.company, x.email) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', false, 'Name of the buyer.'),
   ('TASKS', 21, 'assignee',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.assignee_id)',
@@ -55308,6 +55490,7 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('deposit', 'INVOICED', 'PROCESSING', false, null),
   ('deposit', 'INVOICED', 'WAIVED', false, 'finance.write'),
   ('deposit', 'PAID', 'FORFEITED', false, 'finance.write'),
+  ('deposit', 'PAID', 'PARTIALLY_PAID', true, null),
   ('deposit', 'PAID', 'REFUNDED', false, 'finance.write'),
   ('deposit', 'PAID', 'RELEASED', false, 'finance.write'),
   ('deposit', 'PARTIALLY_PAID', 'FORFEITED', false, 'finance.write'),
@@ -55319,6 +55502,8 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('deposit', 'PROCESSING', 'PAID', false, 'finance.write'),
   ('deposit', 'PROCESSING', 'PARTIALLY_PAID', false, 'finance.write'),
   ('deposit', 'PROCESSING', 'WAIVED', false, 'finance.write'),
+  ('deposit', 'REFUNDED', 'PAID', true, null),
+  ('deposit', 'REFUNDED', 'PARTIALLY_PAID', true, null),
   ('deposit', 'SCHEDULED', 'CANCELLED', false, null),
   ('deposit', 'SCHEDULED', 'INVOICED', false, null),
   ('deposit', 'SCHEDULED', 'PAID', true, null),

@@ -30,6 +30,8 @@ export interface Config {
   readonly jwtKeys: readonly JwtKey[] | undefined;
   /** Undefined means the key kept in `dataDir`. */
   readonly secretKeys: readonly JwtKey[] | undefined;
+  /** Whether secrets that earlier versions sealed are opened as long as the database says that there may be some. */
+  readonly opensUnboundSecrets: boolean;
   /** Whether the addresses of webhooks may lead to this machine. */
   readonly loopbackWebhooks: boolean;
   /** Undefined means that no application that needs consent can be connected. */
@@ -167,6 +169,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     trustProxy,
     jwtKeys: jwtKeys && Object.freeze(jwtKeys),
     secretKeys: secretKeys && Object.freeze(secretKeys),
+    opensUnboundSecrets: read("UNBOUND_SECRETS") !== "refuse",
     loopbackWebhooks,
     oauth: issuer && clientId ? Object.freeze({ issuer, clientId, clientSecret }) : undefined,
     ai:

@@ -33,7 +33,7 @@ import type { OauthClientOptions } from "./integrations/oauth.ts";
 import { integrationTransforms } from "./integrations/transforms.ts";
 import { createLocationProvider, type LocationProvider } from "./providers/location/index.ts";
 import { createViewerPlace } from "./providers/location/viewerPlace.ts";
-import { createSeal, type SealingKey } from "./seal.ts";
+import type { Seal } from "./seal.ts";
 import { webhookTransforms } from "./webhooks/transforms.ts";
 import { workflowChecks } from "./workflows/definition.ts";
 
@@ -48,7 +48,7 @@ export interface GraphqlOptions {
   documentBytes?: number;
   jwtKeys: readonly LoginTokenKey[];
   /** What secrets are sealed with. */
-  secretKeys: readonly SealingKey[];
+  seal: Seal;
   /** Whether the addresses of webhooks may lead to this machine; not where left out. */
   loopbackWebhooks?: boolean;
   /** Where users give consent to applications; without it, none that needs one is available. */
@@ -118,7 +118,7 @@ export async function startGraphql({
   poolSize,
   documentBytes,
   jwtKeys,
-  secretKeys,
+  seal,
   loopbackWebhooks = false,
   oauth,
   drafts = createDraftProvider(),
@@ -153,7 +153,6 @@ export async function startGraphql({
       quota: fileQuota,
     });
     const addresses = createFileAddresses(jwtKeys, baseUrl);
-    const seal = createSeal(secretKeys);
     const integrations = createIntegrations({
       seal,
       policy: { loopback: loopbackWebhooks },

@@ -1,4 +1,12 @@
-/** Secrets that have to be read again, at rest: AES-256-GCM with a key that the database never sees. */
+/**
+ * Secrets that have to be read again, at rest: AES-256-GCM with a key that the database never sees. Each is bound to the column and
+ * the row that it is kept in, as associated data, so that whoever can write in the database cannot have the secret of one row used
+ * as that of another.
+ *
+ * The text is `v2:<name of the key>.<base64url of fingerprint, nonce, tag and ciphertext>`. The fingerprint tells a key that
+ * was changed under its name from a text that was. Earlier versions wrote `<name of the key>.<base64url of nonce, tag and
+ * ciphertext>`, bound to nothing: opened only of columns that may still have them, which the job secrets__seal brings to an end.
+ */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 
 /** A named key. The first of a list seals, all of them open. */
@@ -7,43 +15,124 @@ export interface SealingKey {
   secret: string;
 }
 
-export interface Seal {
-  /** The key that seals. */
-  readonly kid: string;
-  /** @returns `name of the key.everything else`, another one each time */
-  seal(text: string): string;
-  /** @throws Error when it was sealed with a key that is not there any more, or was changed since */
-  open(sealed: string): string;
+/** Where a sealed text is kept; it opens nowhere else. */
+export interface SealedPlace {
+  /** With its table, such as `app_private.webhook_secrets.sealed`; or what it is, where it is kept in no table. */
+  column: string;
+  /** What the row is known by, such as a uuid in its canonical form. */
+  row: string;
 }
 
+export interface Seal {
+  /** What stands before the last dot of whatever is sealed now. */
+  readonly mark: string;
+  /** @returns another text each time */
+  seal(text: string, place: SealedPlace): string;
+  /** @throws SealFault */
+  open(sealed: string, place: SealedPlace): string;
+}
+
+/** A text that does not open. Its message has nothing secret in it. */
+export class SealFault extends Error {
+  /** KEY: its key is missing or another one; the operator's affair. PLACE: it was changed, or is that of another row. */
+  readonly reason: "KEY" | "PLACE";
+
+  constructor(reason: "KEY" | "PLACE", message: string) {
+    super(message);
+    this.name = "SealFault";
+    this.reason = reason;
+  }
+}
+
+export interface SealOptions {
+  /** Columns that may have texts of earlier versions, which are bound to no row; none unless given. */
+  unbound?: ReadonlySet<string>;
+  /** Is told of every text that is not that of its row. */
+  log?: { error(facts: object, message: string): void };
+}
+
+/** The secrets that sign what is sent to a webhook. */
+export const secretOfWebhook = (webhookId: string): SealedPlace => ({
+  column: "app_private.webhook_secrets.sealed",
+  row: webhookId,
+});
+
+/** What an application lets an integration in by. */
+export const credentialsOf = (integrationId: string): SealedPlace => ({
+  column: "app_private.integration_secrets.sealed",
+  row: integrationId,
+});
+
 const algorithm = "aes-256-gcm";
+const version = "v2:";
+const fingerprintBytes = 4;
+const nonceBytes = 12;
+const tagBytes = 16;
 
 /** @param keys never empty */
-export function createSeal(keys: readonly SealingKey[]): Seal {
+export function createSeal(
+  keys: readonly SealingKey[],
+  { unbound = new Set(), log }: SealOptions = {},
+): Seal {
   const derived = new Map(
     keys.map(({ kid, secret }) => [
       kid,
-      Buffer.from(hkdfSync("sha256", secret, "", "plat sealed secrets", 32)),
+      {
+        key: derive(secret, "plat sealed secrets", 32),
+        fingerprint: derive(secret, "plat fingerprint of sealed secrets", fingerprintBytes),
+      },
     ]),
   );
   const [first] = derived.keys();
   if (first === undefined) throw new Error("There is no key to seal with.");
+  const mark = `${version}${first}`;
+
+  function misplaced({ column, row }: SealedPlace, what: string): SealFault {
+    const message = `A sealed value of ${column} ${what}; it is not used.`;
+    log?.error({ code: "SEALED_VALUE_MISPLACED", column, row }, message);
+    return new SealFault("PLACE", message);
+  }
+
   return {
-    kid: first,
-    seal(text) {
-      const iv = randomBytes(12);
-      const cipher = createCipheriv(algorithm, derived.get(first)!, iv);
+    mark,
+    seal(text, place) {
+      const nonce = randomBytes(nonceBytes);
+      const { key, fingerprint } = derived.get(first)!;
+      const cipher = createCipheriv(algorithm, key, nonce).setAAD(associatedData(mark, place));
       const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
-      return `${first}.${Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString("base64url")}`;
+      return `${mark}.${Buffer.concat([fingerprint, nonce, cipher.getAuthTag(), sealed]).toString("base64url")}`;
     },
-    open(sealed) {
+    open(sealed, place) {
       const dot = sealed.lastIndexOf(".");
-      const key = derived.get(sealed.slice(0, dot));
-      if (!key) throw new Error(`The key ${sealed.slice(0, dot)} that a secret was sealed with is missing.`);
+      const isBound = sealed.startsWith(version);
+      const kid = sealed.slice(isBound ? version.length : 0, Math.max(dot, 0));
       const bytes = Buffer.from(sealed.slice(dot + 1), "base64url");
-      const decipher = createDecipheriv(algorithm, key, bytes.subarray(0, 12));
-      decipher.setAuthTag(bytes.subarray(12, 28));
-      return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString("utf8");
+      if (!isBound && !unbound.has(place.column)) throw misplaced(place, "is bound to no row");
+      const known = derived.get(kid);
+      if (!known) throw new SealFault("KEY", `The key ${kid} that a secret was sealed with is missing.`);
+      if (isBound && !bytes.subarray(0, fingerprintBytes).equals(known.fingerprint))
+        throw new SealFault("KEY", `The key ${kid} is not the one that a secret was sealed with.`);
+      const rest = isBound ? bytes.subarray(fingerprintBytes) : bytes;
+      try {
+        const decipher = createDecipheriv(algorithm, known.key, rest.subarray(0, nonceBytes), {
+          authTagLength: tagBytes,
+        });
+        decipher.setAuthTag(rest.subarray(nonceBytes, nonceBytes + tagBytes));
+        if (isBound) decipher.setAAD(associatedData(`${version}${kid}`, place));
+        const text = decipher.update(rest.subarray(nonceBytes + tagBytes));
+        return Buffer.concat([text, decipher.final()]).toString("utf8");
+      } catch {
+        if (isBound) throw misplaced(place, "was changed, or sealed for another row");
+        throw new SealFault("KEY", `The key ${kid} is not the one that a secret was sealed with.`);
+      }
     },
   };
+}
+
+const derive = (secret: string, purpose: string, bytes: number) =>
+  Buffer.from(hkdfSync("sha256", secret, "", purpose, bytes));
+
+/** A former value, as in `previous_sealed`, is bound as the value that it was: SQL moves it, and has no key. */
+function associatedData(mark: string, { column, row }: SealedPlace): Buffer {
+  return Buffer.from(JSON.stringify([mark, column.replace(".previous_", "."), row]));
 }

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { decideAddress, ownAddress } from "./address.ts";
-import { loadJwtKeys, loadSecretKeys } from "./auth/keys.ts";
+import { loadJwtKeys, loadSeal } from "./auth/keys.ts";
 import { announce } from "./banner.ts";
 import { ConfigError, loadConfig } from "./config.ts";
 import { prepareDataDir } from "./dataDir.ts";
@@ -27,7 +27,6 @@ import { openPayments } from "./providers/payments/index.ts";
 import { Readiness } from "./readiness.ts";
 import { reloadableApi } from "./reloadableApi.ts";
 import { createIntegrations } from "./integrations/integrations.ts";
-import { createSeal } from "./seal.ts";
 import { orderedShutdown } from "./shutdown.ts";
 import { startDispatcher } from "./webhooks/dispatcher.ts";
 import { startNotificationReader } from "./notifications/reader.ts";
@@ -115,6 +114,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     const sms = createSmsProvider(config);
 
     const compute = createCompute({ log });
+    const seal = await loadSeal(config, database.authenticatorUrl, log);
 
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
@@ -124,7 +124,6 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       });
       shutdown.add("mail", mail.close);
       const { operatorEmail, webUrl = config.baseUrl } = config;
-      const seal = createSeal(await loadSecretKeys(config));
       await keepFormerLinkKeys(database.ownerUrl, await loadJwtKeys(config));
       const viewers = makeWorkPool({
         connectionString: database.authenticatorUrl,
@@ -192,7 +191,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         poolSize: config.poolSize,
         documentBytes: config.documentBytes,
         jwtKeys: await loadJwtKeys(config),
-        secretKeys: await loadSecretKeys(config),
+        seal,
         loopbackWebhooks: config.loopbackWebhooks,
         oauth: config.oauth,
         drafts,

@@ -201,6 +201,12 @@ export const settings = {
       "Keys that the secrets of webhooks and the credentials of integrations are sealed with, `name:secret,name:secret`, 32 characters or more each. The first seals, all open. Required in production with DATABASE_URL.",
     parse: jwtKeys,
   }),
+  UNBOUND_SECRETS: setting({
+    defaultText: "opened until a day after the last of them was sealed anew",
+    description:
+      "`refuse`: secrets that are bound to no row, as earlier versions sealed them, are not opened, whatever the database says of them.",
+    parse: oneOf("refuse"),
+  }),
   LOOPBACK_WEBHOOKS: setting({
     default: "0",
     description:

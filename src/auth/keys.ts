@@ -1,9 +1,28 @@
 import type { Config, JwtKey } from "../config.ts";
+import { onConnection } from "../database/onConnection.ts";
 import { keptSecret } from "../keptSecret.ts";
+import { createSeal, type Seal, type SealOptions, type SealingKey } from "../seal.ts";
 
-/** The keys that secrets are sealed with, in the same way. The first one seals. */
-export async function loadSecretKeys(config: Config): Promise<readonly JwtKey[]> {
-  return config.secretKeys ?? [{ kid: "local", secret: await keptSecret(config.dataDir, "secrets.key") }];
+/**
+ * What secrets are sealed with: the keys of the settings, or one of our own kept in the data folder. The first one seals.
+ * Secrets that are bound to no row are opened of the columns of which the database says, now, that they may have some.
+ */
+export async function loadSeal(
+  config: Pick<Config, "secretKeys" | "dataDir" | "opensUnboundSecrets">,
+  authenticatorUrl: string,
+  log: SealOptions["log"],
+): Promise<Seal> {
+  const keys: readonly SealingKey[] = config.secretKeys ?? [
+    { kid: "local", secret: await keptSecret(config.dataDir, "secrets.key") },
+  ];
+  const unbound = new Set<string>();
+  if (config.opensUnboundSecrets) {
+    const { rows } = await onConnection(authenticatorUrl, (client) =>
+      client.query<{ name: string }>("select app_private.unbound_columns() as name"),
+    );
+    for (const { name } of rows) unbound.add(name);
+  }
+  return createSeal(keys, { unbound, ...(log && { log }) });
 }
 
 /** The keys of login tokens: those of the settings, or one of our own kept in the data folder. The first one signs. */

@@ -244,7 +244,7 @@ async function conversion(stage: Stage): Promise<void> {
   }
 }
 
-/** Takes an upgrade for each of the first elements that construction has not come to yet. */
+/** Chooses for each element that construction has not come to yet: upgrades, and the standard for the bathrooms. */
 async function personalize(stage: Stage, by: string, unit: string, title: string): Promise<string> {
   const { id } = await stage.as(
     by,
@@ -253,9 +253,9 @@ async function personalize(stage: Stage, by: string, unit: string, title: string
          select distinct on (e.id) o.id from app_public.spec_options o
          join app_public.spec_elements e on e.id = o.element_id
          join app_public.units u on u.project_id = o.project_id
-         where u.id = $2 and o.tier = 'UPGRADE' and o.active
+         where u.id = $2 and o.active
            and app_private.construction_has_come_to(u.construction_status, e.lock_phase) is not true
-         order by e.id, o.sequence limit 3) o)) p`,
+         order by e.id, (o.tier = 'UPGRADE') = (e.title <> 'Bathrooms') desc, o.sequence) o)) p`,
     [
       {
         unit_id: stage.id(`unit ${unit}`),

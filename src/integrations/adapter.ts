@@ -1,7 +1,6 @@
 /** What a file of src/integrations/apps does for its application: see docs/integrations.md. */
 import type { Compute } from "../compute/pool.ts";
 import type { AddressPolicy } from "../outbound/publicAddress.ts";
-import type { Seal } from "../seal.ts";
 
 /** An integration as its application's file sees it. */
 export interface Connection {
@@ -45,7 +44,8 @@ export interface Connected {
 }
 
 export interface Tools {
-  seal: Seal;
+  /** Seals the secret that signs what the integration's own webhook sends. */
+  sealWebhookSecret(secret: string): string;
   policy: AddressPolicy;
   /** Computes what users wrote. */
   compute: Compute;

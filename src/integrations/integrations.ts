@@ -2,11 +2,11 @@
  * Connecting: ask the application while no transaction is open, then write down what came of it. Operations do so for whoever
  * asks (transforms.ts), the way back from a provider for whoever gave consent, jobs before credentials end.
  */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import type { Compute } from "../compute/pool.ts";
 import type { AddressPolicy } from "../outbound/publicAddress.ts";
 import type { MailMessage } from "../providers/mail/index.ts";
-import type { Seal } from "../seal.ts";
+import { credentialsOf, secretOfWebhook, type Seal, type SealedPlace } from "../seal.ts";
 import { ConnectionFailed, type AppFacts, type Connected, type Connection, type Tools } from "./adapter.ts";
 import { adapters } from "./apps/index.ts";
 import { sendAs, type SentAs } from "./mailAccounts.ts";
@@ -32,6 +32,8 @@ export interface Facts {
   status: string;
   config: Record<string, any>;
   sealed: string | null;
+  /** The webhook that it goes out by, also before there is one. */
+  webhookId: string;
   ownerId: string;
   app: AppFacts;
   /** Who is asked for consent. */
@@ -67,7 +69,7 @@ export interface Integrations {
   keep(): Promise<void>;
   /** Sends a mail from the user's own account. @returns undefined where they have none, or it did not take the mail */
   sendAs(userId: string, message: MailMessage): Promise<SentAs | undefined>;
-  sealCredentials(credentials: object): string;
+  sealCredentials(integrationId: string, credentials: object): string;
 }
 
 /** At most so many at a time, so that one run of the job ends. */
@@ -75,6 +77,13 @@ const batch = 50;
 
 /** The schema of credentials where an application takes none. */
 const nothing = { type: "object", additionalProperties: false };
+
+/** What comes back from the provider: kept by nobody. */
+const consentState: SealedPlace = { column: "state of a consent", row: "" };
+const verifierOf = (attemptId: string): SealedPlace => ({
+  column: "app_private.oauth_attempts.sealed_verifier",
+  row: attemptId,
+});
 
 export const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
 
@@ -95,8 +104,11 @@ export function createIntegrations({
     return client;
   };
 
-  const tools = (userId: string | undefined, tenant: string): Tools => ({
-    seal,
+  const tools = (userId: string | undefined, tenant: string, webhookId?: string): Tools => ({
+    sealWebhookSecret(secret) {
+      if (webhookId === undefined) throw new Error("There is no integration whose webhook could sign.");
+      return seal.seal(secret, secretOfWebhook(webhookId));
+    },
     policy,
     compute,
     tenant,
@@ -112,14 +124,16 @@ export function createIntegrations({
         });
       // The state can be read by nobody, is of this user, and names an attempt that is taken once.
       const { url, verifier } = await theClient().authorizationUrl("state", app.oauthScopes);
-      const { rows } = await query("select app_private.begin_consent($1, $2, $3, $4) as id", [
+      const attempt = randomUUID();
+      await query("select app_private.begin_consent($1, $2, $3, $4, $5)", [
         scope,
         id,
         userId,
-        seal.seal(verifier),
+        attempt,
+        seal.seal(verifier, verifierOf(attempt)),
       ]);
       const address = new URL(url);
-      address.searchParams.set("state", seal.seal(JSON.stringify({ id: rows[0].id, userId })));
+      address.searchParams.set("state", seal.seal(JSON.stringify({ id: attempt, userId }), consentState));
       return address.href;
     },
     freshTokens: (credentials) => theClient().refresh(credentials),
@@ -128,16 +142,19 @@ export function createIntegrations({
   /** The id of the attempt and of whoever began it, as the state has them; undefined for a state that is none of ours. */
   const attemptOf = (parameters: URLSearchParams): [id: string, userId: string] | undefined => {
     try {
-      const { id, userId } = JSON.parse(seal.open(parameters.get("state") ?? "")) as Record<string, string>;
+      const { id, userId } = JSON.parse(seal.open(parameters.get("state") ?? "", consentState)) as Record<
+        string,
+        string
+      >;
       return [id!, userId!];
     } catch {
       return undefined;
     }
   };
 
-  const openCredentials = (sealed: string): Record<string, any> => {
+  const openCredentials = (integrationId: string, sealed: string): Record<string, any> => {
     try {
-      return JSON.parse(seal.open(sealed)) as Record<string, any>;
+      return JSON.parse(seal.open(sealed, credentialsOf(integrationId))) as Record<string, any>;
     } catch (error) {
       throw new ConnectionFailed("The credentials cannot be opened any more; give them again.", {
         retryable: false,
@@ -145,7 +162,8 @@ export function createIntegrations({
       });
     }
   };
-  const sealCredentials = (credentials: object): string => seal.seal(JSON.stringify(credentials));
+  const sealCredentials = (integrationId: string, credentials: object): string =>
+    seal.seal(JSON.stringify(credentials), credentialsOf(integrationId));
 
   async function noteConnected(
     { scope, id }: Facts,
@@ -156,7 +174,7 @@ export function createIntegrations({
       scope,
       id,
       config ? JSON.stringify(config) : null,
-      result.credentials ? sealCredentials(result.credentials) : sealed,
+      result.credentials ? sealCredentials(id, result.credentials) : sealed,
       result.lookup === undefined ? null : sha256(result.lookup),
       result.expiresAt ?? null,
       result.externalAccount ?? null,
@@ -199,16 +217,16 @@ export function createIntegrations({
             retryable: false,
           });
         // What was let in by a former key still is.
-        const sealed = change.credentials ? sealCredentials(change.credentials) : facts.sealed;
-        const credentials = change.credentials ?? (sealed === null ? undefined : openCredentials(sealed));
+        const sealed = change.credentials ? sealCredentials(id, change.credentials) : facts.sealed;
+        const credentials = change.credentials ?? (sealed === null ? undefined : openCredentials(id, sealed));
         const config = change.config ?? facts.config;
         const result = await adapter.connect(
           { id, scope, name, status, config, credentials, app },
-          tools(userId, facts.ownerId),
+          tools(userId, facts.ownerId, facts.webhookId),
         );
         await noteConnected(facts, result, {
           config: change.config,
-          sealed: credentials === undefined ? null : sealCredentials(credentials),
+          sealed: credentials === undefined ? null : sealCredentials(id, credentials),
         });
         return result;
       } catch (error) {
@@ -228,10 +246,10 @@ export function createIntegrations({
       const attempt = attemptOf(parameters);
       if (!attempt) return undefined;
       const { rows } = await query("select app_private.take_consent($1, $2) as facts", attempt);
-      const facts = rows[0].facts as (Facts & { sealedVerifier: string }) | null;
+      const facts = rows[0].facts as (Facts & { attemptId: string; sealedVerifier: string }) | null;
       if (!facts) return undefined;
       try {
-        const verifier = seal.open(facts.sealedVerifier);
+        const verifier = seal.open(facts.sealedVerifier, verifierOf(facts.attemptId));
         const result = await theClient().redeem(parameters, parameters.get("state")!, verifier);
         await noteConnected(facts, result, { config: undefined, sealed: null });
         return result;

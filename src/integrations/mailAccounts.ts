@@ -17,7 +17,7 @@ interface Account {
 interface Needs {
   query(text: string, values: unknown[]): Promise<{ rows: any[] }>;
   policy: AddressPolicy;
-  openCredentials(sealed: string): Record<string, any>;
+  openCredentials(integrationId: string, sealed: string): Record<string, any>;
   noteFailure(id: string, failure: ConnectionFailed): Promise<void>;
 }
 
@@ -33,7 +33,11 @@ export async function sendAs(
   const { from, fromName = "" } = account.config as { from: string; fromName?: string };
   let id: string;
   try {
-    const transport = await openMailAccount(account.config, openCredentials(account.sealed), policy);
+    const transport = await openMailAccount(
+      account.config,
+      openCredentials(account.id, account.sealed),
+      policy,
+    );
     try {
       const mail = { ...compose(message, from), from: { name: fromName, address: from } };
       ({ messageId: id } = await transport.sendMail(mail));

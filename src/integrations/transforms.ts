@@ -15,7 +15,17 @@ interface Offered {
 }
 
 export function integrationTransforms(integrations: Integrations): IntegrationTransforms {
+  type Ask = (text: string, values: unknown[]) => Promise<any>;
   /** As the viewer, in a transaction of its own. */
+  function inTransaction<T>(context: Grafast.Context, callback: (ask: Ask) => Promise<T>): Promise<T> {
+    const { withPgClient, pgSettings } = context as any;
+    return withPgClient(pgSettings, (client: any) =>
+      client.withTransaction((inside: any) =>
+        callback(async (text, values) => (await inside.query({ text, values })).rows[0].begun),
+      ),
+    );
+  }
+  /** One statement, in a transaction of its own. */
   async function asViewer(context: Grafast.Context, text: string, values: unknown[]): Promise<any> {
     const { withPgClient, pgSettings } = context as any;
     const { rows } = await withPgClient(pgSettings, (client: any) => client.query({ text, values }));
@@ -56,19 +66,17 @@ export function integrationTransforms(integrations: Integrations): IntegrationTr
             field: "credentials",
           });
         await check(app, { ...change, config: change.config ?? {} }, context);
-        const facts: Facts = await asViewer(
-          context,
-          "select app_hidden.begin_integration($1, $2, $3, $4, $5, $6, $7) as begun",
-          [
-            scope,
-            ownerId,
-            app.key,
-            text("name"),
-            json(change.config),
-            change.credentials ? integrations.sealCredentials(change.credentials) : null,
-            requestKey,
-          ],
-        );
+        const facts = await inTransaction(context, async (ask) => {
+          const begun: Facts = await ask(
+            "select app_hidden.begin_integration($1, $2, $3, $4, $5, $6) as begun",
+            [scope, ownerId, app.key, text("name"), json(change.config), requestKey],
+          );
+          // One that goes on has its own already.
+          if (!change.credentials || begun.sealed !== null) return begun;
+          const sealed = integrations.sealCredentials(begun.id, change.credentials);
+          await ask("select app_hidden.keep_credentials($1, $2, $3) as begun", [scope, begun.id, sealed]);
+          return { ...begun, sealed };
+        });
         try {
           const { shown } = await integrations.connect({ ...facts, userId }, {});
           return { id: facts.id, shown };

@@ -1,11 +1,13 @@
 import type { Task } from "graphile-worker";
+import { SealFault } from "../seal.ts";
 
 /** Texts per statement. */
 const batch = 1_000;
 
 /**
- * Seals with the present key what a former one sealed: the columns of app_private.sealed_columns. Run twice, it finds nothing. What
- * cannot be opened stays as it is, and the log says which keys are missing.
+ * Seals with the present key, and binds to its row, what a former key or an earlier version sealed: the columns of
+ * app_private.sealed_columns. Run twice, it finds nothing. What cannot be opened stays as it is, and the log says why. A day after a
+ * column has nothing left that is bound to no row, processes that start open nothing of the kind any more.
  */
 const task: Task = async (_payload, { query, seal, logger, abortSignal }) => {
   const { rows: places } = await query<{ place: string; name: string }>(
@@ -14,18 +16,19 @@ const task: Task = async (_payload, { query, seal, logger, abortSignal }) => {
   for (const { place, name } of places) {
     let after: string | null = null;
     let sealed = 0;
-    const missing = new Map<string, number>();
+    const faults = new Map<string, number>();
     for (let more = true; more && !abortSignal.aborted;) {
       const { rows }: { rows: { id: string; sealed: string }[] } = await query(
         "select * from app_private.sealed_otherwise($1, $2, $3, $4)",
-        [place, seal.kid, after, batch],
+        [place, seal.mark, after, batch],
       );
       const texts = rows.flatMap(({ id, sealed: former }) => {
         try {
-          return [{ id, former, sealed: seal.seal(seal.open(former)) }];
-        } catch {
-          const kid = former.slice(0, former.lastIndexOf("."));
-          missing.set(kid, (missing.get(kid) ?? 0) + 1);
+          const kept = { column: name, row: id };
+          return [{ id, former, sealed: seal.seal(seal.open(former, kept), kept) }];
+        } catch (error) {
+          if (!(error instanceof SealFault)) throw error;
+          faults.set(error.message, (faults.get(error.message) ?? 0) + 1);
           return [];
         }
       });
@@ -39,11 +42,17 @@ const task: Task = async (_payload, { query, seal, logger, abortSignal }) => {
       after = rows.at(-1)?.id ?? null;
       more = rows.length === batch;
     }
-    if (sealed > 0) logger.info(`${sealed} secrets of ${name} are sealed with the key ${seal.kid} now.`);
-    for (const [kid, amount] of missing)
-      logger.warn(
-        `${amount} secrets of ${name} cannot be opened: the key ${kid} of SECRET_KEYS is missing or changed.`,
+    if (sealed > 0)
+      logger.info(
+        `${sealed} secrets of ${name} are sealed with the present key of SECRET_KEYS for their rows now.`,
       );
+    for (const [message, amount] of faults)
+      logger.warn(`${amount} secrets of ${name} cannot be opened: ${message}`);
+    const { rows: left } = await query<{ amount: number }>("select app_private.note_bound($1) as amount", [
+      place,
+    ]);
+    if (left[0]!.amount > 0)
+      logger.warn(`${left[0]!.amount} secrets of ${name} are bound to no row yet: see UNBOUND_SECRETS.`);
   }
 };
 

@@ -11,7 +11,8 @@ import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
 import { postPublicly, type PostResult } from "../outbound/post.ts";
 import type { Mapping } from "../integrations/mapping.ts";
-import type { Seal } from "../seal.ts";
+import { SealFault, type Seal } from "../seal.ts";
+import { openSecrets } from "./secrets.ts";
 import { signedHeaders } from "./signature.ts";
 
 export interface DispatcherOptions {
@@ -42,6 +43,7 @@ const bodyLimit = 256 * 1024;
 
 interface Delivery {
   delivery_id: string;
+  webhook_id: string;
   attempt: number;
   message_id: string;
   url: string;
@@ -73,15 +75,17 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       : mapped;
   }
 
-  async function send({ sealed, previous_sealed, ...delivery }: Delivery): Promise<PostResult> {
+  /** @throws SealFault where the webhook has a secret that is not its own */
+  async function send(delivery: Delivery): Promise<PostResult> {
     let secrets: string[];
     try {
-      secrets = [sealed, previous_sealed].filter((text) => text !== null).map(seal.open);
+      secrets = openSecrets(seal, delivery.webhook_id, delivery.sealed, delivery.previous_sealed);
     } catch (error) {
+      if (error instanceof SealFault && error.reason === "PLACE") throw error;
       log.error({ err: error }, "The secret of a webhook cannot be opened: look after SECRET_KEYS.");
       return { answer: undefined, failure: "The service cannot open the secret.", durationMs: 0 };
     }
-    const body = await bodyOf({ sealed, previous_sealed, ...delivery });
+    const body = await bodyOf(delivery);
     if (typeof body !== "string") return { answer: undefined, failure: body.failure, durationMs: 0 };
     return postPublicly(delivery.url, {
       headers: {
@@ -97,7 +101,17 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   }
 
   async function deliver(delivery: Delivery): Promise<void> {
-    const result = await send(delivery);
+    let result: PostResult;
+    try {
+      result = await send(delivery);
+    } catch (error) {
+      if (!(error instanceof SealFault)) throw error;
+      await pool.query("select app_private.refuse_webhook_secret($1, $2)", [
+        delivery.delivery_id,
+        delivery.attempt,
+      ]);
+      return;
+    }
     await pool.query("select app_private.settle_webhook_delivery($1, $2, $3, $4, $5, $6)", [
       delivery.delivery_id,
       delivery.attempt,

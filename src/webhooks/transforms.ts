@@ -1,4 +1,5 @@
 /** What becomes of the arguments of webhooks on their way to SQL. */
+import { createHash, randomBytes } from "node:crypto";
 import { CodedError } from "../errors.ts";
 import type { ArgumentTransform } from "../operations/members.ts";
 import {
@@ -7,12 +8,12 @@ import {
   resolvePublicAddress,
   type AddressPolicy,
 } from "../outbound/publicAddress.ts";
-import type { Seal } from "../seal.ts";
+import { secretOfWebhook, type Seal } from "../seal.ts";
 import { freshSecret } from "./signature.ts";
 
 export type WebhookTransforms = Record<"publicAddress" | "freshSecret", ArgumentTransform>;
 
-/** Implementations of the tags: an address is checked before it is kept; a secret is made and sealed. */
+/** Implementations of the tags: an address is checked before it is kept; a secret is made, and sealed for its webhook. */
 export function webhookTransforms(seal: Seal, policy: AddressPolicy): WebhookTransforms {
   return {
     async publicAddress(value, { member, context }) {
@@ -27,9 +28,25 @@ export function webhookTransforms(seal: Seal, policy: AddressPolicy): WebhookTra
       }
       return address;
     },
-    freshSecret() {
+    freshSecret(_value, { input }) {
       const secret = freshSecret();
-      return { secret, sealed: seal.seal(secret) };
+      const { seed, webhook } =
+        typeof input.id === "string" ? { seed: undefined, webhook: canonical(input.id) } : seededId();
+      return { secret, sealed: seal.seal(secret, secretOfWebhook(webhook)), seed, webhook };
     },
   };
+}
+
+/** A uuid as PostgreSQL writes it; SQL says what is wrong with any other text. */
+function canonical(id: string): string {
+  const digits = id.replaceAll(/[\s{}-]/g, "").toLowerCase();
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
+/** The id of a webhook to be made, and the seed from which app_private.seeded_id makes it too. */
+function seededId(): { seed: string; webhook: string } {
+  const time = Date.now().toString(16).padStart(12, "0");
+  const seed = `${time}${randomBytes(16).toString("hex")}`;
+  const hash = createHash("sha256").update(seed).digest("hex");
+  return { seed, webhook: canonical(`${time}7${hash.slice(0, 3)}8${hash.slice(3, 18)}`) };
 }

@@ -1,7 +1,8 @@
 /** The call of a step CALL_WEBHOOK. */
 import type { Logger } from "../log.ts";
 import { postPublicly } from "../outbound/post.ts";
-import type { Seal } from "../seal.ts";
+import { SealFault, type Seal } from "../seal.ts";
+import { openSecrets } from "../webhooks/secrets.ts";
 import { signedHeaders } from "../webhooks/signature.ts";
 
 export interface Call {
@@ -12,6 +13,7 @@ export interface Call {
   /** The same for each attempt. */
   messageId: string;
   /** The secrets of the organization's webhook at the same host, where it has one. */
+  webhookId: string | null;
   sealed: string | null;
   previousSealed: string | null;
   leadId: string | null;
@@ -35,7 +37,8 @@ export async function callWebhook(
   call: Call,
   { executionId, seal, loopback, timeoutMs, log }: CallOptions,
 ): Promise<Record<string, unknown>> {
-  const { messageId, sealed, previousSealed, workflowId, organizationId, subjectType, subjectId } = call;
+  const { messageId, webhookId, sealed, previousSealed, workflowId, organizationId, subjectType, subjectId } =
+    call;
   const body = JSON.stringify({
     executionId,
     workflowId,
@@ -46,8 +49,10 @@ export async function callWebhook(
   });
   let secrets: string[];
   try {
-    secrets = [sealed, previousSealed].filter((text) => text !== null).map(seal.open);
+    secrets = openSecrets(seal, webhookId, sealed, previousSealed);
   } catch (error) {
+    if (error instanceof SealFault && error.reason === "PLACE")
+      return { failure: "The webhook at this host has a secret that is not its own: rotate it." };
     log.error({ err: error }, "The secret of a webhook cannot be opened: look after SECRET_KEYS.");
     return { failure: "The service cannot open the secret." };
   }

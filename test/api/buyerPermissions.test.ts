@@ -665,6 +665,7 @@ describe("who may do what with purchases", () => {
           "amount",
           "amountDue",
           "amountPaid",
+          "amountRefunded",
           "buyer",
           "buyerId",
           "currency",

@@ -12,7 +12,7 @@ let owen: Person;
 let create: Create;
 let buyer: string;
 
-const members = `id status amount percent percentBase amountDue amountPaid currency sequence dueAt isOverdue paidAt refundedAt
+const members = `id status amount percent percentBase amountDue amountPaid amountRefunded currency sequence dueAt isOverdue paidAt refundedAt
   releasedAt forfeitedAt heldBy method reference milestone { id } reservation { id } allowedTransitions { to }`;
 
 beforeAll(async () => {
@@ -281,6 +281,7 @@ describe("payments", () => {
     expect(await run("updateDeposit", { id, status: "REFUNDED" })).toMatchObject({
       status: "REFUNDED",
       amountPaid: "1000.00",
+      amountRefunded: "1000.00",
       refundedAt: expect.any(String),
       releasedAt: null,
     });
@@ -295,6 +296,36 @@ describe("payments", () => {
       "deposit.paid",
       "deposit.refunded",
     ]);
+  });
+
+  test("by wire are given back in part: no more than was paid, by who keeps the books", async () => {
+    const { id } = await make({ amount: "1000.00" });
+    const giveBack = { id, amountRefunded: "200" };
+    expect(await refused("updateDeposit", giveBack)).toMatchObject({
+      code: "CONFLICT",
+      field: "amountRefunded",
+    });
+    await pay(id, "1000");
+    expect(await refused("updateDeposit", { id, amountRefunded: "1000.01" })).toMatchObject({
+      code: "BAD_USER_INPUT",
+      field: "amountRefunded",
+    });
+    expect(await refused("updateDeposit", giveBack, world.max)).toMatchObject({
+      code: "FORBIDDEN",
+      permission: "finance.write",
+      field: "amountRefunded",
+    });
+    expect(await run("updateDeposit", giveBack)).toMatchObject({
+      status: "PARTIALLY_PAID",
+      amountPaid: "1000.00",
+      amountRefunded: "200.00",
+    });
+    expect(await refused("updateDeposit", { id, amountRefunded: "199" })).toMatchObject({
+      code: "BAD_USER_INPUT",
+      field: "amountRefunded",
+    });
+    expect(await pay(id, "1200")).toMatchObject({ status: "PAID", amountPaid: "1200.00" });
+    expect(await run("updateDeposit", { id, amountRefunded: "1200" })).toMatchObject({ status: "REFUNDED" });
   });
 
   test("a deposit that becomes PAID by hand is paid in full; in part, it says how much", async () => {

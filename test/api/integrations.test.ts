@@ -6,7 +6,7 @@ import { OAuth2Server } from "oauth2-mock-server";
 import pino from "pino";
 import { testCompute } from "../harness/compute.ts";
 import { Webhook } from "standardwebhooks";
-import { createSeal } from "../../src/seal.ts";
+import { createSeal, credentialsOf } from "../../src/seal.ts";
 import { startDispatcher } from "../../src/webhooks/dispatcher.ts";
 import { secretKeys, type Person } from "../harness/api.ts";
 import { createBuyer, invite } from "../harness/deals.ts";
@@ -422,7 +422,13 @@ test("mail goes out from the user's own account, and visibly from the service's 
   // Its password is changed at the server: the mail goes out all the same, and the account says so.
   await world.owner.query(
     "update app_private.integration_secrets set sealed = $2 where integration_id = $1",
-    [made.id, createSeal(secretKeys).seal(JSON.stringify({ username: "max", password: "of old" }))],
+    [
+      made.id,
+      createSeal(secretKeys).seal(
+        JSON.stringify({ username: "max", password: "of old" }),
+        credentialsOf(made.id),
+      ),
+    ],
   );
   await sent();
   expect(smtp.mails).toHaveLength(1);
@@ -642,7 +648,7 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
     ).rows[0];
   const seal = createSeal(secretKeys);
   const secret = await secretOf();
-  expect(JSON.parse(seal.open(secret.sealed))).toMatchObject({
+  expect(JSON.parse(seal.open(secret.sealed, credentialsOf(made.id)))).toMatchObject({
     accessToken: expect.any(String),
     refreshToken: expect.any(String),
   });
@@ -722,13 +728,35 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
   // The key that sealed its credentials is gone.
   await world.owner.query(
     "update app_private.integration_secrets set sealed = $2 where integration_id = $1",
-    [made.id, "other." + seal.seal("{}").split(".")[1]],
+    [made.id, seal.seal("{}", credentialsOf(made.id)).replace("v2:test.", "v2:other.")],
   );
   await keep();
   expect(await refuses(max, refreshOwn({ id: made.id }))).toMatchObject({
     code: "PROVIDER_ERROR",
     message: "The credentials cannot be opened any more; give them again.",
   });
+});
+
+test("credentials of another integration are not used, and the integration says so", async () => {
+  const feed = async (person: Person) =>
+    (await person.get(...createOwn({ appKey: "calendar_feed" }))).createUserIntegration;
+  const [mine, theirs] = [await feed(world.mia), await feed(world.olga)];
+  const sealedOf = async ({ id }: { id: string }) =>
+    (
+      await world.owner.query(
+        "select sealed from app_private.integration_secrets where integration_id = $1",
+        [id],
+      )
+    ).rows[0].sealed as string;
+  await world.owner.query(
+    "update app_private.integration_secrets set sealed = $2 where integration_id = $1",
+    [mine.id, await sealedOf(theirs)],
+  );
+  expect(await refuses(world.mia, refreshOwn({ id: mine.id }))).toMatchObject({
+    code: "PROVIDER_ERROR",
+    message: "The credentials cannot be opened any more; give them again.",
+  });
+  expect(await gives(world.olga, refreshOwn({ id: theirs.id }))).toMatchObject({ id: theirs.id });
 });
 
 test("the same request again makes one integration", async () => {

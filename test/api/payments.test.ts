@@ -41,7 +41,7 @@ const deposit = (amount = "1000.00", more = {}) =>
 const lookAt = async (id: string) =>
   (
     await world.owen.get(
-      `query ($id: ID!) { deposit(id: $id) { status amountPaid method paidAt charge { id status } } }`,
+      `query ($id: ID!) { deposit(id: $id) { status amountPaid amountRefunded method paidAt charge { id status } } }`,
       { id },
     )
   ).deposit;
@@ -322,6 +322,7 @@ describe("payments", () => {
     expect(await lookAt(id)).toEqual({
       status: "PARTIALLY_PAID",
       amountPaid: "400.00",
+      amountRefunded: "0.00",
       method: "CARD",
       paidAt: null,
       charge: { id: first.charge.id, status: "SUCCEEDED" },
@@ -600,14 +601,30 @@ describe("refunds", () => {
     return { id: charge.id as string, deposit: id };
   };
 
-  test("in part, then the rest, and no more; the deposit is REFUNDED with the last of it", async () => {
+  const balance = async () =>
+    Number(
+      (
+        await world.owen.get(`query ($id: ID!) { buyer(id: $id) { netPurchasePriceBalance } }`, {
+          id: world.purchase,
+        })
+      ).buyer.netPurchasePriceBalance,
+    );
+
+  test("in part, then the rest, and no more; the deposit and the balance follow, REFUNDED with the last of it", async () => {
+    const unpaid = await balance();
     const { id, deposit: of } = await paid();
+    expect(await balance()).toBe(unpaid - 100);
     expect(await run(world.ada, "refundProcessorCharge", { chargeId: id, amount: "30" })).toMatchObject({
       status: "PARTIALLY_REFUNDED",
       amountRefunded: "30.00",
       amountRefundable: "70.00",
     });
-    expect(await lookAt(of)).toMatchObject({ status: "PAID" });
+    expect(await lookAt(of)).toMatchObject({
+      status: "PARTIALLY_PAID",
+      amountPaid: "100.00",
+      amountRefunded: "30.00",
+    });
+    expect(await balance()).toBe(unpaid - 70);
     expect(
       await refused(world.owen, "refundProcessorCharge", { chargeId: id, amount: "70.01" }),
     ).toMatchObject({
@@ -620,7 +637,8 @@ describe("refunds", () => {
       amountRefunded: "100.00",
       refunds: [{ amount: "70.00", reason: "REQUESTED_BY_CUSTOMER" }, { amount: "30.00" }],
     });
-    expect(await lookAt(of)).toMatchObject({ status: "REFUNDED" });
+    expect(await lookAt(of)).toMatchObject({ status: "REFUNDED", amountRefunded: "100.00" });
+    expect(await balance()).toBe(unpaid);
     expect((await refused(world.owen, "refundProcessorCharge", { chargeId: id })).code).toBe("CONFLICT");
     // What the organization's programs note about it is theirs to write, and nothing else of it.
     const noted = await run(world.owen, "updateProcessorCharge", { id, metadata: { booking: 17 } });
@@ -652,6 +670,24 @@ describe("refunds", () => {
         [world.harbour.id, id],
       ),
     ).rejects.toMatchObject({ constraint: "processor_charges_refunds_within" });
+  });
+
+  test("what was given back can be paid again, up to what is due", async () => {
+    const { id, deposit: of } = await paid();
+    await run(world.ada, "refundProcessorCharge", { chargeId: id, amount: "30" });
+    const again = { depositId: of, cardId: card };
+    expect(await refused(world.bea, "createPaymentIntent", { ...again, amount: "30.01" })).toMatchObject({
+      code: "BAD_USER_INPUT",
+      field: "amount",
+    });
+    const { charge } = await run(world.bea, "createPaymentIntent", { ...again, amount: "30" });
+    expect(await lookAt(of)).toMatchObject({
+      status: "PAID",
+      amountPaid: "130.00",
+      amountRefunded: "30.00",
+    });
+    await run(world.ada, "refundProcessorCharge", { chargeId: charge.id });
+    expect(await lookAt(of)).toMatchObject({ status: "PARTIALLY_PAID", amountRefunded: "60.00" });
   });
 
   test("a hundred at once are together never above the charge", async () => {
@@ -695,10 +731,11 @@ describe("refunds", () => {
   });
 
   test("one that fails at the bank later gives the charge its money back", async () => {
-    const { id } = await paid("20.00", "tok_refundFail");
+    const { id, deposit: of } = await paid("20.00", "tok_refundFail");
     expect(await run(world.owen, "refundProcessorCharge", { chargeId: id })).toMatchObject({
       status: "REFUNDED",
     });
+    expect(await lookAt(of)).toMatchObject({ status: "REFUNDED", amountRefunded: "20.00" });
     // The bank takes its time.
     await world.owner.query(
       `update app_private.sandbox_objects set data = data || '{"due": 0}' where kind = 'refund' and data ? 'due'`,
@@ -709,6 +746,7 @@ describe("refunds", () => {
       amountRefundable: "20.00",
       refunds: [{ status: "FAILED" }],
     });
+    expect(await lookAt(of)).toMatchObject({ status: "PAID", amountRefunded: "0.00" });
   });
 
   test("a disputed charge is the bank's to decide", async () => {
@@ -743,7 +781,7 @@ describe("refunds", () => {
     expect(await chargeOf(id)).toMatchObject({ status: "SUCCEEDED", disputeStatus: "WON" });
 
     // Another one is accepted, by whoever may give money back.
-    const { id: other } = await paid("41.00", "tok_createDispute");
+    const { id: other, deposit: lostDeposit } = await paid("41.00", "tok_createDispute");
     await world.settle();
     const [lost] = await ticketOf(other);
     const resolve = `mutation ($id: ID!) { resolveEscalationTicket(input: { id: $id, action: REFUND }) { status } }`;
@@ -755,6 +793,8 @@ describe("refunds", () => {
     await world.settle();
     expect(await chargeOf(other)).toMatchObject({ status: "DISPUTED", disputeStatus: "LOST" });
     expect(await ticketOf(other)).toMatchObject([{ status: "RESOLVED" }]);
+    // What the bank took is not paid any more.
+    expect(await lookAt(lostDeposit)).toMatchObject({ status: "REFUNDED", amountRefunded: "41.00" });
   });
 
   test("in an archived project nothing is paid or refunded", async () => {
@@ -1009,7 +1049,11 @@ describe("inbound webhooks", () => {
     expect((await post(foreign, sign(foreign))).status).toBe(200);
     await world.settle();
     expect(await chargeOf(charge.id)).toMatchObject({ status: "PARTIALLY_REFUNDED", amountRefunded: "5.00" });
-    expect(await lookAt(id)).toMatchObject({ status: "PAID", amountPaid: "80.00" });
+    expect(await lookAt(id)).toMatchObject({
+      status: "PARTIALLY_PAID",
+      amountPaid: "80.00",
+      amountRefunded: "5.00",
+    });
   });
 
   test("what was never heard is read from the processor's list", async () => {

@@ -30,7 +30,7 @@ beforeAll(async () => {
       tier: "UPGRADE",
       ...input,
     }));
-  await element("Counter", kitchen, { required: true, lockPhase: "DRYWALL" });
+  await element("Counter", kitchen, { lockPhase: "DRYWALL" });
   await element("Lights", kitchen, { selectionMode: "MULTIPLE" });
   await element("Tiles", bath);
   await option("Quartz", "Counter", "3333.33");
@@ -56,6 +56,21 @@ const unit = (input: Record<string, unknown> = {}) =>
     price: "400000.10",
     ...input,
   });
+/** While somebody has to choose an option of the element. */
+async function requiring(element: string, during: () => Promise<void>): Promise<void> {
+  const set = (required: boolean) =>
+    world.owen.get(
+      `mutation ($id: ID!, $required: Boolean!) { updateSpecElement(input: { id: $id, required: $required }) { id } }`,
+      { id: elements[element], required },
+    );
+  await set(true);
+  try {
+    await during();
+  } finally {
+    await set(false);
+  }
+}
+
 /** A purchase of a unit, with the user who makes it. */
 async function purchase(unitId: string, user: Person | null = null): Promise<string> {
   const { rows } = await world.owner.query(
@@ -235,12 +250,14 @@ describe("choosing", () => {
       dueOn: "2020-01-31",
       selections: selections("Mosaic", "Strip"),
     });
-    expect((await look(id)).warnings).toEqual(
-      [
-        '"Mosaic" and "Strip" do not go together.',
-        'Nothing is chosen for "Counter", which is required.',
-        "The options were to be chosen by 2020-01-31.",
-      ].sort(),
+    await requiring("Counter", async () =>
+      expect((await look(id)).warnings).toEqual(
+        [
+          '"Mosaic" and "Strip" do not go together.',
+          'Nothing is chosen for "Counter", which is required.',
+          "The options were to be chosen by 2020-01-31.",
+        ].sort(),
+      ),
     );
   });
 
@@ -334,6 +351,28 @@ describe("steps", () => {
       selectionsTotal: "5000.00",
     });
   });
+
+  test("a required element has to be chosen before it is handed in, unless it was, or nobody can any more", () =>
+    requiring("Counter", async () => {
+      const unitId = await unit();
+      const id = await begin({ unitId, selections: selections("Mosaic") });
+      expect(await refuse({ id, status: "SUBMITTED" })).toMatchObject({
+        code: "BAD_USER_INPUT",
+        message: 'Choose an option for "Counter" before you hand it in.',
+        field: "selections",
+        elementIds: [elements.Counter],
+      });
+      expect(await look(id)).toMatchObject({ status: "DRAFT" });
+      await change({ id, selections: selections("Mosaic", "Quartz") });
+      await change({ id, status: "SUBMITTED" });
+      await change({ id, status: "APPROVED" });
+      const later = await begin({ unitId, selections: selections("Pendant") });
+      expect((await look(later)).warnings).toEqual([]);
+      await change({ id: later, status: "SUBMITTED" });
+      const built = await unit({ constructionStatus: "INTERIOR_FINISHES" });
+      const tooLate = await begin({ unitId: built, selections: selections("Mosaic") });
+      await change({ id: tooLate, status: "SUBMITTED" });
+    }));
 
   test("an element is sold once: a later choice replaces one that is not signed, and yields to one that is", async () => {
     const unitId = await unit();

@@ -11,13 +11,14 @@ import { listen } from "../../src/http/listen.ts";
 import { keptDocuments } from "../../src/plugins/QueryLimitsPlugin.ts";
 import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
 import { createFileStore, type S3Options } from "../../src/providers/files/index.ts";
+import { createSeal } from "../../src/seal.ts";
 import { baseUrl, jwtKeys, secretKeys } from "./api.ts";
 import { testCertificate } from "./certificate.ts";
 import { sharedSchema } from "./sharedSchema.ts";
 
 export { buildAhead, keepReading } from "./sharedSchema.ts";
 export { createIntegrations } from "../../src/integrations/integrations.ts";
-export { createSeal } from "../../src/seal.ts";
+export { createSeal };
 export { ProcessorFailure } from "../../src/providers/payments/index.ts";
 export { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
 
@@ -71,7 +72,7 @@ export async function serve(
     authenticatorUrl,
     poolSize: 10,
     jwtKeys,
-    secretKeys,
+    seal: createSeal(secretKeys, { log }),
     fileStore: createFileStore({ dataDir, s3 }),
     dataDir,
     baseUrl,

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { readdir, readFile } from "node:fs/promises";
 import { parseCrontab } from "graphile-worker";
-import { createSeal } from "../../src/seal.ts";
+import { createSeal, credentialsOf } from "../../src/seal.ts";
+import { sealUnbound } from "../harness/formerSeal.ts";
 import { secretKeys } from "../harness/api.ts";
 import { createProject } from "../harness/portfolio.ts";
 import { mutationOf } from "../harness/records.ts";
@@ -133,11 +134,17 @@ test("expired codes and the tokens of invitations go, those that work stay", asy
   ]);
 });
 
-test("secrets are sealed anew with the present key, however many, and what cannot be opened is told and kept", async () => {
+test("secrets are sealed anew with the present key and bound to their rows, however many, and what cannot be opened is told and kept", async () => {
   const former = { kid: "2025.b", secret: "a former key of the tests with 32 characters" };
-  const [sealed, lost] = [former, { ...former, kid: "2024" }].map((key) =>
-    createSeal([key]).seal("whsec_old"),
-  );
+  const [sealed, lost] = [former, { ...former, kid: "2024" }].map((key) => sealUnbound(key, "whsec_old"));
+  const columns = async (): Promise<string[]> =>
+    (await query("select app_private.unbound_columns() as name")).map(({ name }) => name);
+  const all = await columns();
+  expect(all.toSorted()).toEqual([
+    "app_private.integration_secrets.sealed",
+    "app_private.webhook_secrets.previous_sealed",
+    "app_private.webhook_secrets.sealed",
+  ]);
   await query("delete from app_private.webhook_secrets");
   // The lost ones come first: they are in nobody's way.
   await query(
@@ -153,18 +160,30 @@ test("secrets are sealed anew with the present key, however many, and what canno
      insert into app_private.integration_secrets (integration_id, scope, sealed) select id, 'USER', $2 from made returning integration_id`,
     [world.olga.id, sealed],
   );
-  const runSealing = () =>
-    runJobs(world.database.ownerUrl, outbox.provider, undefined, undefined, undefined, [
-      ...secretKeys,
-      former,
-    ]);
-  await query("select graphile_worker.add_job('secrets__seal')");
-  const log = (await runSealing()).filter((line) => /secrets of/.test(line));
-  expect(log).toEqual([
-    "info 1 secrets of app_private.integration_secrets.sealed are sealed with the key test now.",
-    "info 2100 secrets of app_private.webhook_secrets.previous_sealed are sealed with the key test now.",
-    "info 1050 secrets of app_private.webhook_secrets.sealed are sealed with the key test now.",
-    "warning 1050 secrets of app_private.webhook_secrets.sealed cannot be opened: the key 2024 of SECRET_KEYS is missing or changed.",
+  const runSealing = async (unbound: string[]) => {
+    await query("select graphile_worker.add_job('secrets__seal')");
+    const keys = [...secretKeys, former];
+    const lines = await runJobs(
+      world.database.ownerUrl,
+      outbox.provider,
+      undefined,
+      undefined,
+      undefined,
+      keys,
+      unbound,
+    );
+    return lines.filter((line) => /secrets of/.test(line));
+  };
+  const kept = [
+    "warning 1050 secrets of app_private.webhook_secrets.sealed cannot be opened: The key 2024 that a secret was sealed with is missing.",
+    "warning 1050 secrets of app_private.webhook_secrets.sealed are bound to no row yet: see UNBOUND_SECRETS.",
+  ];
+  const done = "with the present key of SECRET_KEYS for their rows now.";
+  expect(await runSealing(all)).toEqual([
+    `info 1 secrets of app_private.integration_secrets.sealed are sealed ${done}`,
+    `info 2100 secrets of app_private.webhook_secrets.previous_sealed are sealed ${done}`,
+    `info 1050 secrets of app_private.webhook_secrets.sealed are sealed ${done}`,
+    ...kept,
   ]);
   expect(
     await query(
@@ -172,15 +191,42 @@ test("secrets are sealed anew with the present key, however many, and what canno
     ),
   ).toEqual([
     { kid: "2024", n: 1050 },
-    { kid: "test", n: 1050 },
+    { kid: "v2:test", n: 1050 },
   ]);
   const [{ sealed: anew }] = await query(
     "select sealed from app_private.integration_secrets where integration_id = $1",
     [integrations[0].integration_id],
   );
-  expect(createSeal(secretKeys).open(anew)).toBe("whsec_old");
-  await query("select graphile_worker.add_job('secrets__seal')");
-  expect((await runSealing()).filter((line) => /sealed with/.test(line))).toEqual([]);
+  const place = credentialsOf(integrations[0].integration_id);
+  const seal = createSeal(secretKeys);
+  expect(seal.open(anew, place)).toBe("whsec_old");
+  expect(await runSealing(all)).toEqual(kept);
+
+  // For a day, what a process of the earlier version may still write is bound as well; then nothing of the kind is opened.
+  expect(await columns()).toEqual(expect.arrayContaining(all));
+  await query("update app_private.bound_columns set since = now() - interval '25 hours'");
+  expect(await columns()).toEqual(["app_private.webhook_secrets.sealed"]);
+  await query("update app_private.integration_secrets set sealed = $2 where integration_id = $1", [
+    place.row,
+    sealUnbound(secretKeys[0]!, "of another row"),
+  ]);
+  expect(await runSealing(await columns())).toEqual([
+    "warning 1 secrets of app_private.integration_secrets.sealed cannot be opened: A sealed value of app_private.integration_secrets.sealed is bound to no row; it is not used.",
+    "warning 1 secrets of app_private.integration_secrets.sealed are bound to no row yet: see UNBOUND_SECRETS.",
+    ...kept,
+  ]);
+
+  // A new key: what is bound stays bound.
+  await query("delete from app_private.webhook_secrets where sealed not like 'v2:%'");
+  await query("update app_private.integration_secrets set sealed = $2 where integration_id = $1", [
+    place.row,
+    createSeal([former]).seal("whsec_old", place),
+  ]);
+  expect(await runSealing([])).toEqual([
+    `info 1 secrets of app_private.integration_secrets.sealed are sealed ${done}`,
+  ]);
+  await query("update app_private.bound_columns set since = now() - interval '25 hours'");
+  expect(await columns()).toEqual([]);
 });
 
 test("every column that is named as sealed is among those that are sealed anew", async () => {

@@ -11,6 +11,7 @@ import { makePool } from "../../src/database/pool.ts";
 import { authenticatorUrl } from "../../src/database/roles.ts";
 import { incomingFolder } from "../../src/files/incoming.ts";
 import { taskContext } from "../../src/jobs/context.ts";
+import { createSeal } from "../../src/seal.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
 import { createMailProvider, type MailProvider } from "../../src/providers/mail/index.ts";
 import type { OauthClientOptions } from "../../src/integrations/oauth.ts";
@@ -51,11 +52,12 @@ export async function runJobs(
   payments: PaymentProcessor = noProcessor,
   oauth?: OauthClientOptions,
   keys = secretKeys,
+  unbound: readonly string[] = [],
 ): Promise<string[]> {
   const log: string[] = [];
   const viewers = makePool({ connectionString: authenticatorUrl(connectionString), max: 2 });
   const host = await (globalThis.platHost?.() ?? import("../harness/host.ts"));
-  const seal = host.createSeal(keys);
+  const seal = createSeal(keys, { unbound: new Set(unbound) });
   const compute = createCompute({ log: { warn() {} } });
   const events: WorkerEvents = new EventEmitter();
   const workers: string[] = [];

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/
 import pino from "pino";
 import { testCompute } from "../harness/compute.ts";
 import { Webhook } from "standardwebhooks";
-import { createSeal } from "../../src/seal.ts";
+import { createSeal, type SealOptions } from "../../src/seal.ts";
 import { startDispatcher, type Dispatcher } from "../../src/webhooks/dispatcher.ts";
 import { secretKeys } from "../harness/api.ts";
 import { startWorld, type World } from "../harness/world.ts";
@@ -31,10 +31,10 @@ afterEach(async () => {
   await Promise.all(dispatchers.map((dispatcher) => dispatcher.stop()));
 });
 
-const dispatch = (timeoutMs = 10_000) =>
+const dispatch = (timeoutMs = 10_000, sealLog?: SealOptions["log"]) =>
   startDispatcher({
     connectionString: world.database.ownerUrl,
-    seal: createSeal(secretKeys),
+    seal: createSeal(secretKeys, sealLog && { log: sealLog }),
     loopback: true,
     compute,
     log: pino({ level: "silent" }),
@@ -463,6 +463,50 @@ test("a secret whose key is missing is a failure that is tried again", async () 
     { status: "RETRYING", responseStatus: null, responseBody: "The service cannot open the secret." },
   ]);
   expect(receiver.messages).toEqual([]);
+});
+
+test("with the secret of another webhook nothing is signed: the webhook is disabled and says why, until the secret is rotated", async () => {
+  const [made, other] = [await create(), await create("https://localhost:1/")];
+  const told: any[] = [];
+  await dispatchers.pop()!.stop();
+  dispatchers.push(await dispatch(10_000, { error: (facts: object) => told.push(facts) }));
+  await world.owner.query(
+    `update app_private.webhook_secrets s set sealed = o.sealed from app_private.webhook_secrets o
+     where s.webhook_id = any ($1) and o.webhook_id = any ($1) and o.webhook_id <> s.webhook_id`,
+    [[made.id, other.id]],
+  );
+  await lead("Swapped");
+  expect(await reaches(made, (webhook) => webhook.status !== "ENABLED")).toMatchObject({
+    status: "DISABLED",
+    disabledReason: expect.stringContaining("is that of another webhook: rotate the secret"),
+    deliveries: [
+      {
+        status: "DISCARDED",
+        responseStatus: null,
+        responseBody: "Its webhook has a secret that is not its own.",
+      },
+    ],
+  });
+  expect(told).toContainEqual({
+    code: "SEALED_VALUE_MISPLACED",
+    column: "app_private.webhook_secrets.sealed",
+    row: made.id,
+  });
+  expect(receiver.messages).toEqual([]);
+  // Rotated, it signs with its own, and not with the former one.
+  const rotated = await world.owen.get(
+    `mutation ($rotation: RotateWebhookSecretInput!, $change: UpdateWebhookInput!) {
+      rotateWebhookSecret(input: $rotation) { secret } updateWebhook(input: $change) { status } }`,
+    { rotation: { id: made.id }, change: { id: made.id, status: "ENABLED" } },
+  );
+  await lead("Mended");
+  const message = await receiver.next();
+  expect(new Webhook(rotated.rotateWebhookSecret.secret).verify(message.text, message.headers)).toMatchObject(
+    {
+      data: { name: "Mended" },
+    },
+  );
+  expect(String(message.headers["webhook-signature"]).split(" ")).toHaveLength(1);
 });
 
 test("of an event that is too large all but the record arrives", async () => {

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
+import { randomUUID } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import type { Email } from "postal-mime";
 import type { Workflows } from "../../src/workflows/runner.ts";
+import { createSeal, secretOfWebhook } from "../../src/seal.ts";
+import { secretKeys } from "../harness/api.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { visit } from "../harness/visit.ts";
 import { startWorld, type World } from "../harness/world.ts";
@@ -206,6 +209,28 @@ test("each type of step has its effect, as the doing of a workflow", async () =>
   ]);
   expect(new Set(events.map((e) => `${e.actor_id} ${e.workflow_depth}`))).toEqual(new Set(["null 1"]));
 }, 40_000);
+
+test("a call is not signed with the secret of another webhook, and is not sent without", async () => {
+  const { createWebhook: webhook } = await world.owen.get(
+    "mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { id } }",
+    { input: { organizationId: world.harbour.id, url: "https://localhost:1/", events: ["webhook.deleted"] } },
+  );
+  const elsewhere = createSeal(secretKeys).seal("whsec_x", secretOfWebhook(randomUUID()));
+  await sql("update app_private.webhook_secrets set sealed = $2 where webhook_id = $1", [
+    webhook.id,
+    elsewhere,
+  ]);
+  const call = {
+    type: "CALL_WEBHOOK",
+    config: { url: "https://localhost:1/call", body: {} },
+    onError: "FAIL",
+  };
+  const execution = await start(world.owen, await createWorkflow(world, [call]), await lead());
+  expect(await reaches(world.owen, execution, "FAILED")).toMatchObject({
+    error: "The webhook at this host has a secret that is not its own: rotate it.",
+  });
+  await world.owen.get("mutation ($id: ID!) { deleteWebhook(input: { id: $id }) { id } }", webhook);
+});
 
 test("a step that fails is tried again, left out, or ends the execution, as it says", async () => {
   const subject = await lead();

@@ -1,5 +1,7 @@
--- Secrets that have to be read again are sealed with a key that the database never sees. A module that keeps one
--- adds a row; a job seals with the present key what a former one sealed, so that the former can be taken away.
+-- Secrets that have to be read again are sealed with a key that the database never sees, each bound to its column and
+-- row. A module that keeps one adds a row; a job seals with the present key what a former one sealed, so that the
+-- former can be taken away, and binds what earlier versions left bound to nothing, until there is none of that and it
+-- is refused.
 
 comment on table app_private.sealed_columns is
   'Columns that hold sealed texts, and the uuid column that their rows are known by.';
@@ -9,18 +11,21 @@ insert into app_private.sealed_columns (relation, name, key) values
   ('app_private.webhook_secrets', 'previous_sealed', 'webhook_id'),
   ('app_private.integration_secrets', 'sealed', 'integration_id');
 
-create function app_private.sealed_otherwise(place app_private.sealed_columns, kid text, after uuid, batch int)
+comment on table app_private.bound_columns is
+  'Columns of sealed texts that had no text left which is bound to no row, and since when.';
+
+create function app_private.sealed_otherwise(place app_private.sealed_columns, mark text, after uuid, batch int)
 returns table (id uuid, sealed text)
 language plpgsql stable as $$
 begin
-  -- The name of the key stands before the last dot.
+  -- The version of the form and the name of the key stand before the last dot.
   return query execute format(
     'select %1$I, %2$I from %3$s where %2$I is not null and left(%2$I, -1 - length(split_part(%2$I, ''.'', -1))) <> $1
        and (%1$I > $2 or $2 is null) order by %1$I limit $3', place.key, place.name, place.relation)
-    using kid, after, batch;
+    using mark, after, batch;
 end $$;
 comment on function app_private.sealed_otherwise(app_private.sealed_columns, text, uuid, int) is
-  'Texts of a column that another key than this sealed, from a row on.';
+  'Texts of a column that another key than this sealed, or that are bound to no row, from a row on.';
 
 create function app_private.seal_anew(place app_private.sealed_columns, texts jsonb) returns int
 language plpgsql volatile as $$
@@ -37,3 +42,38 @@ begin
 end $$;
 comment on function app_private.seal_anew(app_private.sealed_columns, jsonb) is
   'Puts texts that are sealed anew in the place of the former ones; returns how many.';
+
+create function app_private.note_bound(place app_private.sealed_columns) returns int
+language plpgsql volatile as $$
+declare
+  amount int;
+begin
+  execute format('select count(*) from %s where not starts_with(%I, ''v2:'')', place.relation, place.name) into amount;
+  if amount = 0 then
+    insert into app_private.bound_columns (relation, name) values (place.relation, place.name) on conflict do nothing;
+  end if;
+  return amount;
+end $$;
+comment on function app_private.note_bound(app_private.sealed_columns) is
+  'How many texts of a column are bound to no row; remembers since when there is none.';
+
+create function app_private.unbound_columns() returns setof text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select c.relation || '.' || c.name from app_private.sealed_columns c
+  where not exists (select from app_private.bound_columns b where b.relation = c.relation and b.name = c.name
+    -- Processes of an earlier version may go on beside those of this one for so long.
+    and b.since < now() - interval '1 day')
+$$;
+comment on function app_private.unbound_columns() is
+  'Columns of which a process that starts opens texts that are bound to no row, as earlier versions left them.';
+grant execute on function app_private.unbound_columns to plat_authenticator;
+
+create function app_private.seeded_id(seed text) returns uuid
+language sql immutable strict as $$
+  select (left(seed, 12) || '7' || left(h, 3) || '8' || substr(h, 4, 15))::uuid
+  from encode(sha256(convert_to(seed, 'UTF8')), 'hex') h
+$$;
+comment on function app_private.seeded_id(text) is
+  'The id of a row whose secret is sealed before the row is made. The milliseconds of the time, in 12 hexadecimal '
+  'digits, begin the seed. The rest is hashed, since nobody finds a seed for an id: so none learns whether a row has '
+  'it.';

@@ -446,7 +446,7 @@ language sql stable as $$ select b.price + app_private.options_total(b.unit_id, 
 create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select coalesce((
-    select sum(d.amount_paid) from app_public.deposits d
+    select sum(d.amount_paid - d.amount_refunded) from app_public.deposits d
     where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
       and d.deleted_at is null), 0)
   from app_public.buyers b where b.id = $1
@@ -454,7 +454,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
       or b.id = any (array(select app_hidden.viewer_purchases())))
 $$;
 comment on function app_private.paid_of_purchase(uuid) is
-  'The deposits that are paid of a purchase that the viewer sees; null of others.';
+  'What is paid of the deposits of a purchase that the viewer sees, and not given back; null of others.';
 grant execute on function app_private.paid_of_purchase to plat_user, plat_anonymous;
 
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
@@ -494,7 +494,7 @@ comment on function app_public.buyers_cancellation_reason is
 comment on function app_public.buyers_net_purchase_price is
   E'@notNull\n\nThe price with everything that was chosen on top.';
 comment on function app_public.buyers_net_purchase_price_balance(app_public.buyers) is
-  E'@notNull\n\nThe net purchase price less the deposits that are paid.';
+  E'@notNull\n\nThe net purchase price less what is paid of its deposits and was not given back.';
 comment on function app_public.buyers_ppsf is 'Price per square foot.';
 comment on function app_public.buyers_allowed_transitions is
   E'@notNull\n\nThe steps that the viewer can take with the purchase from its status.';

@@ -102,9 +102,9 @@ comment on function app_private.is_deposit_of(app_public.deposits, app_public.of
 create function app_public.binding_offers_purchase_price_balance(b app_public.binding_offers) returns app_public.money
 language sql stable as $$
   select greatest(0, b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id)
-    - coalesce((select sum(d.amount_paid) from app_public.deposits d
+    - coalesce((select sum(d.amount_paid - d.amount_refunded) from app_public.deposits d
       where d.offer_id = b.id and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0))
 $$;
 grant execute on function app_public.binding_offers_purchase_price_balance to plat_user, plat_anonymous;
 comment on function app_public.binding_offers_purchase_price_balance is
-  E'@notNull\n\nThe total contract price less what was paid of its deposits.';
+  E'@notNull\n\nThe total contract price less what was paid of its deposits and not given back.';

@@ -4,9 +4,10 @@
 --   nothing paid yet → WAIVED, CANCELLED
 --
 -- Writing down what was paid (amountPaid) makes the deposit PARTIALLY_PAID or PAID, from wherever it is. It only grows:
--- what is given back is a status, not a smaller amount. Who sells makes and invoices deposits; what was paid, released,
--- refunded, forfeited or waived is written down with the permission finance.write. Whether one is overdue is asked of
--- the calendar of the project at each read.
+-- what is given back is an amount of its own (amountRefunded), which makes a deposit that was PAID PARTIALLY_PAID
+-- again, and REFUNDED when all of it is back. Refunds of its charges write it down by themselves. Who sells makes and
+-- invoices deposits; what was paid, released, refunded, forfeited or waived is written down with the permission
+-- finance.write. Whether one is overdue is asked of the calendar of the project at each read.
 --
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when
 -- it was accepted later, unless it names another one of theirs.
@@ -26,6 +27,8 @@ select app_private.make_state_machine('deposits', 'deposit',
     ['INVOICED', 'PARTIALLY_PAID', 'service', null], ['INVOICED', 'PAID', 'service', null],
     ['PARTIALLY_PAID', 'RELEASED', 'hand', 'finance.write'], ['PARTIALLY_PAID', 'REFUNDED', 'hand', 'finance.write'],
     ['PARTIALLY_PAID', 'FORFEITED', 'hand', 'finance.write'],
+    ['PAID', 'PARTIALLY_PAID', 'service', null], ['REFUNDED', 'PARTIALLY_PAID', 'service', null],
+    ['REFUNDED', 'PAID', 'service', null],
     ['PAID', 'RELEASED', 'hand', 'finance.write'], ['PAID', 'REFUNDED', 'hand', 'finance.write'],
     ['PAID', 'FORFEITED', 'hand', 'finance.write'],
     ['SCHEDULED', 'WAIVED', 'hand', 'finance.write'], ['INVOICED', 'WAIVED', 'hand', 'finance.write'],
@@ -37,6 +40,7 @@ select app_private.make_state_machine('deposits', 'deposit',
 grant insert (lead_id, buyer_id, reservation_id, milestone_id, title, sequence, amount, percent, percent_base, due_at,
   held_by, method, reference, invoice_number, notes), update (status, title, sequence, amount_paid, due_at, held_by,
   method, reference, sent_to_holder_at, invoice_number, notes), delete on app_public.deposits to plat_user;
+grant update (amount_refunded) on app_public.deposits to plat_user;
 grant insert (offer_id) on app_public.deposits to plat_user;
 
 comment on table app_public.deposits is
@@ -60,6 +64,8 @@ comment on column app_public.deposits.percent_base is
 comment on column app_public.deposits.amount_fixed is
   E'@behavior -*\n\nWhat is due since it was asked for or paid, whatever becomes of the price.';
 comment on column app_public.deposits.amount_paid is 'What was paid so far.';
+comment on column app_public.deposits.amount_refunded is
+  'What was given back of it so far; the refunds of its charges are in it by themselves.';
 comment on column app_public.deposits.currency is 'The currency of the project.';
 comment on column app_public.deposits.due_at is 'The day by whose end it is to be paid, where the project is.';
 comment on column app_public.deposits.due_rule is E'@behavior -*\n\nThe rule of the schedule that its day follows.';
@@ -78,6 +84,8 @@ comment on constraint deposits_amount_some on app_public.deposits is 'Give an am
 comment on constraint deposits_percent_range on app_public.deposits is
   'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
 comment on constraint deposits_one_value on app_public.deposits is 'Give either an amount or a percentage.';
+comment on constraint deposits_refunded_within on app_public.deposits is
+  'No more is given back than was paid.';
 comment on constraint deposits_reservation_id_fkey on app_public.deposits is
   E'@fieldName reservation\n@foreignFieldName deposits\n@backwardDescription The deposits, in order.\n\nThe '
   'reservation that it belongs to.';
@@ -171,6 +179,7 @@ begin
     end if;
     new.amount := app_hidden.to_money(new.amount, new.currency, 'amount');
     new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
+    new.amount_refunded := app_hidden.to_money(new.amount_refunded, new.currency, 'amountRefunded');
     new.percent_base := case when new.percent is not null then coalesce(new.percent_base, 'PURCHASE_PRICE') end;
     if new.reservation_id is not null and not exists (
       select from app_public.reservations r left join app_public.buyers b on b.id = new.buyer_id
@@ -200,24 +209,47 @@ begin
     perform app_private.require_step('deposit', old.status, new.status);
   end if;
   due := app_private.deposit_due(old);
+  if row(new.amount_paid, new.amount_refunded) <> row(old.amount_paid, old.amount_refunded)
+    and not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
+    and not app_hidden.project_can(new.project_id, new.organization_id, 'finance.write') then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission finance.write.',
+      jsonb_build_object('permission', 'finance.write', 'field',
+        case when new.amount_paid <> old.amount_paid then 'amountPaid' else 'amountRefunded' end));
+  end if;
   if new.amount_paid <> old.amount_paid then
-    if not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
-      and not app_hidden.project_can(new.project_id, new.organization_id, 'finance.write') then
-      perform app_hidden.fail('FORBIDDEN', 'This takes the permission finance.write.',
-        '{"permission": "finance.write", "field": "amountPaid"}');
-    end if;
     new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
     if old.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
       perform app_hidden.fail('CONFLICT', format('A deposit that is %s takes no payment.', old.status),
         '{"field": "amountPaid"}');
     elsif new.amount_paid < old.amount_paid then
       perform app_hidden.fail('BAD_USER_INPUT',
-        'What was paid only grows; give a deposit back with the status REFUNDED.', '{"field": "amountPaid"}');
-    elsif new.amount_paid > due then
-      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than is due, %s.', due),
+        'What was paid only grows; say what was given back with amountRefunded.', '{"field": "amountPaid"}');
+    elsif new.amount_paid - old.amount_refunded > due then
+      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than is due, %s.', due + old.amount_refunded),
         '{"field": "amountPaid"}');
     end if;
-    result := case when new.amount_paid = due then 'PAID' else 'PARTIALLY_PAID' end;
+  end if;
+  if new.amount_refunded <> old.amount_refunded then
+    new.amount_refunded := app_hidden.to_money(new.amount_refunded, new.currency, 'amountRefunded');
+    if not coalesce(app_hidden.is_service(), false) then
+      if old.status not in ('PARTIALLY_PAID', 'PAID') then
+        perform app_hidden.fail('CONFLICT', format('Of a deposit that is %s nothing is given back.', old.status),
+          '{"field": "amountRefunded"}');
+      elsif new.amount_refunded < old.amount_refunded then
+        perform app_hidden.fail('BAD_USER_INPUT',
+          'What was given back only grows; say with amountPaid what is paid again.', '{"field": "amountRefunded"}');
+      end if;
+    end if;
+    if new.amount_refunded > new.amount_paid then
+      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than was paid, %s.', new.amount_paid),
+        '{"field": "amountRefunded"}');
+    end if;
+  end if;
+  if row(new.amount_paid, new.amount_refunded) <> row(old.amount_paid, old.amount_refunded) then
+    -- What went to the seller, or fell to them, stays so; a refund only makes it less.
+    result := case when new.amount_refunded = new.amount_paid then 'REFUNDED'
+      when old.status in ('RELEASED', 'FORFEITED') then old.status
+      when new.amount_paid - new.amount_refunded >= due then 'PAID' else 'PARTIALLY_PAID' end;
     if new.status not in (old.status, result) then
       perform app_hidden.fail('BAD_USER_INPUT', format('With this amount the deposit is %s.', result),
         '{"field": "status"}');
@@ -228,9 +260,11 @@ begin
     end if;
     new.status := result;
   elsif new.status = 'PAID' and old.status in ('PROCESSING', 'PARTIALLY_PAID') then
-    new.amount_paid := due;
+    new.amount_paid := due + old.amount_refunded;
   elsif new.status = 'PARTIALLY_PAID' and old.status = 'PROCESSING' then
     perform app_hidden.fail('BAD_USER_INPUT', 'Say how much was paid.', '{"field": "amountPaid"}');
+  elsif new.status = 'REFUNDED' and old.status <> 'REFUNDED' then
+    new.amount_refunded := new.amount_paid;
   end if;
   if new.status <> old.status then
     -- What is asked for, or paid, does not change with the price any more.
@@ -255,7 +289,7 @@ begin
   end if;
   return new;
 end $$;
-create trigger _310_paid before update of amount_paid on app_public.deposits for each row
+create trigger _310_paid before update of amount_paid, amount_refunded on app_public.deposits for each row
   execute function app_private.tg_deposits__paid();
 
 create function app_private.tg_deposits__keep() returns trigger

@@ -82,12 +82,35 @@ end $$;
 comment on function app_private.require_due_on(app_public.personalizations) is
   'Refuses a buyer who sets the day by which they have to choose.';
 
+create function app_private.elements_to_choose(p app_public.personalizations) returns setof app_public.spec_elements
+language sql stable as $$
+  select e.* from app_public.spec_elements e
+  where e.project_id = p.project_id and e.required and e.deleted_at is null
+    and not exists (select from app_public.personalization_selections s where s.personalization_id = p.id
+      and s.element_id = e.id)
+    -- Chosen in an earlier personalization that stands.
+    and not exists (select from app_public.personalizations o
+      join app_public.personalization_selections s on s.personalization_id = o.id and s.element_id = e.id
+      where o.unit_id = p.unit_id and o.id <> p.id and o.deleted_at is null
+        and o.status in ('APPROVED', 'SIGNED', 'LOCKED')
+        and o.lead_id is not distinct from p.lead_id and o.buyer_id is not distinct from p.buyer_id)
+    -- There is something to choose, and still time.
+    and exists (select from app_public.spec_options o where o.element_id = e.id and o.active and o.deleted_at is null)
+    and not exists (select from app_public.units u where u.id = p.unit_id
+      and app_private.construction_has_come_to(u.construction_status, e.lock_phase))
+$$;
+comment on function app_private.elements_to_choose(app_public.personalizations) is
+  'The required elements that lack a choice which can still be made.';
+grant execute on function app_private.elements_to_choose to plat_user, plat_anonymous;
+
 create function app_private.tg_personalizations__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   buyer app_public.buyers;
   service text := coalesce(current_setting('plat.service', true), '');
   other app_public.personalizations;
+  missing text;
+  missing_ids jsonb;
 begin
   if tg_op = 'INSERT' then
     select u.project_id, u.organization_id into new.project_id, new.organization_id from app_public.units u
@@ -130,6 +153,13 @@ begin
         if not exists (select from app_public.personalization_selections s where s.personalization_id = new.id) then
           perform app_hidden.fail('BAD_USER_INPUT', 'Choose at least one option before you hand it in.',
             '{"field": "selections"}');
+        end if;
+        select string_agg(format('"%s"', e.title), ', ' order by e.sequence, e.id),
+            jsonb_agg(e.id order by e.sequence, e.id)
+          into missing, missing_ids from app_private.elements_to_choose(new) e;
+        if missing is not null then
+          perform app_hidden.fail('BAD_USER_INPUT', format('Choose an option for %s before you hand it in.', missing),
+            jsonb_build_object('field', 'selections', 'elementIds', missing_ids));
         end if;
         new.submitted_at := now();
       when 'APPROVED' then
@@ -219,10 +249,8 @@ language sql stable as $$ select app_hidden.transitions_from('personalization', 
 create function app_public.personalizations_warnings(p app_public.personalizations) returns text[]
 language sql stable as $$
   select coalesce(array_agg(w.text order by w.text), '{}') from (
-    select format('Nothing is chosen for "%s", which is required.', e.title) as text from app_public.spec_elements e
-      where e.project_id = p.project_id and e.required and e.deleted_at is null
-        and not exists (select from app_public.personalization_selections s where s.personalization_id = p.id
-          and s.element_id = e.id)
+    select format('Nothing is chosen for "%s", which is required.', e.title) as text
+      from app_private.elements_to_choose(p) e
     union all
     select format('"%s" can no longer be changed: construction has come to %s.', e.title, u.construction_status)
       from app_public.personalization_selections s join app_public.spec_elements e on e.id = s.element_id

@@ -275,6 +275,23 @@ comment on function app_private.settle_webhook_delivery(uuid, int, int, text, in
   'What follows an attempt: success, a later retry, the end, and what that means for the webhook. A null status is no '
   'answer.';
 
+create function app_private.refuse_webhook_secret(delivery_id uuid, attempt int) returns void
+language plpgsql volatile as $$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform app_private.settle_webhook_delivery(delivery_id, attempt, null,
+    'Its webhook has a secret that is not its own.', 0, null);
+  perform set_config('plat.service', 'on', true);
+  perform app_private.disable_webhook(d.webhook_id,
+    'The secret that it signs with was changed outside of the service, or is that of another webhook: rotate the '
+    'secret, then enable it.') from app_public.webhook_deliveries d where d.id = refuse_webhook_secret.delivery_id;
+  perform set_config('plat.service', before, true);
+end $$;
+comment on function app_private.refuse_webhook_secret(uuid, int) is
+  'What follows where the secret of a webhook is not the one that was sealed for it: nothing is sent, and the webhook '
+  'is disabled.';
+
 create function app_private.sweep_webhook_deliveries(batch int) returns int
 language plpgsql volatile as $$
 declare

@@ -16,7 +16,7 @@ comment on constraint webhook_url_https on domain app_public.webhook_url is
 
 comment on domain app_public.fresh_secret is
   E'@transform freshSecret\n@given\n\nA secret that the service has just made: itself to be shown once, and sealed to '
-  'be kept.';
+  'be kept by its webhook alone: the one that is given, or one to be made with the id of the seed.';
 
 comment on table app_private.webhook_secrets is
   'The secrets that sign, sealed with a key that the database never sees.';
@@ -224,8 +224,8 @@ begin
     perform app_hidden.fail('LIMIT_EXCEEDED', format('The organization has %s webhooks; delete some first.', most),
       jsonb_build_object('limit', most));
   end if;
-  insert into app_public.webhooks (organization_id, url, events, description, secret_prefix)
-    values (home, create_webhook.url, create_webhook.events,
+  insert into app_public.webhooks (id, organization_id, url, events, description, secret_prefix)
+    values (app_private.seeded_id(create_webhook.secret ->> 'seed'), home, create_webhook.url, create_webhook.events,
       app_hidden.checked(nullif(btrim(create_webhook.description), ''), 'app_public.short_text', 'description'),
         left(create_webhook.secret ->> 'secret', 12))
     returning * into result;
@@ -257,6 +257,8 @@ declare
 begin
   if hours not between 0 and 720 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 0 to 720 hours.', '{"field": "graceHours"}');
+  elsif rotate_webhook_secret.secret ->> 'webhook' is distinct from webhook.id::text then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give the id in the form that answers have it in.', '{"field": "id"}');
   end if;
   ends := case when hours > 0 then now() + make_interval(hours => hours) end;
   update app_private.webhook_secrets s

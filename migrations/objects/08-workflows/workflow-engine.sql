@@ -431,7 +431,7 @@ begin
           -- The same for each attempt.
           'messageId', md5(e.id || ' ' || step.sequence)::uuid, 'leadId', e.lead_id, 'requestedBy',
             coalesce(e.started_by_id, (select f.created_by_id from app_public.workflows f where f.id = workflow_id)),
-            'sealed', c.sealed, 'previousSealed', c.previous_sealed)))
+            'webhookId', c.webhook_id, 'sealed', c.sealed, 'previousSealed', c.previous_sealed)))
       from unnest(work) w
       join app_public.workflow_executions e on e.id = w.execution_id
       left join app_private.call_secrets(step.organization_id, step.config ->> 'url') c on true));

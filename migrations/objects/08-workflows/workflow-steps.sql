@@ -445,10 +445,10 @@ language sql volatile as $$
   from unnest(work) w
 $$;
 
-create function app_private.call_secrets(organization_id uuid, url text) returns table (sealed text,
-  previous_sealed text)
+create function app_private.call_secrets(organization_id uuid, url text) returns table (webhook_id uuid,
+  sealed text, previous_sealed text)
 language sql stable as $$
-  select s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end
+  select w.id, s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end
   from app_public.webhooks w join app_private.webhook_secrets s on s.webhook_id = w.id
   where w.organization_id = $1 and w.deleted_at is null and w.integration_id is null
     and lower(substring(w.url from '^https://[^/?#]*')) = lower(substring($2 from '^https://[^/?#]*'))

@@ -1,7 +1,7 @@
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that
--- succeed, REFUNDED when all that was paid by card was given back. What is paid beyond what is due (two payments that
--- were completed at once, or one of a deposit that was cancelled meanwhile) goes back by itself. A disputed charge
--- opens an escalation ticket where there are such.
+-- succeed, PARTIALLY_PAID again and REFUNDED as they are given back (what a bank takes back counts too). What is paid
+-- beyond what is due (two payments that were completed at once, or one of a deposit that was cancelled meanwhile) goes
+-- back by itself. A disputed charge opens an escalation ticket where there are such.
 --
 -- A disputed charge is for people to decide: an escalation ticket of the kind PAYMENT_DISPUTE says so, at once, because
 -- the bank waits for a few days only. REFUND accepts the dispute, by which the payer gets the money back; DISMISS
@@ -19,8 +19,10 @@ declare
 begin
   select d.* into deposit from app_public.deposits d where d.id = charge.deposit_id for no key update;
   if deposit.deleted_at is null and deposit.status in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
-    part := least(charge.amount, app_private.deposit_due(deposit) - deposit.amount_paid);
+    part := least(charge.amount, app_private.deposit_due(deposit) - deposit.amount_paid
+      + deposit.amount_refunded);
   end if;
+  update app_public.processor_charges c set deposit_amount = part where c.id = charge.id;
   if part > 0 then
     update app_public.deposits d set amount_paid = d.amount_paid + part, method = charge.method where d.id = deposit.id;
   end if;
@@ -33,6 +35,14 @@ begin
 end $$;
 comment on function app_private.pay_deposit(app_public.processor_charges) is
   'Writes down what a charge pays of its deposit, and gives the rest back.';
+
+create function app_private.deposit_given_back(charge app_public.processor_charges) returns numeric
+language sql immutable as $$
+  select greatest(0, case when charge.dispute_status = 'LOST' then charge.amount else charge.amount_refunded end
+    - (charge.amount - coalesce(charge.deposit_amount, charge.amount)))
+$$;
+comment on function app_private.deposit_given_back(app_public.processor_charges) is
+  'How much of what a charge paid of its deposit went back to the payer; first goes back what was more than due.';
 
 create function app_private.accept_dispute_by_ticket(ticket app_public.escalation_tickets) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

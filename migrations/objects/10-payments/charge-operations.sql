@@ -182,9 +182,9 @@ begin
     if deposit.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
       perform app_hidden.fail('CONFLICT', format('A deposit that is %s takes no payment.', deposit.status),
         '{"field": "depositId"}');
-    elsif intent.amount > due - deposit.amount_paid - taken then
+    elsif intent.amount > due - deposit.amount_paid + deposit.amount_refunded - taken then
       perform app_hidden.fail('BAD_USER_INPUT',
-        format('That is more than is due, %s%s.', due - deposit.amount_paid - taken,
+        format('That is more than is due, %s%s.', due - deposit.amount_paid + deposit.amount_refunded - taken,
         case when taken > 0 then format('; %s is on its way', taken) else '' end), '{"field": "amount"}');
     end if;
   elsif reservation.id is not null then

@@ -77,6 +77,8 @@ comment on column app_public.processor_charges.payment_intent_id is 'The id of i
 comment on column app_public.processor_charges.status is E'@filter\n\nWhat became of it.';
 comment on column app_public.processor_charges.status_changed_at is 'Since when it has its status.';
 comment on column app_public.processor_charges.amount is 'How much.';
+comment on column app_public.processor_charges.deposit_amount is
+  E'@behavior -*\n@secret\n\nHow much of it paid its deposit; the rest was more than was due.';
 comment on column app_public.processor_charges.amount_refunded is 'How much of it was given back.';
 comment on column app_public.processor_charges.amount_refunding is E'@secret\n\nHow much of it is on its way back.';
 comment on column app_public.processor_charges.fee is E'@masked\n\nWhat the processor keeps.';
@@ -196,14 +198,19 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   service text := coalesce(current_setting('plat.service', true), '');
   clock text := coalesce(current_setting('plat.clock', true), '');
-  deposit app_public.deposits;
+  given_back numeric := case when tg_op = 'UPDATE'
+    then app_private.deposit_given_back(new) - app_private.deposit_given_back(old) else 0 end;
 begin
-  if tg_op = 'UPDATE' and new.status = old.status then
+  if tg_op = 'UPDATE' and new.status = old.status and given_back = 0 then
     return null;
   end if;
   perform set_config('plat.service', 'on', true);
   if new.deposit_id is not null then
-    if new.status in ('PENDING', 'REQUIRES_ACTION') then
+    if given_back <> 0 then
+      update app_public.deposits d
+        set amount_refunded = greatest(0, least(d.amount_paid, d.amount_refunded + given_back))
+        where d.id = new.deposit_id and d.deleted_at is null;
+    elsif new.status in ('PENDING', 'REQUIRES_ACTION') then
       update app_public.deposits d set status = 'PROCESSING', method = 'CARD'
         where d.id = new.deposit_id and d.status in ('SCHEDULED', 'INVOICED') and d.deleted_at is null;
     elsif new.status in ('FAILED', 'CANCELLED') then
@@ -213,23 +220,13 @@ begin
             and c.status in ('PENDING', 'REQUIRES_ACTION'));
     elsif new.status = 'SUCCEEDED' and (tg_op = 'INSERT' or old.captured_at is null) then
       perform app_private.pay_deposit(new);
-    elsif new.status = 'REFUNDED' then
-      select d.* into deposit from app_public.deposits d where d.id = new.deposit_id for no key update;
-      -- Given back is what was paid by card, so nothing else may have paid it.
-      if deposit.status in ('PARTIALLY_PAID', 'PAID') and deposit.deleted_at is null and deposit.amount_paid <= (
-          select coalesce(sum(c.amount_refunded), 0) from app_public.processor_charges c where c.deposit_id = deposit.id
-            and c.captured_at is not null)
-        and not exists (select from app_public.processor_charges c where c.deposit_id = deposit.id
-          and c.status in ('SUCCEEDED', 'PARTIALLY_REFUNDED', 'DISPUTED')) then
-        update app_public.deposits d set status = 'REFUNDED' where d.id = deposit.id;
-      end if;
     end if;
   end if;
   perform set_config('plat.service', service, true), set_config('plat.clock', clock, true);
   return null;
 end $$;
-create trigger _500_follow after insert or update of status on app_public.processor_charges for each row
-  execute function app_private.tg_processor_charges__follow();
+create trigger _500_follow after insert or update of status, amount_refunded, dispute_status
+  on app_public.processor_charges for each row execute function app_private.tg_processor_charges__follow();
 
 create function app_private.tg_processor_charges__dispute() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

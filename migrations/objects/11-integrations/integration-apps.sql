@@ -14,6 +14,13 @@ begin
   return null;
 end $$;
 
+create function app_private.webhook_of_integration(integration_id uuid) returns uuid
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select coalesce((select w.id from app_public.webhooks w where w.integration_id = $1), md5('webhook of ' || $1)::uuid)
+$$;
+comment on function app_private.webhook_of_integration(uuid) is
+  'The webhook that an integration goes out by, also before there is one: its secret is sealed first.';
+
 create function app_private.connect_sync(integration_id uuid, extra jsonb) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
@@ -28,9 +35,10 @@ begin
   select i.* into integration from app_public.organization_integrations i where i.id = integration_id;
   select w.* into webhook from app_public.webhooks w where w.integration_id = integration_id;
   if webhook.id is null then
-    insert into app_public.webhooks (organization_id, url, events, secret_prefix, integration_id, created_by_id,
+    insert into app_public.webhooks (id, organization_id, url, events, secret_prefix, integration_id, created_by_id,
       principal_id, principal_token_id)
-      values (integration.organization_id, extra ->> 'url', wanted, extra ->> 'secretPrefix', integration_id,
+      values (app_private.webhook_of_integration(integration_id), integration.organization_id, extra ->> 'url', wanted,
+        extra ->> 'secretPrefix', integration_id,
         integration.connected_by_id, integration.principal_id, integration.principal_token_id) returning * into webhook;
     insert into app_private.webhook_secrets (webhook_id, sealed) values (webhook.id, extra ->> 'sealedSecret');
     insert into app_private.webhook_progress (webhook_id, organization_id, last_sequence, integration_id, mapping)
@@ -74,8 +82,8 @@ comment on function app_private.are_event_names(text[]) is
 grant execute on function app_private.are_event_names to plat_authenticator;
 
 create function app_private.claim_webhook_deliveries(batch int, lease interval, holder int)
-returns table (delivery_id uuid, attempt int, message_id uuid, url text, body text, sealed text, previous_sealed text,
-  mapping jsonb, organization_id uuid)
+returns table (delivery_id uuid, webhook_id uuid, attempt int, message_id uuid, url text, body text, sealed text,
+  previous_sealed text, mapping jsonb, organization_id uuid)
 language plpgsql volatile as $$
 #variable_conflict use_column
 declare
@@ -138,7 +146,7 @@ begin
       delete from app_private.webhook_queue q using unreadable u where q.delivery_id = u.id;
     end if;
     return query
-      select d.id, d.attempt, coalesce(e.id, d.id), (work.webhook).url::text,
+      select d.id, d.webhook_id, d.attempt, coalesce(e.id, d.id), (work.webhook).url::text,
         case when e.id is not null then app_private.webhook_body(e)
           else json_build_object('id', d.id, 'type', 'webhook.test', 'timestamp', d.inserted_at,
           'organizationId', d.organization_id, 'data', json_build_object('webhookId', d.webhook_id))::text end,

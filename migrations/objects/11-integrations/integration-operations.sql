@@ -56,7 +56,7 @@ declare
   result jsonb;
 begin
   execute format('select jsonb_build_object(''id'', i.id, ''scope'', $2, ''name'', i.name, ''status'', i.status,
-    ''config'', i.config, ''sealed'', s.sealed,
+    ''config'', i.config, ''sealed'', s.sealed, ''webhookId'', app_private.webhook_of_integration(i.id),
       ''ownerId'', i.%I, ''version'', i.version, ''app'', jsonb_build_object(''key'', a.key, ''name'', a.name,
         ''authType'', a.auth_type, ''available'', a.available,
         ''oauthScopes'', to_jsonb(a.oauth_scopes), ''configSchema'', a.config_schema, ''credentialsSchema'',
@@ -109,7 +109,7 @@ comment on function app_hidden.offered_app(text, text, text, jsonb) is
   'An application that the viewer may connect, with the organization or for themselves.';
 
 create function app_hidden.begin_integration(of_scope text, owner_id uuid, app_key text, name text, config jsonb,
-  sealed text, request_key text) returns jsonb
+  request_key text) returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
@@ -146,12 +146,22 @@ begin
           then ', $6' end)
       into result using app.id, coalesce(app_hidden.checked(nullif(btrim(name), ''), 'app_public.short_text', 'name'),
         app.name), coalesce(config, '{}'), request_key, owner_id, viewer;
-    insert into app_private.integration_secrets (integration_id, scope, sealed) values (result, of_scope, sealed);
+    insert into app_private.integration_secrets (integration_id, scope) values (result, of_scope);
   end if;
   return app_private.integration_facts(of_scope, result);
 end $$;
-comment on function app_hidden.begin_integration(text, uuid, text, text, jsonb, text, text) is
+comment on function app_hidden.begin_integration(text, uuid, text, text, jsonb, text) is
   'Makes an integration that waits to be connected.';
+
+create function app_hidden.keep_credentials(of_scope text, id uuid, sealed text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.require_integration(of_scope, id);
+  update app_private.integration_secrets s set sealed = keep_credentials.sealed
+    where s.integration_id = keep_credentials.id and s.sealed is null;
+end $$;
+comment on function app_hidden.keep_credentials(text, uuid, text) is
+  'Keeps what an integration that was just made is let in by: sealed for its id, and so after it.';
 
 create function app_hidden.integration_to_connect(of_scope text, id uuid, repeat jsonb) returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -298,18 +308,15 @@ end $$;
 comment on function app_private.due_integrations(int) is 'Takes integrations whose credentials end soon.';
 grant execute on function app_private.due_integrations to plat_authenticator;
 
-create function app_private.begin_consent(of_scope text, integration_id uuid, user_id uuid,
-  sealed_verifier text) returns uuid
+create function app_private.begin_consent(of_scope text, integration_id uuid, user_id uuid, id uuid,
+  sealed_verifier text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  result uuid;
 begin
   delete from app_private.oauth_attempts a where a.expires_at < now()
     or a.integration_id = begin_consent.integration_id;
-  insert into app_private.oauth_attempts (scope, integration_id, user_id, sealed_verifier)
-    values (of_scope, begin_consent.integration_id, begin_consent.user_id, begin_consent.sealed_verifier)
-      returning id into result;
-  return result;
+  insert into app_private.oauth_attempts (id, scope, integration_id, user_id, sealed_verifier)
+    values (begin_consent.id, of_scope, begin_consent.integration_id, begin_consent.user_id,
+      begin_consent.sealed_verifier);
 end $$;
 
 create function app_private.take_consent(id uuid, user_id uuid) returns jsonb
@@ -323,9 +330,10 @@ begin
     return null;
   end if;
   return app_private.integration_facts(attempt.scope, attempt.integration_id)
-    || jsonb_build_object('userId', attempt.user_id, 'sealedVerifier', attempt.sealed_verifier);
+    || jsonb_build_object('userId', attempt.user_id, 'attemptId', attempt.id, 'sealedVerifier',
+      attempt.sealed_verifier);
 end $$;
-comment on function app_private.begin_consent(text, uuid, uuid, text) is
+comment on function app_private.begin_consent(text, uuid, uuid, uuid, text) is
   'Remembers that a user was sent to give consent, for a quarter of an hour; the latest counts.';
 comment on function app_private.take_consent(uuid, uuid) is
   'The integration that a consent is for, once; null where it was taken, is too late, or the user has lost the right.';

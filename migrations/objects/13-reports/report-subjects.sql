@@ -115,8 +115,8 @@ create function app_private.add_report_links(subject text, links text[], default
 language plpgsql volatile as $$
 begin
   perform app_private.add_report_column(subject, l.name, format('(select %s from %s x where x.id = t.%I)',
-    app_hidden.of_masked(l.relation, l.expression, 'x'), app_hidden.source_of(l.relation), l.key), l.type, l.description,
-      l.permission, l.name = any (defaults))
+    app_hidden.of_masked(l.relation, l.expression, 'x'), app_hidden.source_of(l.relation), l.key), l.type,
+      l.description, l.permission, l.name = any (defaults))
     from (select links[i][1] as name, links[i][2] as key, format('app_public.%I', links[i][3])::regclass as relation,
       links[i][4] as expression,
       links[i][5] as type, links[i][6] as description,

@@ -151,8 +151,8 @@ begin
 
   for event in
     (select a.id, a.type, a.starts_at, a.time_zone, a.location, a.video_url, 'next' as place
-      from app_public.appointments a where a.lead_id = lead.id and a.status in ('SCHEDULED', 'CONFIRMED') and a.starts_at > now()
-      and a.deleted_at is null order by a.starts_at limit 1)
+      from app_public.appointments a where a.lead_id = lead.id and a.status in ('SCHEDULED', 'CONFIRMED')
+      and a.starts_at > now() and a.deleted_at is null order by a.starts_at limit 1)
     union all
     (select a.id, a.type, a.starts_at, a.time_zone, a.location, a.video_url, 'last'
       from app_public.appointments a where a.lead_id = lead.id and a.status = 'COMPLETED'

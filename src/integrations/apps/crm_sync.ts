@@ -23,7 +23,7 @@ const adapter: Adapter = {
     if ("over" in checked!) throw new Misconfigured("config.mapping", checked.over);
     if (checked!.value) throw new Misconfigured(checked!.value.at, checked!.value.message);
   },
-  async connect({ id, config, credentials }, { policy, seal, compute, tenant }) {
+  async connect({ id, config, credentials }, { policy, sealWebhookSecret, compute, tenant }) {
     const { url, events, mapping } = config as {
       url: string;
       events: string[];
@@ -56,7 +56,13 @@ const adapter: Adapter = {
       externalAccount: new URL(url).host,
       // Who has it already needs it no more; who lost it makes a new integration.
       ...(credentials ? {} : { shown: { secret } }),
-      extra: { url, events, mapping, sealedSecret: seal.seal(secret), secretPrefix: secret.slice(0, 12) },
+      extra: {
+        url,
+        events,
+        mapping,
+        sealedSecret: sealWebhookSecret(secret),
+        secretPrefix: secret.slice(0, 12),
+      },
     };
   },
 };
