@@ -76,7 +76,8 @@ export const MaskedTablesPlugin: GraphileConfig.Plugin = {
           const isComposite = Boolean(resourceOptions.codec?.attributes);
           resourceOptions.from = ({ placeholder }: { placeholder: SQL }) => {
             const value = sql`(${placeholder}).${sql.identifier(column.name)}`;
-            return isComposite ? sql`(select (${value}).*)` : value;
+            // In FROM, a function sees the row beside it without LATERAL.
+            return isComposite ? sql`unnest(array[${value}])` : value;
           };
           return;
         }

@@ -82,7 +82,9 @@ export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
             const rows = sql.identifier(...table.source);
             const everything = $select.deferredSQL(
               lambda($filter, (filter: any) =>
-                filter?.includeDeleted === true && table.columns.has("deleted_at") ? withDeleted(table) : rows,
+                filter?.includeDeleted === true && table.columns.has("deleted_at")
+                  ? withDeleted(table)
+                  : rows,
               ),
             );
             const $where = lambda($filter, (filter: any) => (qb: any) => {

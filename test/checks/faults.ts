@@ -516,12 +516,12 @@ export const faults: Fault[] = [
   },
   {
     rule: "masked-reads",
-    table: "niches",
-    sql: `${mask("niches")};
-      create function app_public.niches_title(r app_public.niches) returns text language sql stable as $$ select app_public.niches_name(r) || '!' $$;
-      grant execute on function app_public.niches_title to plat_user;
-      comment on function app_public.niches_title is 'What stands on it.'`,
-    object: "app_public.niches_title(app_public.niches)",
+    table: "naves",
+    sql: `${mask("naves")};
+      create function app_public.naves_title(r app_public.naves) returns text language sql stable as $$ select app_public.naves_name(r) || '!' $$;
+      grant execute on function app_public.naves_title to plat_user;
+      comment on function app_public.naves_title is 'What stands on it.'`,
+    object: "app_public.naves_title(app_public.naves)",
     says: /`@reads name`/,
   },
 ];
