@@ -134,6 +134,7 @@ export const maskRules: Rule[] = [
       from columns m join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = m.table_oid and d.refobjsubid = m.number
       join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
       join pg_class v on v.oid = r.ev_class and v.relkind in ('v', 'm')
-      where pg_temp.tag(m.comment, 'masked') is not null and pg_get_viewdef(v.oid) !~ ('\\y' || m.table_name || '_' || m.name || '\\(')`,
+      where pg_temp.tag(m.comment, 'masked') is not null and v.oid is distinct from to_regclass(format('app_hidden.%I', 'masked_' || m.table_name))
+        and pg_get_viewdef(v.oid) !~ ('\\y' || m.table_name || '_' || m.name || '\\(')`,
   },
 ];

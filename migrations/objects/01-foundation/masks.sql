@@ -67,6 +67,21 @@ comment on function app_hidden.of_masked(regclass, text, text) is
   'An expression over a row of a table, as it is asked of a row of the view that masks: columns in place of the '
   'functions that mask, and for other functions a row without what is masked.';
 
+create function app_private.mask_of_view(mask regprocedure) returns text
+language sql stable as $$
+  -- What takes more than its row is called.
+  select case when l.lanname = 'sql' and not p.prosecdef and b.expression !~* '\y(from|select)\y'
+      then format('(%s)::%s', app_private.asked_once(b.expression), format_type(p.prorettype, null))
+    else format('%s(r)', p.oid::regproc) end
+  from pg_proc p join pg_language l on l.oid = p.prolang
+  cross join lateral (select regexp_replace(regexp_replace(regexp_replace(p.prosrc, '\s+', ' ', 'g'), '^ ?select ', ''),
+    '\y' || p.proargnames[1] || '\.', 'r.', 'g') as expression) b
+  where p.oid = mask
+$$;
+comment on function app_private.mask_of_view(regprocedure) is
+  'What a function that masks gives of the row r, for a view. PERF: its expression stands there itself, with '
+  'conditions that are asked once.';
+
 create function app_private.make_masked_view(table_name text) returns void
 language plpgsql volatile as $$
 declare
@@ -84,7 +99,7 @@ begin
     string_agg(case when not has_column_privilege('plat_user', relation, a.attnum, 'select')
         then format('null::%s as %I', format_type(a.atttypid, a.atttypmod), a.attname)
       when a.attname <> all (masked) then format('r.%I', a.attname)
-      when p.oid is not null then format('%s(r) as %I', p.oid::regproc, a.attname)
+      when p.oid is not null then format('%s as %I', app_private.mask_of_view(p.oid), a.attname)
       else format('null::%s as %I', format_type(a.atttypid, a.atttypmod), a.attname) end, ', ' order by a.attnum)
     into of_row, shown
     from pg_attribute a
