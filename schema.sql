@@ -15,18 +15,17 @@ create extension if not exists unaccent with schema public;
 -- Helpers that policies and functions of the API call; not shown.
 create schema app_hidden;
 grant create on schema app_hidden to plat_masker;
-grant usage on schema app_hidden to plat_anonymous, plat_user, plat_worker;
+grant usage on schema app_hidden to plat_anonymous, plat_user;
 -- Secrets and internals; out of reach for the roles of the API.
 create schema app_private;
 grant usage on schema app_private to plat_anonymous, plat_authenticator, plat_user, plat_worker;
 -- Everything the API shows.
 create schema app_public;
 grant create on schema app_public to plat_masker;
-grant usage on schema app_public to plat_anonymous, plat_user, plat_worker;
+grant usage on schema app_public to plat_anonymous, plat_user;
 
 alter default privileges in schema app_hidden grant execute on functions to plat_anonymous;
 alter default privileges in schema app_hidden grant execute on functions to plat_user;
-alter default privileges in schema app_hidden grant execute on functions to plat_worker;
 alter default privileges revoke execute on functions from public;
 
 ----------------------------------------------------------------------------------------------------
@@ -394,7 +393,7 @@ create policy sellers_update on app_public.agents for update to plat_user
     and (select app_hidden.scopes_allow('lead.write'))
   );
 
-grant select on app_public.agents to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.agents to plat_anonymous, plat_user;
 grant delete on app_public.agents to plat_user;
 grant insert (organization_id, name, email, phone, brokerage, license_number) on app_public.agents to plat_user;
 grant update (name, email, phone, brokerage, license_number) on app_public.agents to plat_user;
@@ -806,7 +805,7 @@ create policy sellers_update on app_public.agreements for update to plat_user
     end
   );
 
-grant select on app_public.agreements to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.agreements to plat_anonymous, plat_user;
 grant delete on app_public.agreements to plat_user;
 grant insert (lead_id, buyer_id, type, title, status, expires_at) on app_public.agreements to plat_user;
 grant update (title, status, expires_at, void_reason) on app_public.agreements to plat_user;
@@ -1382,7 +1381,7 @@ create policy sellers_update on app_public.appointments for update to plat_user
     end
   );
 
-grant select on app_public.appointments to plat_masker, plat_worker;
+grant select on app_public.appointments to plat_masker;
 grant delete on app_public.appointments to plat_user;
 grant
   select (
@@ -2055,7 +2054,7 @@ create policy sellers_update on app_public.buyers for update to plat_user
     )
   );
 
-grant select on app_public.buyers to plat_masker, plat_worker;
+grant select on app_public.buyers to plat_masker;
 grant delete on app_public.buyers to plat_user;
 grant
   select (
@@ -3317,7 +3316,7 @@ create policy sellers_update on app_public.contacts for update to plat_user
     end
   );
 
-grant select on app_public.contacts to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.contacts to plat_anonymous, plat_user;
 grant delete on app_public.contacts to plat_user;
 grant insert (
   lead_id, buyer_id, role, name, first_name, last_name, legal_name, email, phone, address, company, is_signer,
@@ -3679,7 +3678,7 @@ create policy readers on app_public.custom_exports for select to plat_user
     deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('report.read')))
   );
 
-grant select on app_public.custom_exports to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.custom_exports to plat_anonymous, plat_user;
 grant delete on app_public.custom_exports to plat_user;
 grant insert (
   organization_id, project_id, name, description, subject, format, columns, filter, sort
@@ -4021,7 +4020,7 @@ create policy readers on app_public.custom_reports for select to plat_user
     )
   );
 
-grant select on app_public.custom_reports to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.custom_reports to plat_anonymous, plat_user;
 grant delete on app_public.custom_reports to plat_user;
 grant insert (
   organization_id, project_id, name, description, kind, subject, columns, filter, group_by, chart, visibility
@@ -4482,7 +4481,7 @@ create policy writers_update on app_public.deposit_schedule_milestones for updat
     or project_id = any (array(select app_hidden.viewer_projects('project.manage')))
   );
 
-grant select on app_public.deposit_schedule_milestones to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.deposit_schedule_milestones to plat_anonymous, plat_user;
 grant delete on app_public.deposit_schedule_milestones to plat_user;
 grant insert (
   project_id, title, sequence, amount, percent, percent_base, due_rule, due_offset_days, due_date
@@ -4956,7 +4955,7 @@ create policy sellers_update on app_public.deposits for update to plat_user
     end
   );
 
-grant select on app_public.deposits to plat_masker, plat_worker;
+grant select on app_public.deposits to plat_masker;
 grant delete on app_public.deposits to plat_user;
 grant
   select (
@@ -5743,8 +5742,10 @@ create policy seers on app_public.escalation_tickets for select to plat_user
   using (
     organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
     and (
-      (lead_id is null and buyer_id is null)
-      or organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+      (
+        organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
+      )
       or (
         (lead_id is null or (select true from app_public.leads l where l.id = escalation_tickets.lead_id))
         and (buyer_id is null or (select true from app_public.buyers b where b.id = escalation_tickets.buyer_id))
@@ -5752,7 +5753,7 @@ create policy seers on app_public.escalation_tickets for select to plat_user
     )
   );
 
-grant select on app_public.escalation_tickets to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.escalation_tickets to plat_anonymous, plat_user;
 grant update (priority, assignee_id, due_at) on app_public.escalation_tickets to plat_user;
 
 create trigger _060_refuse_archived before insert or delete or update on app_public.escalation_tickets
@@ -6175,11 +6176,7 @@ create policy auditors_and_seers_of_subject on app_public.events for select to p
     organization_id = any (array(select app_hidden.viewer_organizations('audit.read')))
     or (
       (
-        (
-          organization_id is null
-          and stream_id = (select app_public.current_user_id())
-          and (select app_hidden.has_whole_account())
-        )
+        (stream_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
         or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
         or project_id = any (array(select app_hidden.viewer_projects('project.read')))
       )
@@ -6188,7 +6185,7 @@ create policy auditors_and_seers_of_subject on app_public.events for select to p
     )
   );
 
-grant select on app_public.events to plat_masker, plat_worker;
+grant select on app_public.events to plat_masker;
 grant
   select (
       id, stream_id, organization_id, project_id, sequence, name, occurred_at, dispatched_at, subject_type,
@@ -6368,7 +6365,7 @@ create policy requesters_and_managers on app_public.exports for select to plat_u
     or organization_id = any (array(select app_hidden.viewer_organizations('report.manage')))
   );
 
-grant select on app_public.exports to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.exports to plat_anonymous, plat_user;
 
 create trigger _150_principal before insert on app_public.exports
   for each row execute function app_private.tg__principal('requested_by_id', 'app_private.export_lacks');
@@ -6755,7 +6752,7 @@ create policy sellers on app_public.fallout_reasons for select to plat_user
     )
   );
 
-grant select on app_public.fallout_reasons to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.fallout_reasons to plat_anonymous, plat_user;
 grant delete on app_public.fallout_reasons to plat_user;
 grant insert (project_id, name, applies_to, category, active, sequence) on app_public.fallout_reasons to plat_user;
 grant update (name, applies_to, category, active, sequence) on app_public.fallout_reasons to plat_user;
@@ -7078,7 +7075,7 @@ create policy writers_update on app_public.floor_plan_documents for update to pl
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.floor_plan_documents to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.floor_plan_documents to plat_anonymous, plat_user;
 grant delete on app_public.floor_plan_documents to plat_user;
 grant insert (
   file, title, description, category, public, floor_plan_id
@@ -7445,7 +7442,7 @@ create policy writers_update on app_public.floor_plan_drawings for update to pla
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.floor_plan_drawings to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.floor_plan_drawings to plat_anonymous, plat_user;
 grant delete on app_public.floor_plan_drawings to plat_user;
 grant insert (
   file, title, alt, sequence, level, mirrored, floor_plan_id
@@ -7844,7 +7841,7 @@ create policy writers_update on app_public.floor_plan_elevation_images for updat
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.floor_plan_elevation_images to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.floor_plan_elevation_images to plat_anonymous, plat_user;
 grant delete on app_public.floor_plan_elevation_images to plat_user;
 grant insert (
   file, title, alt, sequence, elevation, floor_plan_id
@@ -8242,7 +8239,7 @@ create policy writers_update on app_public.floor_plan_images for update to plat_
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.floor_plan_images to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.floor_plan_images to plat_anonymous, plat_user;
 grant delete on app_public.floor_plan_images to plat_user;
 grant insert (file, title, alt, sequence, floor_plan_id) on app_public.floor_plan_images to plat_user;
 grant update (title, alt, sequence) on app_public.floor_plan_images to plat_user;
@@ -8613,7 +8610,7 @@ create policy team_and_public on app_public.floor_plans for select to plat_user
     )
   );
 
-grant select on app_public.floor_plans to plat_masker, plat_worker;
+grant select on app_public.floor_plans to plat_masker;
 grant delete on app_public.floor_plans to plat_user;
 grant
   select (
@@ -9125,7 +9122,7 @@ alter table app_public.integration_apps enable row level security;
 create policy members on app_public.integration_apps for select to plat_user
   using (true);
 
-grant select on app_public.integration_apps to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.integration_apps to plat_anonymous, plat_user;
 
 -- @notNull
 --
@@ -9314,7 +9311,7 @@ create policy writers_update on app_public.lead_notes for update to plat_user
     end
   );
 
-grant select on app_public.lead_notes to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.lead_notes to plat_anonymous, plat_user;
 grant delete on app_public.lead_notes to plat_user;
 grant insert (lead_id, text, pinned, visibility, buyer_id) on app_public.lead_notes to plat_user;
 grant update (text, pinned, visibility) on app_public.lead_notes to plat_user;
@@ -9603,7 +9600,7 @@ create policy sellers on app_public.lead_sources for select to plat_user
     )
   );
 
-grant select on app_public.lead_sources to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.lead_sources to plat_anonymous, plat_user;
 grant delete on app_public.lead_sources to plat_user;
 grant insert (project_id, name, code, category, active) on app_public.lead_sources to plat_user;
 grant update (name, category, active) on app_public.lead_sources to plat_user;
@@ -10054,7 +10051,7 @@ create policy sellers_update on app_public.leads for update to plat_user
     )
   );
 
-grant select on app_public.leads to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.leads to plat_anonymous, plat_user;
 grant delete on app_public.leads to plat_user;
 grant insert (
   project_id, name, email, phone, address, company, status, tags, source, source_id, is_agent, is_represented,
@@ -10893,7 +10890,7 @@ create policy writers_update on app_public.lease_permits for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.lease_permits to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.lease_permits to plat_anonymous, plat_user;
 grant delete on app_public.lease_permits to plat_user;
 grant insert (
   project_id, title, number, status, price, issued_on, expires_on, notes, unit_id
@@ -11294,7 +11291,7 @@ create policy writers_update on app_public.lot_images for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.lot_images to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.lot_images to plat_anonymous, plat_user;
 grant delete on app_public.lot_images to plat_user;
 grant insert (file, title, alt, sequence, lot_id) on app_public.lot_images to plat_user;
 grant update (title, alt, sequence) on app_public.lot_images to plat_user;
@@ -11656,7 +11653,7 @@ create policy team_and_public on app_public.lots for select to plat_user
     )
   );
 
-grant select on app_public.lots to plat_masker, plat_worker;
+grant select on app_public.lots to plat_masker;
 grant delete on app_public.lots to plat_user;
 grant
   select (
@@ -12225,7 +12222,7 @@ create policy sellers_update on app_public.negotiations for update to plat_user
     )
   );
 
-grant select on app_public.negotiations to plat_masker, plat_worker;
+grant select on app_public.negotiations to plat_masker;
 grant
   select (
       id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lead_id, buyer_id,
@@ -12820,7 +12817,7 @@ alter table app_public.offer_responses enable row level security;
 create policy sellers on app_public.offer_responses for select to plat_user
   using ((select true from app_public.offers o where o.id = offer_responses.offer_id));
 
-grant select on app_public.offer_responses to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.offer_responses to plat_anonymous, plat_user;
 
 create trigger _050_organization before insert on app_public.offer_responses
   for each row execute function app_private.tg__project_organization();
@@ -13183,7 +13180,7 @@ create policy sellers on app_public.offers for select to plat_user
     or negotiation_id = any (array(select app_hidden.viewer_purchase_negotiations()))
   );
 
-grant select on app_public.offers to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.offers to plat_anonymous, plat_user;
 grant insert (
   negotiation_id, side, price, closing_date, earnest_money, financing_type, financing_contingency, amount_financed,
   occupancy_type, requested_credits, comments, expires_at, parent_id
@@ -13845,7 +13842,7 @@ create policy writers_update on app_public.open_houses for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('marketing.manage')))
   );
 
-grant select on app_public.open_houses to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.open_houses to plat_anonymous, plat_user;
 grant delete on app_public.open_houses to plat_user;
 grant insert (
   project_id, title, description, format, starts_at, ends_at, time_zone, address, video_url, host_id, capacity,
@@ -14216,7 +14213,7 @@ create policy writers_insert on app_public.organization_avatars for insert to pl
 create policy writers_update on app_public.organization_avatars for update to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.owner'))));
 
-grant select on app_public.organization_avatars to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.organization_avatars to plat_anonymous, plat_user;
 grant delete on app_public.organization_avatars to plat_user;
 grant insert (organization_id, file, alt) on app_public.organization_avatars to plat_user;
 grant update (alt) on app_public.organization_avatars to plat_user;
@@ -14577,10 +14574,8 @@ create unique index organization_integrations_request on app_public.organization
 alter table app_public.organization_integrations enable row level security;
 create policy admins on app_public.organization_integrations for select to plat_user
   using (deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
-create policy worker on app_public.organization_integrations for select to plat_worker
-  using (true);
 
-grant select on app_public.organization_integrations to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.organization_integrations to plat_anonymous, plat_user;
 
 create trigger _150_principal before insert on app_public.organization_integrations
   for each row execute function app_private.tg__principal(
@@ -14907,7 +14902,7 @@ alter table app_public.organization_invites enable row level security;
 create policy admins on app_public.organization_invites for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 
-grant select on app_public.organization_invites to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.organization_invites to plat_anonymous, plat_user;
 
 create trigger _150_principal before insert on app_public.organization_invites
   for each row execute function app_private.tg__principal('invited_by_id', 'app_private.invite_lacks');
@@ -15234,7 +15229,7 @@ alter table app_public.organization_payments_representatives enable row level se
 create policy billing on app_public.organization_payments_representatives for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.billing'))));
 
-grant select on app_public.organization_payments_representatives to plat_masker, plat_worker;
+grant select on app_public.organization_payments_representatives to plat_masker;
 grant
   select (
       id, organization_id, kind, first_name, last_name, email, phone, title, ownership_percent, address, status,
@@ -15522,7 +15517,7 @@ alter table app_public.organization_user_connections enable row level security;
 create policy members on app_public.organization_user_connections for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
 
-grant select on app_public.organization_user_connections to plat_masker, plat_worker;
+grant select on app_public.organization_user_connections to plat_masker;
 grant
   select (
       id, organization_id, user_id, role, title, joined_at, invited_by_id, last_active_at, inserted_at, updated_at,
@@ -15797,8 +15792,7 @@ create unique index organizations_slug on app_public.organizations (slug);
 
 alter table app_public.organizations enable row level security;
 create policy admins on app_public.organizations for update to plat_user
-  using (id = any (array(select app_hidden.viewer_organizations('org.admin'))))
-  with check (id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+  using (id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 create policy everybody on app_public.organizations for select to plat_anonymous
   using (deleted_at is null and has_public_project);
 create policy members on app_public.organizations for select to plat_user
@@ -15807,7 +15801,7 @@ create policy members on app_public.organizations for select to plat_user
     and (id = any (array(select app_hidden.viewer_organizations('org.member'))) or has_public_project)
   );
 
-grant select on app_public.organizations to plat_masker, plat_worker;
+grant select on app_public.organizations to plat_masker;
 grant
   select (
       id, name, slug, kind, description, website_url, time_zone, has_public_project, inserted_at, updated_at,
@@ -16223,7 +16217,7 @@ alter table app_public.payment_intents enable row level security;
 create policy payer on app_public.payment_intents for select to plat_user
   using (user_id = (select app_hidden.viewer_payer()) or created_by_id = (select app_hidden.viewer_payer()));
 
-grant select on app_public.payment_intents to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.payment_intents to plat_anonymous, plat_user;
 
 -- The last charge; null as long as no card was tried.
 create function app_public.payment_intents_charge(p app_public.payment_intents) returns app_public.processor_charges
@@ -16344,7 +16338,7 @@ create policy sellers_update on app_public.personalization_credits for update to
     )
   );
 
-grant select on app_public.personalization_credits to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.personalization_credits to plat_anonymous, plat_user;
 grant delete on app_public.personalization_credits to plat_user;
 grant insert (
   personalization_id, title, amount, reason, promotion_id
@@ -16706,7 +16700,7 @@ create policy sellers_update on app_public.personalization_discounts for update 
     )
   );
 
-grant select on app_public.personalization_discounts to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.personalization_discounts to plat_anonymous, plat_user;
 grant delete on app_public.personalization_discounts to plat_user;
 grant insert (
   personalization_id, title, percent, applies_to, category_id, max_amount, reason, promotion_id
@@ -17058,7 +17052,7 @@ create policy writers_insert on app_public.personalization_selections for insert
 create policy writers_update on app_public.personalization_selections for update to plat_user
   using (app_hidden.may_choose(personalization_id));
 
-grant select on app_public.personalization_selections to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.personalization_selections to plat_anonymous, plat_user;
 grant delete on app_public.personalization_selections to plat_user;
 grant insert (personalization_id, option_id, quantity, note) on app_public.personalization_selections to plat_user;
 grant update (quantity, note) on app_public.personalization_selections to plat_user;
@@ -17341,7 +17335,7 @@ create policy sellers_update on app_public.personalizations for update to plat_u
     )
   );
 
-grant select on app_public.personalizations to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.personalizations to plat_anonymous, plat_user;
 grant delete on app_public.personalizations to plat_user;
 grant insert (unit_id, lead_id, buyer_id, title, due_on, notes) on app_public.personalizations to plat_user;
 grant update (title, status, due_on, notes, selections_changed_at) on app_public.personalizations to plat_user;
@@ -18006,7 +18000,7 @@ create policy sellers_update on app_public.phone_calls for update to plat_user
     end
   );
 
-grant select on app_public.phone_calls to plat_masker, plat_worker;
+grant select on app_public.phone_calls to plat_masker;
 grant delete on app_public.phone_calls to plat_user;
 grant
   select (
@@ -18382,7 +18376,7 @@ alter table app_public.processor_cards enable row level security;
 create policy own on app_public.processor_cards for select to plat_user
   using (user_id = (select app_hidden.viewer_payer()));
 
-grant select on app_public.processor_cards to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.processor_cards to plat_anonymous, plat_user;
 
 create trigger _900_touch before update on app_public.processor_cards
   for each row execute function app_private.tg__touch();
@@ -18783,7 +18777,7 @@ create policy finance on app_public.processor_charges for select to plat_user
     or reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
   );
 
-grant select on app_public.processor_charges to plat_masker, plat_worker;
+grant select on app_public.processor_charges to plat_masker;
 grant
   select (
       id, intent_id, organization_id, project_id, reservation_id, deposit_id, lead_id, buyer_id, user_id, card_id,
@@ -19318,7 +19312,7 @@ alter table app_public.processor_refunds enable row level security;
 create policy seers_of_charge on app_public.processor_refunds for select to plat_user
   using (exists (select from app_public.processor_charges c where c.id = processor_refunds.charge_id));
 
-grant select on app_public.processor_refunds to plat_masker, plat_worker;
+grant select on app_public.processor_refunds to plat_masker;
 grant
   select (
       id, organization_id, charge_id, amount, status, reason, processor_id, failure_message, created_by_id,
@@ -19467,7 +19461,7 @@ create policy writers_update on app_public.project_avatars for update to plat_us
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.project_avatars to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.project_avatars to plat_anonymous, plat_user;
 grant delete on app_public.project_avatars to plat_user;
 grant insert (project_id, file, alt) on app_public.project_avatars to plat_user;
 grant update (alt) on app_public.project_avatars to plat_user;
@@ -19791,7 +19785,7 @@ create policy public_ones on app_public.project_collections for select to plat_a
     and exists (select from app_public.organizations o where o.id = project_collections.organization_id)
   );
 
-grant select on app_public.project_collections to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.project_collections to plat_anonymous, plat_user;
 grant delete on app_public.project_collections to plat_user;
 grant insert (
   organization_id, title, slug, description, public, sequence, project_ids
@@ -20133,7 +20127,7 @@ alter table app_public.project_contact_messages enable row level security;
 create policy seers_of_lead on app_public.project_contact_messages for select to plat_user
   using (exists (select from app_public.leads l where l.id = project_contact_messages.lead_id));
 
-grant select on app_public.project_contact_messages to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.project_contact_messages to plat_anonymous, plat_user;
 
 create trigger _050_organization before insert on app_public.project_contact_messages
   for each row execute function app_private.tg__project_organization();
@@ -20536,7 +20530,7 @@ create policy writers_update on app_public.project_documents for update to plat_
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.project_documents to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.project_documents to plat_anonymous, plat_user;
 grant delete on app_public.project_documents to plat_user;
 grant insert (project_id, file, title, description, category, public) on app_public.project_documents to plat_user;
 grant update (title, description, category, public) on app_public.project_documents to plat_user;
@@ -20878,7 +20872,7 @@ create policy writers_update on app_public.project_images for update to plat_use
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.project_images to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.project_images to plat_anonymous, plat_user;
 grant delete on app_public.project_images to plat_user;
 grant insert (
   project_id, file, title, alt, sequence, category, spec_option_ids
@@ -21218,7 +21212,7 @@ create policy portfolio on app_public.project_organizations for select to plat_u
     or project_id = any (array(select app_hidden.viewer_projects('project.read')))
   );
 
-grant select on app_public.project_organizations to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.project_organizations to plat_anonymous, plat_user;
 
 create trigger _900_touch before update on app_public.project_organizations
   for each row execute function app_private.tg__touch();
@@ -21438,7 +21432,7 @@ create policy writers_update on app_public.project_testimonials for update to pl
     or project_id = any (array(select app_hidden.viewer_projects('marketing.manage')))
   );
 
-grant select on app_public.project_testimonials to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.project_testimonials to plat_anonymous, plat_user;
 grant delete on app_public.project_testimonials to plat_user;
 grant insert (
   project_id, author, author_title, text, rating, source, published_on, published, sequence
@@ -21773,8 +21767,7 @@ create policy managers_delete on app_public.projects for delete to plat_user
 create policy managers_insert on app_public.projects for insert to plat_user
   with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 create policy managers_update on app_public.projects for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))))
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 create policy portfolio_and_public on app_public.projects for select to plat_user
   using (
     deleted_at is null
@@ -21786,7 +21779,7 @@ create policy portfolio_and_public on app_public.projects for select to plat_use
     )
   );
 
-grant select on app_public.projects to plat_masker, plat_worker;
+grant select on app_public.projects to plat_masker;
 grant delete on app_public.projects to plat_user;
 grant
   select (
@@ -22586,7 +22579,7 @@ create policy writers_update on app_public.promotions for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('marketing.manage')))
   );
 
-grant select on app_public.promotions to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.promotions to plat_anonymous, plat_user;
 grant delete on app_public.promotions to plat_user;
 grant insert (
   project_id, title, description, code, kind, amount, percent, max_amount, status, starts_at, ends_at, applies_to,
@@ -23189,7 +23182,7 @@ create policy writers_update on app_public.reservation_documents for update to p
     or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
   );
 
-grant select on app_public.reservation_documents to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.reservation_documents to plat_anonymous, plat_user;
 grant delete on app_public.reservation_documents to plat_user;
 grant insert (
   file, title, description, category, visible_to_buyer, reservation_id
@@ -23696,7 +23689,7 @@ create policy sellers_update on app_public.reservations for update to plat_user
     )
   );
 
-grant select on app_public.reservations to plat_masker, plat_worker;
+grant select on app_public.reservations to plat_masker;
 grant
   select (
       id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lot_id, lead_id,
@@ -24536,7 +24529,7 @@ create policy writers_update on app_public.sales_offices for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('project.manage')))
   );
 
-grant select on app_public.sales_offices to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.sales_offices to plat_anonymous, plat_user;
 grant update (title, address, phone, email, notes, by_appointment_only) on app_public.sales_offices to plat_user;
 
 create trigger _050_organization before insert on app_public.sales_offices
@@ -24825,7 +24818,7 @@ create policy seers_of_lead on app_public.service_intelligence_generations for s
     and exists (select from app_public.leads l where l.id = service_intelligence_generations.lead_id)
   );
 
-grant select on app_public.service_intelligence_generations to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.service_intelligence_generations to plat_anonymous, plat_user;
 
 create trigger _050_organization before insert on app_public.service_intelligence_generations
   for each row execute function app_private.tg__project_organization();
@@ -25180,7 +25173,7 @@ create policy writers_update on app_public.site_plans for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.site_plans to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.site_plans to plat_anonymous, plat_user;
 grant delete on app_public.site_plans to plat_user;
 grant insert (project_id, file, title, alt, sequence, is_primary, phase) on app_public.site_plans to plat_user;
 grant update (title, alt, sequence, is_primary, phase) on app_public.site_plans to plat_user;
@@ -25534,7 +25527,7 @@ create policy writers_update on app_public.spec_categories for update to plat_us
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.spec_categories to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.spec_categories to plat_anonymous, plat_user;
 grant delete on app_public.spec_categories to plat_user;
 grant insert (project_id, title, description, sequence) on app_public.spec_categories to plat_user;
 grant update (title, description, sequence) on app_public.spec_categories to plat_user;
@@ -25799,7 +25792,7 @@ create policy writers_update on app_public.spec_elements for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.spec_elements to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.spec_elements to plat_anonymous, plat_user;
 grant delete on app_public.spec_elements to plat_user;
 grant insert (
   category_id, title, description, sequence, selection_mode, required, lock_phase
@@ -26133,7 +26126,7 @@ create policy writers_update on app_public.spec_options for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.spec_options to plat_masker, plat_worker;
+grant select on app_public.spec_options to plat_masker;
 grant delete on app_public.spec_options to plat_user;
 grant
   select (
@@ -26660,7 +26653,7 @@ create policy workers_update on app_public.tasks for update to plat_user
     end
   );
 
-grant select on app_public.tasks to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.tasks to plat_anonymous, plat_user;
 grant delete on app_public.tasks to plat_user;
 grant insert (
   organization_id, project_id, lead_id, title, description, type, priority, assignee_id, due_at, buyer_id
@@ -27087,7 +27080,7 @@ create policy writers_update on app_public.trackers for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('marketing.manage')))
   );
 
-grant select on app_public.trackers to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.trackers to plat_anonymous, plat_user;
 grant delete on app_public.trackers to plat_user;
 grant insert (
   project_id, name, kind, destination_url, phone_number, lead_source_id, campaign, utm, active
@@ -27469,7 +27462,7 @@ create policy writers_update on app_public.unit_images for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.unit_images to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.unit_images to plat_anonymous, plat_user;
 grant delete on app_public.unit_images to plat_user;
 grant insert (file, title, alt, sequence, construction_status, unit_id) on app_public.unit_images to plat_user;
 grant update (title, alt, sequence, construction_status) on app_public.unit_images to plat_user;
@@ -27987,7 +27980,7 @@ create policy team_update on app_public.units for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('construction.write')))
   );
 
-grant select on app_public.units to plat_masker, plat_worker;
+grant select on app_public.units to plat_masker;
 grant delete on app_public.units to plat_user;
 grant
   select (
@@ -28877,10 +28870,8 @@ create index user_integrations_user on app_public.user_integrations (user_id, id
 alter table app_public.user_integrations enable row level security;
 create policy own on app_public.user_integrations for select to plat_user
   using (deleted_at is null and user_id = (select app_hidden.viewer_integrator()));
-create policy worker on app_public.user_integrations for select to plat_worker
-  using (true);
 
-grant select on app_public.user_integrations to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.user_integrations to plat_anonymous, plat_user;
 
 create trigger _150_principal before insert on app_public.user_integrations
   for each row execute function app_private.tg__principal('user_id', 'app_private.user_integration_lacks');
@@ -29153,8 +29144,7 @@ create unique index users_slug on app_public.users (slug);
 
 alter table app_public.users enable row level security;
 create policy self on app_public.users for update to plat_user
-  using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
-  with check (id = (select app_public.current_user_id()));
+  using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()));
 create policy self_and_colleagues on app_public.users for select to plat_user
   using (
     deleted_at is null
@@ -29162,11 +29152,11 @@ create policy self_and_colleagues on app_public.users for select to plat_user
       id = (select app_public.current_user_id())
       or id = any (array(select app_hidden.colleague_ids()))
       or id = any (array(select app_hidden.viewer_counterparts()))
-      or exists (select from app_public.buyers b where b.user_id = users.id and b.deleted_at is null)
+      or exists (select from app_public.buyers b where b.user_id = users.id)
     )
   );
 
-grant select on app_public.users to plat_masker, plat_worker;
+grant select on app_public.users to plat_masker;
 grant
   select (
       id, slug, first_name, last_name, title, phone, time_zone, language, status, inserted_at, updated_at, version,
@@ -29576,7 +29566,7 @@ alter table app_public.webhook_deliveries enable row level security;
 create policy admins on app_public.webhook_deliveries for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 
-grant select on app_public.webhook_deliveries to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.webhook_deliveries to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_public.webhooks
@@ -29674,7 +29664,7 @@ create policy admins_update on app_public.webhooks for update to plat_user
     integration_id is null and organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
   );
 
-grant select on app_public.webhooks to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.webhooks to plat_anonymous, plat_user;
 grant delete on app_public.webhooks to plat_user;
 grant update (url, description, events, status) on app_public.webhooks to plat_user;
 
@@ -30167,17 +30157,21 @@ create policy readers on app_public.workflow_executions for select to plat_user
   using (
     organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
     and (
-      organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-      or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
-      or num_nonnulls(lead_id, buyer_id) = 0
-      or (lead_id is not null and exists (select from app_public.leads l where l.id = workflow_executions.lead_id))
-      or (
-        buyer_id is not null and exists (select from app_public.buyers b where b.id = workflow_executions.buyer_id)
+      (
+        organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
       )
+      or (
+        project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+        and project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+      )
+      or num_nonnulls(lead_id, buyer_id) = 0
+      or exists (select from app_public.leads l where l.id = workflow_executions.lead_id)
+      or exists (select from app_public.buyers b where b.id = workflow_executions.buyer_id)
     )
   );
 
-grant select on app_public.workflow_executions to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.workflow_executions to plat_anonymous, plat_user;
 
 create trigger _300_state before update on app_public.workflow_executions
   for each row
@@ -30517,7 +30511,7 @@ alter table app_public.workflow_step_runs enable row level security;
 create policy seers_of_execution on app_public.workflow_step_runs for select to plat_user
   using (exists (select from app_public.workflow_executions e where e.id = workflow_step_runs.execution_id));
 
-grant select on app_public.workflow_step_runs to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.workflow_step_runs to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_public.workflow_steps
@@ -30569,7 +30563,7 @@ alter table app_public.workflow_steps enable row level security;
 create policy readers on app_public.workflow_steps for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))));
 
-grant select on app_public.workflow_steps to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.workflow_steps to plat_anonymous, plat_user;
 
 create trigger _100_immutable before update on app_public.workflow_steps
   for each row execute function app_private.tg_workflow_steps__immutable();
@@ -30702,7 +30696,7 @@ create policy readers on app_public.workflows for select to plat_user
     deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
   );
 
-grant select on app_public.workflows to plat_anonymous, plat_user, plat_worker;
+grant select on app_public.workflows to plat_anonymous, plat_user;
 grant delete on app_public.workflows to plat_user;
 grant insert (
   organization_id, project_id, name, description, subject_type, trigger, conditions, reentry
@@ -31332,10 +31326,10 @@ create table app_hidden.column_permissions (
 );
 
 alter table app_hidden.column_permissions enable row level security;
-create policy everybody on app_hidden.column_permissions for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.column_permissions for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.column_permissions to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.column_permissions to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.countries
@@ -31349,10 +31343,10 @@ create table app_hidden.countries (
 );
 
 alter table app_hidden.countries enable row level security;
-create policy everybody on app_hidden.countries for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.countries for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.countries to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.countries to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.currencies
@@ -31365,10 +31359,10 @@ create table app_hidden.currencies (
 );
 
 alter table app_hidden.currencies enable row level security;
-create policy everybody on app_hidden.currencies for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.currencies for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.currencies to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.currencies to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.deadlines
@@ -31435,10 +31429,10 @@ create table app_hidden.import_columns (
 );
 
 alter table app_hidden.import_columns enable row level security;
-create policy everybody on app_hidden.import_columns for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.import_columns for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.import_columns to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.import_columns to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.imports
@@ -31452,10 +31446,10 @@ create table app_hidden.imports (
 );
 
 alter table app_hidden.imports enable row level security;
-create policy everybody on app_hidden.imports for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.imports for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.imports to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.imports to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.promotion_targets
@@ -31493,7 +31487,7 @@ alter table app_hidden.promotion_targets enable row level security;
 create policy with_promotion on app_hidden.promotion_targets for select to plat_anonymous, plat_user
   using ((select true from app_public.promotions p where p.id = promotion_targets.promotion_id));
 
-grant select on app_hidden.promotion_targets to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.promotion_targets to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.record_types
@@ -31513,10 +31507,10 @@ create table app_hidden.record_types (
 );
 
 alter table app_hidden.record_types enable row level security;
-create policy everybody on app_hidden.record_types for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.record_types for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.record_types to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.record_types to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.report_columns
@@ -31551,10 +31545,10 @@ create table app_hidden.report_columns (
 );
 
 alter table app_hidden.report_columns enable row level security;
-create policy everybody on app_hidden.report_columns for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.report_columns for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.report_columns to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.report_columns to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.report_subjects
@@ -31573,10 +31567,10 @@ create table app_hidden.report_subjects (
 );
 
 alter table app_hidden.report_subjects enable row level security;
-create policy everybody on app_hidden.report_subjects for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.report_subjects for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.report_subjects to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.report_subjects to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.ticket_actions
@@ -31613,10 +31607,10 @@ create table app_hidden.transition_requirements (
 );
 
 alter table app_hidden.transition_requirements enable row level security;
-create policy everybody on app_hidden.transition_requirements for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.transition_requirements for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.transition_requirements to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.transition_requirements to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.transitions
@@ -31633,10 +31627,10 @@ create table app_hidden.transitions (
 );
 
 alter table app_hidden.transitions enable row level security;
-create policy everybody on app_hidden.transitions for select to plat_anonymous, plat_user, plat_worker
+create policy everybody on app_hidden.transitions for select to plat_anonymous, plat_user
   using (true);
 
-grant select on app_hidden.transitions to plat_anonymous, plat_user, plat_worker;
+grant select on app_hidden.transitions to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.user_identities
@@ -32290,6 +32284,21 @@ create table app_private.limit_changes (
 alter table app_private.limit_changes enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.limit_uses
+
+-- Uses of limits that count still, by what is limited and whom, mostly as SHA-256.
+create table app_private.limit_uses (
+  key                      text                         not null,
+  slot                     integer                      not null,
+  expires_at               timestamp with time zone     not null,
+  constraint limit_uses_pkey primary key (key, slot)
+);
+
+create index limit_uses_expires_at on app_private.limit_uses (expires_at);
+
+alter table app_private.limit_uses enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.limits
 
 -- What strangers, users and organizations may do how often. To change one for a service, insert a row into
@@ -32700,23 +32709,6 @@ create table app_private.project_record (
 alter table app_private.project_record enable row level security;
 
 ----------------------------------------------------------------------------------------------------
--- app_private.rate_limits
-
--- The times within the window at which a key (an address, an e-mail address, a user) used a bucket; keys are kept as
---   SHA-256.
-create table app_private.rate_limits (
-  bucket                   text                         not null,
-  key_hash                 bytea                        not null,
-  hits                     timestamp with time zone[]   not null,
-  expires_at               timestamp with time zone     not null,
-  constraint rate_limits_pkey primary key (bucket, key_hash)
-);
-
-create index rate_limits_expires_at on app_private.rate_limits (expires_at);
-
-alter table app_private.rate_limits enable row level security;
-
-----------------------------------------------------------------------------------------------------
 -- app_private.report_runs
 
 -- When a report was looked at last, to the minute: apart from the record, so that looking is no change of it.
@@ -32775,6 +32767,8 @@ alter table app_private.role_permissions enable row level security;
 ----------------------------------------------------------------------------------------------------
 -- app_private.sandbox_objects
 
+-- @worker It stands for a party outside of the service.
+--
 -- The objects of the sandbox processor.
 create table app_private.sandbox_objects (
   id                       text                         not null,
@@ -32792,10 +32786,16 @@ create index sandbox_objects_of_payment on app_private.sandbox_objects (((data -
   where data ? 'payment_intent';
 
 alter table app_private.sandbox_objects enable row level security;
+create policy sandbox on app_private.sandbox_objects for all to plat_worker
+  using (true);
+
+grant select, insert, update, delete on app_private.sandbox_objects to plat_worker;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.sandbox_requests
 
+-- @worker It stands for a party outside of the service.
+--
 -- What the sandbox processor answered under idempotency keys.
 create table app_private.sandbox_requests (
   key                      text                         not null,
@@ -32809,6 +32809,12 @@ create table app_private.sandbox_requests (
 create index sandbox_requests_inserted_at on app_private.sandbox_requests (inserted_at);
 
 alter table app_private.sandbox_requests enable row level security;
+create policy sandbox on app_private.sandbox_requests for select to plat_worker
+  using (true);
+create policy sandbox_insert on app_private.sandbox_requests for insert to plat_worker
+  with check (true);
+
+grant select, insert on app_private.sandbox_requests to plat_worker;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.schema_objects
@@ -33180,21 +33186,6 @@ create table app_private.tracker_hits (
 alter table app_private.tracker_hits enable row level security;
 
 ----------------------------------------------------------------------------------------------------
--- app_private.tries
-
--- When something was tried lately, by what is limited: an account, an address, a mail.
-create table app_private.tries (
-  key                      text                         not null,
-  moments                  timestamp with time zone[]   not null default '{}'::timestamp with time zone[],
-  last_at                  timestamp with time zone     not null default now(),
-  constraint tries_pkey primary key (key)
-);
-
-create index tries_last_at on app_private.tries (last_at);
-
-alter table app_private.tries enable row level security;
-
-----------------------------------------------------------------------------------------------------
 -- app_private.user_networks
 
 -- From which networks a user signed in during the last 90 days; only their SHA-256 is kept.
@@ -33533,10 +33524,10 @@ alter table app_private.workflow_wakeups enable row level security;
 --   );
 --
 --   alter table app_public.<name>_values enable row level security;
---   create policy everybody on app_public.<name>_values for select to plat_anonymous, plat_user, plat_worker
+--   create policy everybody on app_public.<name>_values for select to plat_anonymous, plat_user
 --     using (true);
 --
---   grant select on app_public.<name>_values to plat_anonymous, plat_user, plat_worker;
+--   grant select on app_public.<name>_values to plat_anonymous, plat_user;
 
 -- Whether an access token works.
 create domain app_public.access_token_status as text check (value in (
@@ -35639,8 +35630,31 @@ grant select on app_public.user_organization_connections to plat_anonymous, plat
 create view app_hidden.masked_appointments as
   select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, buyer_id,
     assignee_id, type, status, status_changed_at, title, starts_at, ends_at, time_zone, location, video_url,
-    open_house_id, host_id, app_public.appointments_notes(r.*) as notes,
-    app_public.appointments_outcome_note(r.*) as outcome_note, cancelled_at, cancellation_reason
+    open_house_id, host_id,
+    (
+      case
+        when (
+          notes is not null
+          and app_hidden.deal_can(
+            organization_id, project_id, assignee_id,
+            case when lead_id is not null then 'lead.read' else 'buyer.read' end
+          )
+        ) then notes::text
+        else null::text
+      end
+    )::app_public.long_text as notes,
+    (
+      case
+        when (
+          outcome_note is not null
+          and app_hidden.deal_can(
+            organization_id, project_id, assignee_id,
+            case when lead_id is not null then 'lead.read' else 'buyer.read' end
+          )
+        ) then outcome_note::text
+        else null::text
+      end
+    )::app_public.long_text as outcome_note, cancelled_at, cancellation_reason
   from app_public.appointments r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_appointments owner to plat_masker;
 grant select on app_hidden.masked_appointments to plat_anonymous, plat_user;
@@ -35649,11 +35663,58 @@ grant select on app_hidden.masked_appointments to plat_anonymous, plat_user;
 create view app_hidden.masked_buyers as
   select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, user_id, unit_id,
     lot_id, reservation_id, assignee_id, agent_id, first_name, last_name, legal_name, email, phone,
-    app_public.buyers_dob(r.*) as dob, company, preferred_language, address, status, status_changed_at, source,
-    source_id, occupancy_type, occupancy_type_other, financing_type, financing_contingency, amount_financed, price,
-    contract_sent_at, purchase_date, rescission_ends_at, purchase_firm_date, estimated_closing_date, closing_date,
-    cancellation_date, app_public.buyers_cancellation_reason(r.*) as cancellation_reason, fallout_reason_id,
-    app_public.buyers_metadata(r.*) as metadata, search_text, currency, invited_at
+    case
+      when (
+        dob is not null
+        and coalesce(
+          (
+            organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+            or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+            or (
+              assignee_id = (select app_public.current_user_id())
+              and project_id = any (array(select app_hidden.viewer_own_projects('buyer.pii')))
+            )
+          ), false
+        )
+      ) then dob
+      else null::date
+    end as dob, company, preferred_language, address, status, status_changed_at, source, source_id, occupancy_type,
+    occupancy_type_other, financing_type, financing_contingency, amount_financed, price, contract_sent_at,
+    purchase_date, rescission_ends_at, purchase_firm_date, estimated_closing_date, closing_date, cancellation_date,
+    (
+      case
+        when (
+          cancellation_reason is not null
+          and coalesce(
+            (
+              organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
+              or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+              or (
+                assignee_id = (select app_public.current_user_id())
+                and project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+              )
+            ), false
+          )
+        ) then cancellation_reason::text
+        else null::text
+      end
+    )::app_public.long_text as cancellation_reason, fallout_reason_id,
+    case
+      when (
+        metadata is not null
+        and coalesce(
+          (
+            organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
+            or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+            or (
+              assignee_id = (select app_public.current_user_id())
+              and project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+            )
+          ), false
+        )
+      ) then metadata
+      else null::jsonb
+    end as metadata, search_text, currency, invited_at
   from app_public.buyers r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_buyers owner to plat_masker;
 grant select on app_hidden.masked_buyers to plat_anonymous, plat_user;
@@ -35664,7 +35725,18 @@ create view app_hidden.masked_deposits as
     reservation_id, milestone_id, title, status, status_changed_at, sequence, amount, percent, percent_base,
     amount_fixed, amount_paid, currency, due_at, due_rule, due_offset_days, paid_at, method, reference, held_by,
     sent_to_holder_at, released_at, refunded_at, forfeited_at, invoice_number,
-    app_public.deposits_notes(r.*) as notes, offer_id, amount_refunded
+    (
+      case
+        when (
+          notes is not null
+          and (
+            organization_id = any (array(select app_hidden.organizations_where('sale.read')))
+            or project_id = any (array(select app_hidden.projects_where('sale.read')))
+          )
+        ) then notes::text
+        else null::text
+      end
+    )::app_public.long_text as notes, offer_id, amount_refunded
   from app_public.deposits r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_deposits owner to plat_masker;
 grant select on app_hidden.masked_deposits to plat_anonymous, plat_user;
@@ -35672,8 +35744,14 @@ grant select on app_hidden.masked_deposits to plat_anonymous, plat_user;
 -- The rows of app_public.events that the viewer sees, with what they may know of the masked columns.
 create view app_hidden.masked_events as
   select id, stream_id, organization_id, project_id, sequence, name, occurred_at, dispatched_at, subject_type,
-    subject_id, actor_id, actor_type, channel, request_id, app_public.events_changes(r.*) as changes,
-    app_public.events_data(r.*) as data, caused_by_id, transaction_id, workflow_depth
+    subject_id, actor_id, actor_type, channel, request_id,
+    case
+      when changes ?| app_hidden.masked_members(subject_type) then app_hidden.event_changes(
+        subject_type, subject_id, changes, data
+      )
+      else changes
+    end as changes, app_hidden.event_value(subject_type, subject_id, data, data) as data, caused_by_id,
+    transaction_id, workflow_depth
   from app_public.events r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_events owner to plat_masker;
 grant select on app_hidden.masked_events to plat_anonymous, plat_user;
@@ -35682,17 +35760,59 @@ grant select on app_hidden.masked_events to plat_anonymous, plat_user;
 create view app_hidden.masked_floor_plans as
   select id, organization_id, project_id, title, subtitle, code, description, status, home_type, base_price,
     bedrooms, bedrooms_max, baths, half_baths, garage, stories, sqft, sqft_max, balcony_sqft, hoa_fee, orientation,
-    sequence, tour_url, app_public.floor_plans_metadata(r.*) as metadata, inserted_at, updated_at, version,
-    deleted_at
+    sequence, tour_url,
+    case
+      when (
+        metadata is not null
+        and (
+          organization_id = any (array(select app_hidden.organizations_where('inventory.read')))
+          or project_id = any (array(select app_hidden.projects_where('inventory.read')))
+        )
+      ) then metadata
+      else null::jsonb
+    end as metadata, inserted_at, updated_at, version, deleted_at
   from app_public.floor_plans r; alter view app_hidden.masked_floor_plans owner to plat_masker;
 grant select on app_hidden.masked_floor_plans to plat_anonymous, plat_user;
 
 -- The rows of app_public.lots that the viewer sees, with what they may know of the masked columns.
 create view app_hidden.masked_lots as
   select id, organization_id, project_id, title, number, block, phase, status, status_changed_at,
-    app_public.lots_price(r.*) as price, app_public.lots_premium(r.*) as premium, currency, address, area_sqft,
-    orientation, features, parcel_number, multi_unit, app_public.lots_metadata(r.*) as metadata, inserted_at,
-    updated_at, version, deleted_at
+    (
+      case
+        when (
+          price is not null
+          and (
+            status::text = 'AVAILABLE'
+            or organization_id = any (array(select app_hidden.organizations_where('inventory.read')))
+            or project_id = any (array(select app_hidden.projects_where('inventory.read')))
+          )
+        ) then price::numeric
+        else null::numeric
+      end
+    )::app_public.money as price,
+    (
+      case
+        when (
+          premium is not null
+          and (
+            status::text = 'AVAILABLE'
+            or organization_id = any (array(select app_hidden.organizations_where('inventory.read')))
+            or project_id = any (array(select app_hidden.projects_where('inventory.read')))
+          )
+        ) then premium::numeric
+        else null::numeric
+      end
+    )::app_public.money as premium, currency, address, area_sqft, orientation, features, parcel_number, multi_unit,
+    case
+      when (
+        metadata is not null
+        and (
+          organization_id = any (array(select app_hidden.organizations_where('inventory.read')))
+          or project_id = any (array(select app_hidden.projects_where('inventory.read')))
+        )
+      ) then metadata
+      else null::jsonb
+    end as metadata, inserted_at, updated_at, version, deleted_at
   from app_public.lots r; alter view app_hidden.masked_lots owner to plat_masker;
 grant select on app_hidden.masked_lots to plat_anonymous, plat_user;
 
@@ -35700,9 +35820,46 @@ grant select on app_hidden.masked_lots to plat_anonymous, plat_user;
 create view app_hidden.masked_negotiations as
   select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lead_id, buyer_id,
     reservation_id, assignee_id, status, status_changed_at, round, turn, list_price,
-    app_public.negotiations_floor_price(r.*) as floor_price, offer_expiration_hours, opened_at, closed_at,
-    app_public.negotiations_cancellation_reason(r.*) as cancellation_reason,
-    app_public.negotiations_notes(r.*) as notes, currency
+    (
+      case
+        when (
+          floor_price is not null
+          and (
+            organization_id = any (array(select app_hidden.organizations_where('sale.strategy')))
+            or project_id = any (array(select app_hidden.projects_where('sale.strategy')))
+          )
+        ) then floor_price::numeric
+        else null::numeric
+      end
+    )::app_public.money as floor_price, offer_expiration_hours, opened_at, closed_at,
+    (
+      case
+        when (
+          cancellation_reason is not null
+          and coalesce(
+            (
+              organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+              or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+              or (
+                assignee_id = (select app_public.current_user_id())
+                and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+              )
+            ), false
+          )
+        ) then cancellation_reason::text
+        else null::text
+      end
+    )::app_public.long_text as cancellation_reason,
+    case
+      when (
+        notes is not null
+        and (
+          organization_id = any (array(select app_hidden.organizations_where('sale.strategy')))
+          or project_id = any (array(select app_hidden.projects_where('sale.strategy')))
+        )
+      ) then notes::text
+      else null::text
+    end as notes, currency
   from app_public.negotiations r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_negotiations owner to plat_masker;
 grant select on app_hidden.masked_negotiations to plat_anonymous, plat_user;
@@ -35711,8 +35868,11 @@ grant select on app_hidden.masked_negotiations to plat_anonymous, plat_user;
 --   masked columns.
 create view app_hidden.masked_organization_payments_representatives as
   select id, organization_id, kind, first_name, last_name, email, phone,
-    app_public.organization_payments_representatives_dob(r.*) as dob, title, ownership_percent, address, status,
-    requirements, processor_person_id, verified_at, inserted_at, updated_at, version
+    case
+      when organization_id = any (array(select app_hidden.viewer_organizations('org.billing'))) then dob
+      else null::date
+    end as dob, title, ownership_percent, address, status, requirements, processor_person_id, verified_at,
+    inserted_at, updated_at, version
   from app_public.organization_payments_representatives r
   where (
     current_user <> 'plat_anonymous'::name
@@ -35733,9 +35893,21 @@ grant select on app_hidden.masked_organization_user_connections to plat_anonymou
 
 -- The rows of app_public.organizations that the viewer sees, with what they may know of the masked columns.
 create view app_hidden.masked_organizations as
-  select id, name, slug, kind, description, app_public.organizations_email(r.*) as email,
-    app_public.organizations_phone(r.*) as phone, website_url, app_public.organizations_address(r.*) as address,
-    time_zone, has_public_project, inserted_at, updated_at, version, deleted_at
+  select id, name, slug, kind, description,
+    (
+      case
+        when id = any (array(select app_hidden.viewer_organizations('org.member'))) then email::text else null::text
+      end
+    )::app_public.email_address as email,
+    (
+      case
+        when id = any (array(select app_hidden.viewer_organizations('org.member'))) then phone::text else null::text
+      end
+    )::app_public.phone_number as phone, website_url,
+    case
+      when id = any (array(select app_hidden.viewer_organizations('org.member'))) then address
+      else null::app_public.address
+    end as address, time_zone, has_public_project, inserted_at, updated_at, version, deleted_at
   from app_public.organizations r; alter view app_hidden.masked_organizations owner to plat_masker;
 grant select on app_hidden.masked_organizations to plat_anonymous, plat_user;
 
@@ -35743,7 +35915,18 @@ grant select on app_hidden.masked_organizations to plat_anonymous, plat_user;
 create view app_hidden.masked_phone_calls as
   select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, buyer_id, user_id,
     direction, status, outcome, from_number, to_number, started_at, ended_at, notes,
-    app_public.phone_calls_recording_url(r.*) as recording_url, tracker_id
+    (
+      case
+        when (
+          recording_url is not null
+          and (
+            organization_id = any (array(select app_hidden.organizations_where('call.recording')))
+            or project_id = any (array(select app_hidden.projects_where('call.recording')))
+          )
+        ) then recording_url::text
+        else null::text
+      end
+    )::app_public.url as recording_url, tracker_id
   from app_public.phone_calls r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_phone_calls owner to plat_masker;
 grant select on app_hidden.masked_phone_calls to plat_anonymous, plat_user;
@@ -35752,10 +35935,40 @@ grant select on app_hidden.masked_phone_calls to plat_anonymous, plat_user;
 create view app_hidden.masked_processor_charges as
   select id, intent_id, organization_id, project_id, reservation_id, deposit_id, lead_id, buyer_id, user_id,
     card_id, processor_id, is_tentative, payment_intent_id, status, status_changed_at, amount, amount_refunded,
-    amount_refunding, app_public.processor_charges_fee(r.*) as fee, app_public.processor_charges_net(r.*) as net,
-    currency, method, card_brand, card_last4, description, statement_descriptor, receipt_url, failure_code,
-    failure_message, captured_at, last_refunded_at, disputed_at, dispute_status,
-    app_public.processor_charges_metadata(r.*) as metadata, inserted_at, updated_at, version, deposit_amount
+    amount_refunding,
+    (
+      case
+        when (
+          fee is not null
+          and (
+            organization_id = any (array(select app_hidden.viewer_organizations('finance.read')))
+            or coalesce((project_id = any (array(select app_hidden.viewer_projects('finance.read')))), false)
+          )
+        ) then fee::numeric
+        else null::numeric
+      end
+    )::app_public.money as fee,
+    case
+      when (
+        net is not null
+        and (
+          organization_id = any (array(select app_hidden.viewer_organizations('finance.read')))
+          or coalesce((project_id = any (array(select app_hidden.viewer_projects('finance.read')))), false)
+        )
+      ) then net
+      else null::numeric
+    end as net, currency, method, card_brand, card_last4, description, statement_descriptor, receipt_url,
+    failure_code, failure_message, captured_at, last_refunded_at, disputed_at, dispute_status,
+    case
+      when (
+        metadata is not null
+        and (
+          organization_id = any (array(select app_hidden.viewer_organizations('finance.read')))
+          or coalesce((project_id = any (array(select app_hidden.viewer_projects('finance.read')))), false)
+        )
+      ) then metadata
+      else null::jsonb
+    end as metadata, inserted_at, updated_at, version, deposit_amount
   from app_public.processor_charges r
   where (
     current_user <> 'plat_anonymous'::name
@@ -35764,8 +35977,20 @@ grant select on app_hidden.masked_processor_charges to plat_anonymous, plat_user
 
 -- The rows of app_public.processor_refunds that the viewer sees, with what they may know of the masked columns.
 create view app_hidden.masked_processor_refunds as
-  select id, organization_id, charge_id, amount, status, reason, app_public.processor_refunds_note(r.*) as note,
-    processor_id, failure_message, created_by_id, attempt_key, inserted_at, updated_at
+  select id, organization_id, charge_id, amount, status, reason,
+    (
+      case
+        when (
+          note is not null
+          and (
+            organization_id = any (array(select app_hidden.viewer_organizations('finance.read')))
+            or coalesce((null::uuid = any (array(select app_hidden.viewer_projects('finance.read')))), false)
+          )
+        ) then note::text
+        else null::text
+      end
+    )::app_public.long_text as note, processor_id, failure_message, created_by_id, attempt_key, inserted_at,
+    updated_at
   from app_public.processor_refunds r
   where (
     current_user <> 'plat_anonymous'::name
@@ -35778,7 +36003,13 @@ create view app_hidden.masked_projects as
     design_heading, address, time_zone, currency, website_url, amenities, sales_start_date, completion_date,
     archived_at, archived_from, service_index, reservation_expiration, reservation_fee, cancellation_fee,
     rescission_days, sold_trigger, allow_multiple_offers, lead_assignment,
-    app_public.projects_metadata(r.*) as metadata, city, inserted_at, updated_at, version, deleted_at
+    case
+      when (
+        organization_id = any (array(select app_hidden.organizations_where('project.read')))
+        or id = any (array(select app_hidden.projects_where('project.read')))
+      ) then metadata
+      else null::jsonb
+    end as metadata, city, inserted_at, updated_at, version, deleted_at
   from app_public.projects r; alter view app_hidden.masked_projects owner to plat_masker;
 grant select on app_hidden.masked_projects to plat_anonymous, plat_user;
 
@@ -35789,9 +36020,61 @@ create view app_hidden.masked_reservations as
     list_price_snapshot, premium_snapshot, fee, cancellation_fee, occupancy_type, occupancy_type_other,
     financing_type, financing_contingency, preapproved, accepted_terms, accepted_terms_at, purchase_authorization,
     expiration, expires_at, extended_count, executed_at, cancelled_at,
-    app_public.reservations_cancellation_reason(r.*) as cancellation_reason, fallout_reason_id, refunded_at,
-    transaction_id, app_public.reservations_notes(r.*) as notes, app_public.reservations_metadata(r.*) as metadata,
-    currency
+    (
+      case
+        when (
+          cancellation_reason is not null
+          and (
+            coalesce(
+              (
+                organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+                or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+                or (
+                  assignee_id = (select app_public.current_user_id())
+                  and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+                )
+              ), false
+            )
+            or app_private.is_reason_of_buyer(id, cancellation_reason::text)
+          )
+        ) then cancellation_reason::text
+        else null::text
+      end
+    )::app_public.long_text as cancellation_reason, fallout_reason_id, refunded_at, transaction_id,
+    (
+      case
+        when (
+          notes is not null
+          and coalesce(
+            (
+              organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+              or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+              or (
+                assignee_id = (select app_public.current_user_id())
+                and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+              )
+            ), false
+          )
+        ) then notes::text
+        else null::text
+      end
+    )::app_public.long_text as notes,
+    case
+      when (
+        metadata is not null
+        and coalesce(
+          (
+            organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+            or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+            or (
+              assignee_id = (select app_public.current_user_id())
+              and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+            )
+          ), false
+        )
+      ) then metadata
+      else null::jsonb
+    end as metadata, currency
   from app_public.reservations r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_reservations owner to plat_masker;
 grant select on app_hidden.masked_reservations to plat_anonymous, plat_user;
@@ -35799,31 +36082,99 @@ grant select on app_hidden.masked_reservations to plat_anonymous, plat_user;
 -- The rows of app_public.spec_options that the viewer sees, with what they may know of the masked columns.
 create view app_hidden.masked_spec_options as
   select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, element_id, title,
-    description, sku, tier, kind, price, app_public.spec_options_cost(r.*) as cost, max_quantity, active, sequence,
-    excluded_option_ids
+    description, sku, tier, kind, price,
+    (
+      case
+        when (
+          organization_id = any (array(select app_hidden.organizations_where('finance.read')))
+          or project_id = any (array(select app_hidden.projects_where('finance.read')))
+        ) then cost::numeric
+        else null::numeric
+      end
+    )::app_public.money as cost, max_quantity, active, sequence, excluded_option_ids
   from app_public.spec_options r; alter view app_hidden.masked_spec_options owner to plat_masker;
 grant select on app_hidden.masked_spec_options to plat_anonymous, plat_user;
 
 -- The rows of app_public.units that the viewer sees, with what they may know of the masked columns.
 create view app_hidden.masked_units as
   select id, organization_id, project_id, floor_plan_id, lot_id, title, number, subtitle, description, building,
-    level, phase, status, status_changed_at, app_public.units_price(r.*) as price,
-    app_public.units_original_list_price(r.*) as original_list_price, currency, bedrooms, baths, half_baths, garage,
-    sqft, hoa_fee, orientation, effective_bedrooms, effective_baths, effective_half_baths, effective_garage,
-    effective_sqft, effective_hoa_fee, effective_orientation, view, address, model, is_spec, is_bmr, is_furnished,
-    is_accessible, mls_id, construction_status, listing_date,
-    app_public.units_estimated_delivery_date(r.*) as estimated_delivery_date, move_in_ready, sold_at,
-    app_public.units_sold_price(r.*) as sold_price, closed_at, market_since, market_before,
-    app_public.units_metadata(r.*) as metadata, inserted_at, updated_at, version, deleted_at
+    level, phase, status, status_changed_at,
+    (
+      case
+        when (
+          price is not null
+          and (
+            status::text = 'AVAILABLE'
+            or organization_id = any (array(select app_hidden.organizations_where('inventory.read')))
+            or project_id = any (array(select app_hidden.projects_where('inventory.read')))
+          )
+        ) then price::numeric
+        else null::numeric
+      end
+    )::app_public.money as price,
+    (
+      case
+        when (
+          original_list_price is not null
+          and (
+            organization_id = any (array(select app_hidden.organizations_where('inventory.read')))
+            or project_id = any (array(select app_hidden.projects_where('inventory.read')))
+          )
+        ) then original_list_price::numeric
+        else null::numeric
+      end
+    )::app_public.money as original_list_price, currency, bedrooms, baths, half_baths, garage, sqft, hoa_fee,
+    orientation, effective_bedrooms, effective_baths, effective_half_baths, effective_garage, effective_sqft,
+    effective_hoa_fee, effective_orientation, view, address, model, is_spec, is_bmr, is_furnished, is_accessible,
+    mls_id, construction_status, listing_date,
+    case
+      when estimated_delivery_date is null then null::date
+      when (
+        organization_id = any (array(select app_hidden.organizations_where('inventory.read')))
+        or project_id = any (array(select app_hidden.projects_where('inventory.read')))
+        or organization_id = any (array(select app_hidden.organizations_where('construction.write')))
+        or project_id = any (array(select app_hidden.projects_where('construction.write')))
+      ) then estimated_delivery_date
+      else (date_trunc('month', estimated_delivery_date::timestamp with time zone))::date
+    end as estimated_delivery_date, move_in_ready, sold_at,
+    (
+      case
+        when (
+          sold_price is not null
+          and (
+            organization_id = any (array(select app_hidden.organizations_where('sale.read')))
+            or project_id = any (array(select app_hidden.projects_where('sale.read')))
+          )
+        ) then sold_price::numeric
+        else null::numeric
+      end
+    )::app_public.money as sold_price, closed_at, market_since, market_before,
+    case
+      when (
+        metadata is not null
+        and (
+          organization_id = any (array(select app_hidden.organizations_where('inventory.read')))
+          or project_id = any (array(select app_hidden.projects_where('inventory.read')))
+        )
+      ) then metadata
+      else null::jsonb
+    end as metadata, inserted_at, updated_at, version, deleted_at
   from app_public.units r; alter view app_hidden.masked_units owner to plat_masker;
 grant select on app_hidden.masked_units to plat_anonymous, plat_user;
 
 -- The rows of app_public.users that the viewer sees, with what they may know of the masked columns.
 create view app_hidden.masked_users as
   select id, slug, first_name, last_name, title, phone, time_zone, language, status,
-    app_public.users_email_verified_at(r.*) as email_verified_at,
-    app_public.users_last_login_at(r.*) as last_login_at, inserted_at, updated_at, version, deleted_at,
-    password_changed_at, avatar_url
+    case
+      when (email_verified_at is not null and app_hidden.is_colleague(id)) then email_verified_at
+      else null::timestamp
+      with time zone
+    end as email_verified_at,
+    case
+      when (last_login_at is not null and app_hidden.is_colleague(id)) then last_login_at
+      else null::timestamp
+      with time zone
+    end as last_login_at, inserted_at, updated_at, version, deleted_at, password_changed_at, avatar_url
   from app_public.users r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_users owner to plat_masker;
 grant select on app_hidden.masked_users to plat_anonymous, plat_user;
@@ -37069,7 +37420,7 @@ create function app_public.current_user_id() returns uuid
 language sql stable parallel safe as $function$
   select nullif(current_setting('plat.user_id', true), '')::uuid
 $function$;
-grant execute on function app_public.current_user_id() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_public.current_user_id() to plat_anonymous, plat_user;
 
 --
 -- @arg reassignToId Leads of the deleted source move there; without it, a source with leads is not deleted.
@@ -39037,7 +39388,7 @@ begin
     (select string_agg(format('r ->> %s as %I', p + 1, c), ', ' order by p) from unnest(columns)
       with ordinality as u (c, p))) using rows;
 end $function$;
-grant execute on function app_hidden.add_import_rows(text, text[], jsonb) to plat_user, plat_worker;
+grant execute on function app_hidden.add_import_rows(text, text[], jsonb) to plat_user;
 
 -- A postal address on one line, without its country.
 create function app_hidden.address_line(address app_public.address) returns text
@@ -39045,7 +39396,7 @@ language sql immutable as $function$
   select nullif(concat_ws(', ', address.thoroughfare, address.premise, address.locality,
     nullif(concat_ws(' ', address.administrative_area, address.postal_code), '')), '')
 $function$;
-grant execute on function app_hidden.address_line(app_public.address) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.address_line(app_public.address) to plat_anonymous, plat_user;
 
 -- An integration as the operation that connects it gives it, with what is shown once.
 create function app_hidden.answered(integration anyelement, attempt jsonb) returns anyelement
@@ -39053,7 +39404,7 @@ language sql stable as $function$
   select jsonb_populate_record(integration,
     jsonb_build_object('config', to_jsonb(integration) -> 'config' || coalesce(attempt -> 'shown', '{}')))
 $function$;
-grant execute on function app_hidden.answered(anyelement, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.answered(anyelement, jsonb) to plat_anonymous, plat_user;
 
 create function app_hidden.appointments_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -39076,8 +39427,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('notes', null, 'outcomeNote', null);
 end $function$;
-grant execute on function app_hidden.appointments_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.appointments_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- Whether the viewer may add a card now, and who they are at the processor.
 create function app_hidden.begin_card(repeat jsonb) returns jsonb
@@ -39098,7 +39448,7 @@ begin
     'email', (select i.email from app_hidden.user_identities i where i.user_id = payer),
     'name', (select app_public.users_full_name(u) from app_public.users u where u.id = payer));
 end $function$;
-grant execute on function app_hidden.begin_card(jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.begin_card(jsonb) to plat_anonymous, plat_user;
 
 -- Begins an import into a project, as the viewer; answers which column each name of the header stands for, null for
 --   one that is ignored.
@@ -39108,7 +39458,7 @@ begin
   perform app_hidden.require_import(operation, project);
   return app_private.open_import(operation, header);
 end $function$;
-grant execute on function app_hidden.begin_import(text, text, text[]) to plat_user, plat_worker;
+grant execute on function app_hidden.begin_import(text, text, text[]) to plat_user;
 
 -- Makes an integration that waits to be connected.
 create function app_hidden.begin_integration(
@@ -39155,7 +39505,7 @@ begin
   return app_private.integration_facts(of_scope, result);
 end $function$;
 grant execute on function app_hidden.begin_integration(text, uuid, text, text, jsonb, text) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- Begins a draft for a lead that the viewer may write to: {id, status, facts, quotes, warnings, …}, or {id, status,
 --   known} of a repeated request.
@@ -39187,7 +39537,7 @@ begin
     app_hidden.lead_email_facts(lead), app_hidden.lead_email_quotes(lead));
 end $function$;
 grant execute on function app_hidden.begin_lead_email(text, text, text, text, text, jsonb) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- Checks a payment as the viewer and writes it down, before the processor is asked. Under an idempotency key that it
 --   began with it goes on.
@@ -39368,7 +39718,7 @@ begin
   perform set_config('plat.actor_type', actor, true);
   return app_private.payment_facts(intent) || '{"answered": false}';
 end $function$;
-grant execute on function app_hidden.begin_payment(text, jsonb, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.begin_payment(text, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- Checks a refund as the viewer and writes it down, before the processor is asked: the charge has that much less to
 --   give from then on.
@@ -39434,7 +39784,7 @@ begin
     returning * into refund;
   return app_private.refund_facts(refund) || '{"answered": false, "isNew": true}';
 end $function$;
-grant execute on function app_hidden.begin_refund(jsonb, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.begin_refund(jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- Writes a representative down, before the processor is told.
 create function app_hidden.begin_representative(operation text, input jsonb, repeat jsonb) returns jsonb
@@ -39504,8 +39854,7 @@ begin
   end if;
   return app_private.representative_facts(result) || jsonb_build_object('answered', false);
 end $function$;
-grant execute on function app_hidden.begin_representative(text, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.begin_representative(text, jsonb, jsonb) to plat_anonymous, plat_user;
 
 create function app_hidden.buyers_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -39528,8 +39877,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('cancellationReason', null, 'metadata', null);
 end $function$;
-grant execute on function app_hidden.buyers_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.buyers_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- The appointments that the viewer hosts, works on or attends as a buyer, as far as they see them: of the last year
 --   and later, 2,000 at most.
@@ -39553,7 +39901,7 @@ language sql stable rows 500 as $function$
     and a.deleted_at is null and a.starts_at > now() - interval '1 year'
   order by a.starts_at desc, a.id desc limit 2000
 $function$;
-grant execute on function app_hidden.calendar_appointments() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.calendar_appointments() to plat_anonymous, plat_user;
 
 -- The name of a column as the API spells it.
 create function app_hidden.camel(name text) returns text
@@ -39561,7 +39909,7 @@ language sql immutable parallel safe strict as $function$
   -- PERF: one expression, which PostgreSQL puts in the place of the call.
   select split_part(name, '_', 1) || replace(initcap(substr(name, length(split_part(name, '_', 1)) + 1)), '_', '')
 $function$;
-grant execute on function app_hidden.camel(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.camel(text) to plat_anonymous, plat_user;
 
 -- The value, where the type takes it; the operations of functions use it, so that a refusal names the argument.
 create function app_hidden.checked(value text, type regtype, field text) returns text
@@ -39579,7 +39927,7 @@ exception when data_exception or check_violation then
       'This value has the wrong form.'),
     jsonb_build_object('field', field));
 end $function$;
-grant execute on function app_hidden.checked(text, regtype, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.checked(text, regtype, text) to plat_anonymous, plat_user;
 
 -- Replaces the options of a personalization, as the viewer; what is locked may stay in the list but not change.
 create function app_hidden.choose_options(
@@ -39627,7 +39975,7 @@ begin
 end $function$;
 grant execute on function app_hidden.choose_options(
   uuid, app_public.personalization_selection_input[]
-) to plat_anonymous, plat_user, plat_worker;
+) to plat_anonymous, plat_user;
 
 -- Claims the idempotency key repeat.key for this transaction; the answer that was kept at repeat.place as {"r":
 --   row}, null when the field is to be carried out now.
@@ -39664,14 +40012,14 @@ begin
     perform app_hidden.fail('UNAUTHENTICATED', 'The account was changed since this request was first made; sign in.');
   end if;
 end $function$;
-grant execute on function app_hidden.claim_answer(jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.claim_answer(jsonb) to plat_anonymous, plat_user;
 
 create function app_hidden.claim_is_over(claim app_hidden.claims) returns boolean
 language sql stable as $function$
   -- By the clock: who waited for a lock began before the claim they meet.
   select claim.expires_at is not null and claim.expires_at <= clock_timestamp()
 $function$;
-grant execute on function app_hidden.claim_is_over(app_hidden.claims) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.claim_is_over(app_hidden.claims) to plat_anonymous, plat_user;
 
 -- The members of input that are columns: text trimmed, empty text null, ids and slugs resolved to records that the
 --   viewer sees.
@@ -39714,7 +40062,7 @@ begin
   end loop;
   return result;
 end $function$;
-grant execute on function app_hidden.clean_values(regclass, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.clean_values(regclass, jsonb) to plat_anonymous, plat_user;
 
 -- Users who share an organization with the viewer; by an access token, one in which it opens something.
 create function app_hidden.colleague_ids() returns setof uuid
@@ -39731,7 +40079,7 @@ begin
       and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
         where r.role = m.role and not r.in_affiliated and app_hidden.scopes_allow(r.permission)));
 end $function$;
-grant execute on function app_hidden.colleague_ids() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.colleague_ids() to plat_anonymous, plat_user;
 
 -- A record by the names of its columns that an event has by the names of the API.
 create function app_hidden.columns_of(relation regclass, record jsonb) returns jsonb
@@ -39739,7 +40087,7 @@ language sql stable as $function$
   select jsonb_object_agg(a.attname, record -> app_hidden.camel(a.attname)) from pg_attribute a
     where a.attrelid = relation and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
 $function$;
-grant execute on function app_hidden.columns_of(regclass, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.columns_of(regclass, jsonb) to plat_anonymous, plat_user;
 
 -- An address with its country, the given one where it has none; null for one without anything; an unknown country is
 --   refused.
@@ -39759,8 +40107,7 @@ begin
   end if;
   return address;
 end $function$;
-grant execute on function app_hidden.complete_address(app_public.address, text) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.complete_address(app_public.address, text) to plat_anonymous, plat_user;
 
 -- Whether a text has every word, whatever case and accents.
 create function app_hidden.contains_words(texts text, words text) returns boolean
@@ -39768,7 +40115,7 @@ language sql stable as $function$
   select bool_and(app_hidden.fold(texts) like '%' || regexp_replace(word, '([\\%_])', '\\\1', 'g') || '%')
   from regexp_split_to_table(app_hidden.fold(btrim(words)), '\s+') word
 $function$;
-grant execute on function app_hidden.contains_words(text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.contains_words(text, text) to plat_anonymous, plat_user;
 
 -- Inserts the given columns as the viewer and returns the row.
 create function app_hidden.create_record(_type anyelement, input jsonb) returns anyelement
@@ -39811,7 +40158,7 @@ exception
     perform app_hidden.fail('BAD_USER_INPUT', format('%s is required.', app_hidden.camel(missing)),
       jsonb_build_object('field', app_hidden.camel(missing)));
 end $function$;
-grant execute on function app_hidden.create_record(anyelement, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.create_record(anyelement, jsonb) to plat_anonymous, plat_user;
 
 -- A text with quotes, separators or line breaks in it as a cell of CSV.
 create function app_hidden.csv_cell(value text) returns text
@@ -39823,7 +40170,7 @@ begin
     'g');
   return case when value ~ '[",\r\n]' then '"' || replace(value, '"', '""') || '"' else value end;
 end $function$;
-grant execute on function app_hidden.csv_cell(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.csv_cell(text) to plat_anonymous, plat_user;
 
 -- A text as a cell of CSV by RFC 4180, which no spreadsheet program takes for a formula.
 create function app_hidden.csv_text(value text) returns text
@@ -39834,7 +40181,7 @@ language sql immutable parallel safe as $function$
     when value <> '' and strpos(E'=+-@\t\uff1d\uff0b\uff0d\uff20', left(value, 1)) > 0 then '''' || value
     else value end
 $function$;
-grant execute on function app_hidden.csv_text(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.csv_text(text) to plat_anonymous, plat_user;
 
 -- Whether the viewer has the permission for a deal, as one of the sales team: the same as the policies of
 --   make_deal_table.
@@ -39847,7 +40194,7 @@ language sql stable as $function$
     or (assignee_id = (select app_public.current_user_id())
       and project_id = any (array(select app_hidden.viewer_own_projects(permission)))), false)
 $function$;
-grant execute on function app_hidden.deal_can(uuid, uuid, uuid, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.deal_can(uuid, uuid, uuid, text) to plat_anonymous, plat_user;
 
 -- Deletes the row as the viewer and returns it as it was.
 create function app_hidden.delete_record(_type anyelement, id text) returns anyelement
@@ -39876,7 +40223,7 @@ begin
 exception when insufficient_privilege then
   perform app_hidden.refuse(table_name, 'delete');
 end $function$;
-grant execute on function app_hidden.delete_record(anyelement, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.delete_record(anyelement, text) to plat_anonymous, plat_user;
 
 -- Deleted rows of the organizations that the viewer administers.
 create function app_hidden.deleted_records(_type anyelement) returns setof anyelement
@@ -39890,7 +40237,7 @@ begin
       from pg_attribute a where a.attrelid = pg_typeof(_type)::text::regclass and a.attnum > 0 and not a.attisdropped),
     pg_typeof(_type)::text::regclass);
 end $function$;
-grant execute on function app_hidden.deleted_records(anyelement) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.deleted_records(anyelement) to plat_anonymous, plat_user;
 
 create function app_hidden.deposits_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -39912,8 +40259,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('notes', null);
 end $function$;
-grant execute on function app_hidden.deposits_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.deposits_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- Kilometres between two points, in degrees north and east.
 create function app_hidden.distance_km(
@@ -39929,7 +40275,7 @@ language sql immutable parallel safe as $function$
 $function$;
 grant execute on function app_hidden.distance_km(
   double precision, double precision, double precision, double precision
-) to plat_anonymous, plat_user, plat_worker;
+) to plat_anonymous, plat_user;
 
 -- The changes of an event without those whose value, before or after, the viewer may not read.
 create function app_hidden.event_changes(
@@ -39946,15 +40292,14 @@ language sql stable as $function$
     where seen.before -> given.key is distinct from given.value
       or seen.after -> given.key is distinct from pair.after -> given.key), '{}')
 $function$;
-grant execute on function app_hidden.event_changes(text, uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.event_changes(text, uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- Whether an event is among those wanted.
 create function app_hidden.event_matches(name text, wanted text[]) returns boolean
 language sql immutable as $function$
   select name = any (wanted) or split_part(name, '.', 1) || '.*' = any (wanted) or '*' = any (wanted)
 $function$;
-grant execute on function app_hidden.event_matches(text, text[]) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.event_matches(text, text[]) to plat_anonymous, plat_user;
 
 -- Members of a record by the names of the API, as an event has them, with null for what the viewer may not read.
 --   record: the whole record of the event.
@@ -39977,8 +40322,7 @@ language sql stable as $function$
     when 'user' then app_hidden.users_event_value(subject_id, value, record)
     else value end
 $function$;
-grant execute on function app_hidden.event_value(text, uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.event_value(text, uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- The next lines of the cursor that open_export opened for CSV or JSONL, as one text.
 create function app_hidden.export_lines(most integer) returns table(lines text, row_count integer)
@@ -39996,7 +40340,7 @@ begin
   end loop;
   return query select array_to_string(parts, ''), cardinality(parts);
 end $function$;
-grant execute on function app_hidden.export_lines(integer) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.export_lines(integer) to plat_anonymous, plat_user;
 
 -- What an export asks for, in SQL, as the viewer; refuses what no file of the format can hold.
 create function app_hidden.export_query(
@@ -40020,7 +40364,7 @@ begin
   return asked;
 end $function$;
 grant execute on function app_hidden.export_query(text, text, uuid, uuid, jsonb, jsonb, jsonb) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- A fact: what it says, its record and field, its kind (person, name, place, link, unit, money, percent, count,
 --   time, month) and its value; null without a value.
@@ -40033,8 +40377,7 @@ language sql immutable as $function$
     subject_type, 'subjectId', subject_id,
     'field', field, 'kind', kind, 'value', value) || more) end
 $function$;
-grant execute on function app_hidden.fact(text, text, uuid, text, text, text, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.fact(text, text, uuid, text, text, text, jsonb) to plat_anonymous, plat_user;
 
 -- Ends the statement with a coded error for the caller; details become members of extensions.
 create function app_hidden.fail(code text, message text, details jsonb default '{}'::jsonb) returns void
@@ -40045,7 +40388,7 @@ begin
     message = message,
     detail = jsonb_build_object('code', code) || details;
 end $function$;
-grant execute on function app_hidden.fail(text, text, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.fail(text, text, jsonb) to plat_anonymous, plat_user;
 
 -- What the address of a content says: which, under what name, and the record that everybody may have to see.
 create function app_hidden.file_address(
@@ -40058,7 +40401,7 @@ language sql stable as $function$
     'expires', (select app_public.current_user_id()) is not null, 'attachment', attachment)
 $function$;
 grant execute on function app_hidden.file_address(text, uuid, text, text, boolean, boolean) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- Whether whoever calls it sees the record with that content; the API asks as a visitor without a token.
 create function app_hidden.file_is_public(table_name text, id uuid, checksum text) returns boolean
@@ -40070,7 +40413,7 @@ begin
     into result using id, checksum;
   return result;
 end $function$;
-grant execute on function app_hidden.file_is_public(text, uuid, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.file_is_public(text, uuid, text) to plat_anonymous, plat_user;
 
 -- The contents of the first pictures of floor plans, drawings before others.
 create function app_hidden.floor_plan_pictures(
@@ -40084,7 +40427,7 @@ language sql stable as $function$
         where i.floor_plan_id = f.id) x
     order by x.kind, x.sequence, x.id limit most) p
 $function$;
-grant execute on function app_hidden.floor_plan_pictures(uuid[], integer) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.floor_plan_pictures(uuid[], integer) to plat_anonymous, plat_user;
 
 create function app_hidden.floor_plans_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -40106,31 +40449,30 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('metadata', null);
 end $function$;
-grant execute on function app_hidden.floor_plans_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.floor_plans_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- Text for comparing: without case and accents.
 create function app_hidden.fold(value text) returns text
 language sql immutable parallel safe as $function$ select lower(public.unaccent('public.unaccent', value)) $function$;
-grant execute on function app_hidden.fold(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.fold(text) to plat_anonymous, plat_user;
 
 -- The status of a draft that the viewer sees.
 create function app_hidden.generation_status(id uuid) returns text
 language sql stable as $function$ select g.status from app_public.service_intelligence_generations g
   where g.id = generation_status.id $function$;
-grant execute on function app_hidden.generation_status(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.generation_status(uuid) to plat_anonymous, plat_user;
 
 create function app_hidden.has_slug(table_name text) returns boolean
 language sql immutable parallel safe as $function$
   select table_name in ('projects', 'organizations', 'users')
 $function$;
-grant execute on function app_hidden.has_slug(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.has_slug(text) to plat_anonymous, plat_user;
 
 create function app_hidden.has_whole_account() returns boolean
 language sql stable parallel safe as $function$
   select app_hidden.setting('scopes') is null and app_hidden.setting('organization_id') is null
 $function$;
-grant execute on function app_hidden.has_whole_account() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.has_whole_account() to plat_anonymous, plat_user;
 
 -- @withoutViewer Whoever sees the project sees what is for sale and its price; orders ask for projects that the
 --   viewer sees.
@@ -40141,7 +40483,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select coalesce(max(u.price), '-1') from app_public.units u where u.project_id = $1 and u.status = 'AVAILABLE'
     and u.deleted_at is null
 $function$;
-grant execute on function app_hidden.highest_price(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.highest_price(uuid) to plat_anonymous, plat_user;
 
 -- An integration that the viewer may refresh or change.
 create function app_hidden.integration_to_connect(of_scope text, id uuid, repeat jsonb) returns jsonb
@@ -40166,24 +40508,23 @@ begin
   return app_private.integration_facts(of_scope, id)
     || jsonb_build_object('answered', attempt.answered, 'userId', app_public.current_user_id());
 end $function$;
-grant execute on function app_hidden.integration_to_connect(text, uuid, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.integration_to_connect(text, uuid, jsonb) to plat_anonymous, plat_user;
 
 -- Whether this is the viewer or shares an organization with them.
 create function app_hidden.is_colleague(user_id uuid) returns boolean
 language sql stable as $function$ select user_id = app_public.current_user_id()
   or user_id = any (array(select app_hidden.colleague_ids())) $function$;
-grant execute on function app_hidden.is_colleague(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.is_colleague(uuid) to plat_anonymous, plat_user;
 
 create function app_hidden.is_service() returns boolean
 language sql stable as $function$ select app_hidden.setting('service') = 'on' $function$;
-grant execute on function app_hidden.is_service() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.is_service() to plat_anonymous, plat_user;
 
 -- Whether the viewer sees the reservation as its buyer.
 create function app_hidden.is_viewers_reservation(reservation_id uuid) returns boolean
 language plpgsql stable as $function$ begin return reservation_id = any (array(select
   app_hidden.viewer_purchase_reservations())); end $function$;
-grant execute on function app_hidden.is_viewers_reservation(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.is_viewers_reservation(uuid) to plat_anonymous, plat_user;
 
 -- @withoutViewer Keeps what claim_answer has claimed for the viewer in the same statement.
 --
@@ -40198,7 +40539,7 @@ begin
     where k.id = keep_answer.id;
   return answer;
 end $function$;
-grant execute on function app_hidden.keep_answer(uuid, jsonb, anyelement) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.keep_answer(uuid, jsonb, anyelement) to plat_anonymous, plat_user;
 
 -- Keeps what an integration that was just made is let in by: sealed for its id, and so after it.
 create function app_hidden.keep_credentials(of_scope text, id uuid, sealed text) returns void
@@ -40208,7 +40549,7 @@ begin
   update app_private.integration_secrets s set sealed = keep_credentials.sealed
     where s.integration_id = keep_credentials.id and s.sealed is null;
 end $function$;
-grant execute on function app_hidden.keep_credentials(text, uuid, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.keep_credentials(text, uuid, text) to plat_anonymous, plat_user;
 
 -- @withoutViewer The permissions that there are stand in the documentation.
 --
@@ -40220,7 +40561,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     where scope in (r.permission, split_part(r.permission, '.', 1) || '.*'))
     or scope in ('purchase.own', 'purchase.*')
 $function$;
-grant execute on function app_hidden.known_scope(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.known_scope(text) to plat_anonymous, plat_user;
 
 -- What a mail to the lead may state, as the viewer sees it.
 create function app_hidden.lead_email_facts(lead app_public.leads) returns jsonb
@@ -40375,7 +40716,7 @@ begin
   return (select coalesce(jsonb_agg(f || jsonb_build_object('key', 'f' || n) order by n), '[]')
     from (select f, row_number() over () as n from unnest(array_remove(facts, null)) f) numbered);
 end $function$;
-grant execute on function app_hidden.lead_email_facts(app_public.leads) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.lead_email_facts(app_public.leads) to plat_anonymous, plat_user;
 
 -- What the lead wrote last, and the last notes that the whole team reads: words of people, which no statement may
 --   rest on.
@@ -40392,7 +40733,7 @@ language sql stable as $function$
       from app_public.lead_notes n where n.lead_id = (lead).id and n.visibility = 'TEAM' and n.deleted_at is null
         order by n.id desc limit 2)) q
 $function$;
-grant execute on function app_hidden.lead_email_quotes(app_public.leads) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.lead_email_quotes(app_public.leads) to plat_anonymous, plat_user;
 
 -- What to know before writing to the lead.
 create function app_hidden.lead_email_warnings(lead app_public.leads, facts jsonb) returns text[]
@@ -40408,8 +40749,7 @@ language sql stable as $function$
       from jsonb_array_elements(facts) f
       where f ->> 'kind' = 'unit' and not (f ->> 'priced')::boolean having count(*) > 0)], null)
 $function$;
-grant execute on function app_hidden.lead_email_warnings(app_public.leads, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.lead_email_warnings(app_public.leads, jsonb) to plat_anonymous, plat_user;
 
 -- The units that a lead is after: those they reserved or negotiate about, else up to three for sale within their
 --   budget.
@@ -40436,7 +40776,7 @@ begin
   end if;
   return wanted;
 end $function$;
-grant execute on function app_hidden.lead_units(app_public.leads) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.lead_units(app_public.leads) to plat_anonymous, plat_user;
 
 -- Leads of an organization, or of its project, that match a LeadsFilter as the viewer sees them; refuses members
 --   that it does not know.
@@ -40479,7 +40819,7 @@ begin
     || coalesce((select string_agg(' and ' || (known ->> k), '') from jsonb_object_keys(f) k), '')
       using organization_id, f, project_id;
 end $function$;
-grant execute on function app_hidden.leads_of_filter(uuid, uuid, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.leads_of_filter(uuid, uuid, jsonb) to plat_anonymous, plat_user;
 
 -- Leads that the viewer sees and whose phone number is this one or ends in these digits.
 create function app_hidden.leads_with_phone(phone text) returns setof uuid
@@ -40489,7 +40829,7 @@ language sql stable security definer rows 5 set search_path to 'pg_catalog', 'pg
     when phone !~ '[1-9]' then 'false'
     else format('reverse(l.phone) like %L', reverse(ltrim(regexp_replace(phone, '[^0-9]', '', 'g'), '0')) || '%') end)
 $function$;
-grant execute on function app_hidden.leads_with_phone(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.leads_with_phone(text) to plat_anonymous, plat_user;
 
 -- Locks a record that the viewer sees, in the order of locks; of what they do not see, nothing.
 create function app_hidden.lock_seen(relation regclass, id uuid) returns void
@@ -40508,7 +40848,7 @@ begin
         where a.id = lock_seen.id;
   end case;
 end $function$;
-grant execute on function app_hidden.lock_seen(regclass, uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.lock_seen(regclass, uuid) to plat_anonymous, plat_user;
 
 create function app_hidden.lots_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -40532,7 +40872,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('price', null, 'premium', null, 'metadata', null);
 end $function$;
-grant execute on function app_hidden.lots_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.lots_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- @withoutViewer Whoever sees the project sees what is for sale and its price; orders ask for projects that the
 --   viewer sees.
@@ -40543,56 +40883,56 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select coalesce(min(u.price), 'infinity') from app_public.units u where u.project_id = $1 and u.status = 'AVAILABLE'
     and u.deleted_at is null
 $function$;
-grant execute on function app_hidden.lowest_price(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.lowest_price(uuid) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.appointments) returns app_public.appointments
 language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.assignee_id, r.type, r.status, r.status_changed_at, r.title, r.starts_at, r.ends_at, r.time_zone, r.location, r.video_url, r.open_house_id, r.host_id, app_public.appointments_notes(r), app_public.appointments_outcome_note(r), r.cancelled_at, r.cancellation_reason)::app_public.appointments
 $function$;
-grant execute on function app_hidden.masked(app_public.appointments) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked(app_public.appointments) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.buyers) returns app_public.buyers
 language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.user_id, r.unit_id, r.lot_id, r.reservation_id, r.assignee_id, r.agent_id, r.first_name, r.last_name, r.legal_name, r.email, r.phone, app_public.buyers_dob(r), r.company, r.preferred_language, r.address, r.status, r.status_changed_at, r.source, r.source_id, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.amount_financed, r.price, r.contract_sent_at, r.purchase_date, r.rescission_ends_at, r.purchase_firm_date, r.estimated_closing_date, r.closing_date, r.cancellation_date, app_public.buyers_cancellation_reason(r), r.fallout_reason_id, app_public.buyers_metadata(r), r.search_text, r.currency, r.invited_at)::app_public.buyers
 $function$;
-grant execute on function app_hidden.masked(app_public.buyers) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked(app_public.buyers) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.deposits) returns app_public.deposits
 language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.reservation_id, r.milestone_id, r.title, r.status, r.status_changed_at, r.sequence, r.amount, r.percent, r.percent_base, r.amount_fixed, r.amount_paid, r.currency, r.due_at, r.due_rule, r.due_offset_days, r.paid_at, r.method, r.reference, r.held_by, r.sent_to_holder_at, r.released_at, r.refunded_at, r.forfeited_at, r.invoice_number, app_public.deposits_notes(r), r.offer_id, r.amount_refunded)::app_public.deposits
 $function$;
-grant execute on function app_hidden.masked(app_public.deposits) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked(app_public.deposits) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.events) returns app_public.events
 language sql stable as $function$
   select row(r.id, r.stream_id, r.organization_id, r.project_id, r.sequence, r.name, r.occurred_at, r.dispatched_at, r.subject_type, r.subject_id, r.actor_id, r.actor_type, r.channel, r.request_id, app_public.events_changes(r), app_public.events_data(r), r.caused_by_id, r.transaction_id, r.workflow_depth)::app_public.events
 $function$;
-grant execute on function app_hidden.masked(app_public.events) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked(app_public.events) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.floor_plans) returns app_public.floor_plans
 language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.title, r.subtitle, r.code, r.description, r.status, r.home_type, r.base_price, r.bedrooms, r.bedrooms_max, r.baths, r.half_baths, r.garage, r.stories, r.sqft, r.sqft_max, r.balcony_sqft, r.hoa_fee, r.orientation, r.sequence, r.tour_url, app_public.floor_plans_metadata(r), r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.floor_plans
 $function$;
-grant execute on function app_hidden.masked(app_public.floor_plans) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked(app_public.floor_plans) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.lots) returns app_public.lots
 language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.title, r.number, r.block, r.phase, r.status, r.status_changed_at, app_public.lots_price(r), app_public.lots_premium(r), r.currency, r.address, r.area_sqft, r.orientation, r.features, r.parcel_number, r.multi_unit, app_public.lots_metadata(r), r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.lots
 $function$;
-grant execute on function app_hidden.masked(app_public.lots) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked(app_public.lots) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.negotiations) returns app_public.negotiations
 language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lead_id, r.buyer_id, r.reservation_id, r.assignee_id, r.status, r.status_changed_at, r.round, r.turn, r.list_price, app_public.negotiations_floor_price(r), r.offer_expiration_hours, r.opened_at, r.closed_at, app_public.negotiations_cancellation_reason(r), app_public.negotiations_notes(r), r.currency)::app_public.negotiations
 $function$;
-grant execute on function app_hidden.masked(app_public.negotiations) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked(app_public.negotiations) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(
@@ -40602,7 +40942,7 @@ language sql stable as $function$
   select row(r.id, r.organization_id, r.kind, r.first_name, r.last_name, r.email, r.phone, app_public.organization_payments_representatives_dob(r), r.title, r.ownership_percent, r.address, r.status, r.requirements, r.processor_person_id, r.verified_at, r.inserted_at, r.updated_at, r.version)::app_public.organization_payments_representatives
 $function$;
 grant execute on function app_hidden.masked(app_public.organization_payments_representatives) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(
@@ -40611,71 +40951,70 @@ create function app_hidden.masked(
 language sql stable as $function$
   select row(r.id, r.organization_id, r.user_id, r.role, r.title, app_public.organization_user_connections_notifications(r), r.joined_at, r.invited_by_id, r.last_active_at, r.inserted_at, r.updated_at, r.version)::app_public.organization_user_connections
 $function$;
-grant execute on function app_hidden.masked(app_public.organization_user_connections) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.masked(app_public.organization_user_connections) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.organizations) returns app_public.organizations
 language sql stable as $function$
   select row(r.id, r.name, r.slug, r.kind, r.description, app_public.organizations_email(r), app_public.organizations_phone(r), r.website_url, app_public.organizations_address(r), r.time_zone, r.has_public_project, r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.organizations
 $function$;
-grant execute on function app_hidden.masked(app_public.organizations) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked(app_public.organizations) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.phone_calls) returns app_public.phone_calls
 language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.user_id, r.direction, r.status, r.outcome, r.from_number, r.to_number, r.started_at, r.ended_at, r.notes, app_public.phone_calls_recording_url(r), r.tracker_id)::app_public.phone_calls
 $function$;
-grant execute on function app_hidden.masked(app_public.phone_calls) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked(app_public.phone_calls) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.processor_charges) returns app_public.processor_charges
 language sql stable as $function$
   select row(r.id, r.intent_id, r.organization_id, r.project_id, r.reservation_id, r.deposit_id, r.lead_id, r.buyer_id, r.user_id, r.card_id, r.processor_id, r.is_tentative, r.payment_intent_id, r.status, r.status_changed_at, r.amount, r.amount_refunded, r.amount_refunding, app_public.processor_charges_fee(r), app_public.processor_charges_net(r), r.currency, r.method, r.card_brand, r.card_last4, r.description, r.statement_descriptor, r.receipt_url, r.failure_code, r.failure_message, r.captured_at, r.last_refunded_at, r.disputed_at, r.dispute_status, app_public.processor_charges_metadata(r), r.inserted_at, r.updated_at, r.version, r.deposit_amount)::app_public.processor_charges
 $function$;
-grant execute on function app_hidden.masked(app_public.processor_charges) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked(app_public.processor_charges) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.processor_refunds) returns app_public.processor_refunds
 language sql stable as $function$
   select row(r.id, r.organization_id, r.charge_id, r.amount, r.status, r.reason, app_public.processor_refunds_note(r), r.processor_id, r.failure_message, r.created_by_id, r.attempt_key, r.inserted_at, r.updated_at)::app_public.processor_refunds
 $function$;
-grant execute on function app_hidden.masked(app_public.processor_refunds) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked(app_public.processor_refunds) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.projects) returns app_public.projects
 language sql stable as $function$
   select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.projects
 $function$;
-grant execute on function app_hidden.masked(app_public.projects) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked(app_public.projects) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.reservations) returns app_public.reservations
 language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.buyer_id, r.purchase_id, r.user_id, r.assignee_id, r.status, r.status_changed_at, r.number, r.buyer_legal_name, r.price, r.list_price_snapshot, r.premium_snapshot, r.fee, r.cancellation_fee, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.preapproved, r.accepted_terms, r.accepted_terms_at, r.purchase_authorization, r.expiration, r.expires_at, r.extended_count, r.executed_at, r.cancelled_at, app_public.reservations_cancellation_reason(r), r.fallout_reason_id, r.refunded_at, r.transaction_id, app_public.reservations_notes(r), app_public.reservations_metadata(r), r.currency)::app_public.reservations
 $function$;
-grant execute on function app_hidden.masked(app_public.reservations) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked(app_public.reservations) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.spec_options) returns app_public.spec_options
 language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.element_id, r.title, r.description, r.sku, r.tier, r.kind, r.price, app_public.spec_options_cost(r), r.max_quantity, r.active, r.sequence, r.excluded_option_ids)::app_public.spec_options
 $function$;
-grant execute on function app_hidden.masked(app_public.spec_options) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked(app_public.spec_options) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.units) returns app_public.units
 language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.floor_plan_id, r.lot_id, r.title, r.number, r.subtitle, r.description, r.building, r.level, r.phase, r.status, r.status_changed_at, app_public.units_price(r), app_public.units_original_list_price(r), r.currency, r.bedrooms, r.baths, r.half_baths, r.garage, r.sqft, r.hoa_fee, r.orientation, r.effective_bedrooms, r.effective_baths, r.effective_half_baths, r.effective_garage, r.effective_sqft, r.effective_hoa_fee, r.effective_orientation, r.view, r.address, r.model, r.is_spec, r.is_bmr, r.is_furnished, r.is_accessible, r.mls_id, r.construction_status, r.listing_date, app_public.units_estimated_delivery_date(r), r.move_in_ready, r.sold_at, app_public.units_sold_price(r), r.closed_at, r.market_since, r.market_before, app_public.units_metadata(r), r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.units
 $function$;
-grant execute on function app_hidden.masked(app_public.units) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked(app_public.units) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.users) returns app_public.users
 language sql stable as $function$
   select row(r.id, r.slug, r.first_name, r.last_name, r.title, r.phone, r.time_zone, r.language, r.status, app_public.users_email_verified_at(r), app_public.users_last_login_at(r), r.inserted_at, r.updated_at, r.version, r.deleted_at, r.password_changed_at, r.avatar_url)::app_public.users
 $function$;
-grant execute on function app_hidden.masked(app_public.users) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked(app_public.users) to plat_anonymous, plat_user;
 
 -- The columns of a table whose comment says @masked.
 create function app_hidden.masked_columns(relation regclass) returns name[]
@@ -40683,7 +41022,7 @@ language sql stable as $function$
   select array(select a.attname from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
     and col_description(relation, a.attnum) ~ '(^|\n)@masked\y' order by a.attnum)
 $function$;
-grant execute on function app_hidden.masked_columns(regclass) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked_columns(regclass) to plat_anonymous, plat_user;
 
 -- The members of an event's record that are masked columns; null where none is.
 create function app_hidden.masked_members(subject_type text) returns text[]
@@ -40704,21 +41043,21 @@ language sql immutable parallel safe as $function$
     when 'unit' then '{price,originalListPrice,estimatedDeliveryDate,soldPrice,metadata}'::text[]
     when 'user' then '{emailVerifiedAt,lastLoginAt}'::text[] end
 $function$;
-grant execute on function app_hidden.masked_members(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.masked_members(text) to plat_anonymous, plat_user;
 
 -- Purchases that the viewer sees as a seller and that contain every word.
 create function app_hidden.matching_buyers(query text) returns setof uuid
 language sql stable security definer rows 50 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.find_texts('BUYER', 'buyer.read', query, 'r.search_text')
 $function$;
-grant execute on function app_hidden.matching_buyers(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.matching_buyers(text) to plat_anonymous, plat_user;
 
 -- Leads that the viewer sees and that contain every word.
 create function app_hidden.matching_leads(query text) returns setof uuid
 language sql stable security definer rows 50 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.find_texts('LEAD', 'lead.read', query, 'r.search_text')
 $function$;
-grant execute on function app_hidden.matching_leads(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.matching_leads(text) to plat_anonymous, plat_user;
 
 -- Units of a project that match a UnitsFilter as the viewer sees them; refuses members that it does not know.
 create function app_hidden.matching_units(project_id uuid, filter jsonb) returns setof uuid
@@ -40760,7 +41099,7 @@ begin
   return query execute 'select u.id from app_hidden.masked_units u where u.project_id = $1'
     || coalesce((select string_agg(' and ' || (known ->> k), '') from jsonb_object_keys(f) k), '') using project_id, f;
 end $function$;
-grant execute on function app_hidden.matching_units(uuid, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.matching_units(uuid, jsonb) to plat_anonymous, plat_user;
 
 -- Whether the viewer may choose the options: the sales team for its deals, the buyer for the own purchase.
 create function app_hidden.may_choose(personalization_id uuid) returns boolean
@@ -40769,7 +41108,7 @@ language sql stable as $function$
     and (p.buyer_id = any (array(select app_hidden.viewer_purchases()))
       or app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.write')))
 $function$;
-grant execute on function app_hidden.may_choose(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.may_choose(uuid) to plat_anonymous, plat_user;
 
 -- Tries an upload without its content and undoes it: what it would be refused for is refused before the file is
 --   read. The target is a table of files, or the operation of an import; the input is that of the operation. Answers
@@ -40797,7 +41136,7 @@ begin
     return organization_id;
   end;
 end $function$;
-grant execute on function app_hidden.may_upload(text, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.may_upload(text, jsonb) to plat_anonymous, plat_user;
 
 -- How many segments the networks send a text in, and charge.
 create function app_hidden.message_segments(body text) returns integer
@@ -40812,14 +41151,14 @@ language sql immutable parallel safe as $function$
   cross join lateral (select length(body) + case when is_gsm then regexp_count(body, '[\^{}\\\[~\]|€]')
     else regexp_count(body, '[\U00010000-\U0010FFFF]') end as units) u
 $function$;
-grant execute on function app_hidden.message_segments(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.message_segments(text) to plat_anonymous, plat_user;
 
 -- How many rows a file of the format can have; null for as many as there are.
 create function app_hidden.most_rows_of_export(subject text, format text) returns integer
 language sql immutable as $function$
   select case when format = 'PDF' then case subject when 'FLOOR_PLANS' then 500 else 5000 end end
 $function$;
-grant execute on function app_hidden.most_rows_of_export(text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.most_rows_of_export(text, text) to plat_anonymous, plat_user;
 
 -- What a buyer is called, by the names that are known.
 create function app_hidden.name_of_buyer(
@@ -40828,8 +41167,7 @@ create function app_hidden.name_of_buyer(
 language sql immutable as $function$
   select coalesce(nullif(concat_ws(' ', first_name, last_name), ''), legal_name, company, email, 'Unnamed buyer')
 $function$;
-grant execute on function app_hidden.name_of_buyer(text, text, text, text, text) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.name_of_buyer(text, text, text, text, text) to plat_anonymous, plat_user;
 
 create function app_hidden.names_time_zone(name text) returns boolean
 language plpgsql immutable parallel safe strict as $function$
@@ -40840,7 +41178,7 @@ begin
 exception when invalid_parameter_value then
   return false;
 end $function$;
-grant execute on function app_hidden.names_time_zone(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.names_time_zone(text) to plat_anonymous, plat_user;
 
 create function app_hidden.negotiations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -40864,8 +41202,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('floorPrice', null, 'cancellationReason', null, 'notes', null);
 end $function$;
-grant execute on function app_hidden.negotiations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.negotiations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- An expression over a row of a table, as it is asked of a row of the view that masks: columns in place of the
 --   functions that mask, and for other functions a row without what is masked.
@@ -40890,7 +41227,7 @@ begin
   end loop;
   return expression;
 end $function$;
-grant execute on function app_hidden.of_masked(regclass, text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.of_masked(regclass, text, text) to plat_anonymous, plat_user;
 
 -- An application that the viewer may connect, with the organization or for themselves.
 create function app_hidden.offered_app(
@@ -40928,7 +41265,7 @@ begin
       'oauthScopes', to_jsonb(app.oauth_scopes),
       'configSchema', app.config_schema, 'credentialsSchema', app.credentials_schema));
 end $function$;
-grant execute on function app_hidden.offered_app(text, text, text, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.offered_app(text, text, text, jsonb) to plat_anonymous, plat_user;
 
 -- @withoutViewer Whoever sees the project sees the homes that are for sale; lists ask for projects that the viewer
 --   sees.
@@ -40943,7 +41280,7 @@ begin
     and u.effective_bedrooms >= coalesce(lower($2), 0) and u.effective_bedrooms < coalesce(upper($2), 2147483647)
       and not isempty($2));
 end $function$;
-grant execute on function app_hidden.offers_bedrooms(uuid, int4range) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.offers_bedrooms(uuid, int4range) to plat_anonymous, plat_user;
 
 -- @withoutViewer Whoever sees the project sees the homes that are for sale; lists ask for projects that the viewer
 --   sees.
@@ -40956,7 +41293,7 @@ begin
     and u.deleted_at is null
     and u.price >= coalesce(lower($2), 0) and u.price <= coalesce(upper($2), 'infinity') and not isempty($2));
 end $function$;
-grant execute on function app_hidden.offers_price(uuid, numrange) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.offers_price(uuid, numrange) to plat_anonymous, plat_user;
 
 -- Opens the cursor export_rows with the rows of an export, as its requester: for CSV and JSONL as lines, else the id
 --   and the cells as text. Tells the columns, how many rows there are, and how far the rights reach.
@@ -41005,14 +41342,14 @@ begin
     'rights', app_hidden.report_rights(chosen.organization_id, chosen.project_id,
       query.permissions || '{report.run}'::text[]));
 end $function$;
-grant execute on function app_hidden.open_export(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.open_export(uuid) to plat_anonymous, plat_user;
 
 -- Whether the viewer has the permission in the organization.
 create function app_hidden.organization_can(organization_id uuid, permission text) returns boolean
 language sql stable as $function$
   select organization_id = any (array(select app_hidden.viewer_organizations(permission)))
 $function$;
-grant execute on function app_hidden.organization_can(uuid, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.organization_can(uuid, text) to plat_anonymous, plat_user;
 
 create function app_hidden.organization_user_connections_event_value(
   record_id uuid, value jsonb, record jsonb
@@ -41037,7 +41374,7 @@ exception when data_exception or integrity_constraint_violation then
   return value || jsonb_build_object('notifications', null);
 end $function$;
 grant execute on function app_hidden.organization_user_connections_event_value(uuid, jsonb, jsonb) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 create function app_hidden.organizations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -41061,8 +41398,24 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('email', null, 'phone', null, 'address', null);
 end $function$;
-grant execute on function app_hidden.organizations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.organizations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
+-- The organizations in whose projects the viewer has the permission, be it for their own leads only.
+create function app_hidden.organizations_where(permission text) returns setof uuid
+language plpgsql stable security definer rows 3 set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
+    return;
+  end if;
+  return query
+    select m.organization_id from app_public.organization_user_connections m
+    join app_private.role_permissions r on r.role = m.role and r.permission = organizations_where.permission
+      and not r.in_affiliated
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+end $function$;
+grant execute on function app_hidden.organizations_where(text) to plat_anonymous, plat_user;
 
 -- A number as SQL reads it, from one as spreadsheets write it; anything else stays as it is.
 create function app_hidden.plain_number(value text) returns text
@@ -41078,7 +41431,7 @@ begin
     when digits ~ '^-?\d+(\.\d+)?$' then digits
     else value end;
 end $function$;
-grant execute on function app_hidden.plain_number(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.plain_number(text) to plat_anonymous, plat_user;
 
 create function app_hidden.processor_charges_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -41102,8 +41455,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('fee', null, 'net', null, 'metadata', null);
 end $function$;
-grant execute on function app_hidden.processor_charges_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.processor_charges_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- Whether the viewer has the permission in the project, be it for their own leads only.
 create function app_hidden.project_can(project_id uuid, organization_id uuid, permission text) returns boolean
@@ -41129,7 +41481,7 @@ begin
       where p.project_id = project_can.project_id and p.role <> 'OWNER'
         and (only_organization is null or m.organization_id = only_organization));
 end $function$;
-grant execute on function app_hidden.project_can(uuid, uuid, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.project_can(uuid, uuid, text) to plat_anonymous, plat_user;
 
 -- Kilometres from a point to the city of each public project and each in the viewer's portfolio, by the id of the
 --   project; those whose place is unknown are left out.
@@ -41152,7 +41504,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   where d.km is not null
 $function$;
 grant execute on function app_hidden.project_distances(double precision, double precision) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- @withoutViewer What day it is at a project tells nothing of it but its time zone.
 --
@@ -41161,7 +41513,7 @@ create function app_hidden.project_today(project_id uuid) returns date
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select (now() at time zone p.time_zone)::date from app_public.projects p where p.id = $1
 $function$;
-grant execute on function app_hidden.project_today(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.project_today(uuid) to plat_anonymous, plat_user;
 
 create function app_hidden.projects_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -41183,8 +41535,25 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('metadata', null);
 end $function$;
-grant execute on function app_hidden.projects_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.projects_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
+-- Projects of others in which the viewer has the permission, be it for their own leads only.
+create function app_hidden.projects_where(permission text) returns setof uuid
+language plpgsql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
+    return;
+  end if;
+  return query
+    select p.project_id from app_public.organization_user_connections m
+    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
+    join app_private.role_permissions r on r.role = p.role and r.permission = projects_where.permission
+      and r.in_affiliated
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+end $function$;
+grant execute on function app_hidden.projects_where(text) to plat_anonymous, plat_user;
 
 -- The range that an input such as IntRange means.
 create function app_hidden.range_of(_type anyrange, low text, high text) returns anyrange
@@ -41199,7 +41568,7 @@ begin
     into result using low, high;
   return result;
 end $function$;
-grant execute on function app_hidden.range_of(anyrange, text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.range_of(anyrange, text, text) to plat_anonymous, plat_user;
 
 -- Where whoever calls reads whole rows of a table from: the service from the table, the roles of the API from the
 --   view that masks, where there is one.
@@ -41209,7 +41578,7 @@ language sql stable as $function$
     else coalesce(to_regclass(format('app_hidden.%I', 'masked_' || c.relname)), relation)::text end
   from pg_class c where c.oid = relation
 $function$;
-grant execute on function app_hidden.readable_source(regclass) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.readable_source(regclass) to plat_anonymous, plat_user;
 
 -- The id behind an id or, where the table has slugs, a present or former slug.
 create function app_hidden.record_id(table_name text, id text, field text default 'id') returns uuid
@@ -41232,7 +41601,7 @@ begin
   -- The nil UUID is no record: an unknown slug ends like an unknown id.
   return coalesce(app_private.slug_owner(table_name, id), '00000000-0000-0000-0000-000000000000');
 end $function$;
-grant execute on function app_hidden.record_id(text, text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.record_id(text, text, text) to plat_anonymous, plat_user;
 
 create function app_hidden.refuse(table_name text, what text) returns void
 language plpgsql as $function$
@@ -41242,7 +41611,7 @@ begin
     jsonb_strip_nulls(jsonb_build_object('permission',
       (select r.write_permission from app_hidden.record_types r where r.table_name = $1))));
 end $function$;
-grant execute on function app_hidden.refuse(text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.refuse(text, text) to plat_anonymous, plat_user;
 
 -- Refuses a request without a token before it learns whether a record exists.
 create function app_hidden.refuse_anonymous() returns void
@@ -41253,7 +41622,7 @@ begin
     perform app_hidden.require_viewer();
   end if;
 end $function$;
-grant execute on function app_hidden.refuse_anonymous() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.refuse_anonymous() to plat_anonymous, plat_user;
 
 create function app_hidden.refuse_bad_value(_type anyelement, input jsonb) returns void
 language plpgsql as $function$
@@ -41276,7 +41645,7 @@ begin
     end;
   end loop;
 end $function$;
-grant execute on function app_hidden.refuse_bad_value(anyelement, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.refuse_bad_value(anyelement, jsonb) to plat_anonymous, plat_user;
 
 -- Refuses what has more rows, as the viewer sees them, than a file of the format can.
 create function app_hidden.refuse_long_export(
@@ -41302,14 +41671,14 @@ begin
 end $function$;
 grant execute on function app_hidden.refuse_long_export(
   text, text, uuid, uuid, jsonb, jsonb, integer
-) to plat_anonymous, plat_user, plat_worker;
+) to plat_anonymous, plat_user;
 
 create function app_hidden.refuse_report(message text, field text, more jsonb default '{}'::jsonb) returns void
 language plpgsql stable as $function$
 begin
   perform app_hidden.fail('BAD_USER_INPUT', message, jsonb_build_object('field', field) || more);
 end $function$;
-grant execute on function app_hidden.refuse_report(text, text, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.refuse_report(text, text, jsonb) to plat_anonymous, plat_user;
 
 -- Whether the viewer has the permission somewhere in the organization, or in the one project of it; row security
 --   says how far it reaches.
@@ -41321,7 +41690,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
         || array(select app_hidden.viewer_own_projects(permission)))
         and p.organization_id = report_can.organization_id and p.id = coalesce(report_can.project_id, p.id))
 $function$;
-grant execute on function app_hidden.report_can(uuid, uuid, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.report_can(uuid, uuid, text) to plat_anonymous, plat_user;
 
 -- The column of that name; refuses one that does not exist, or that the viewer may not see.
 create function app_hidden.report_column(
@@ -41346,8 +41715,7 @@ begin
     from app_hidden.report_subjects s where s.subject = report_column.subject), result.expression);
   return result;
 end $function$;
-grant execute on function app_hidden.report_column(text, text, text, uuid, uuid) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.report_column(text, text, text, uuid, uuid) to plat_anonymous, plat_user;
 
 -- A member of a filter in SQL: a value, any of a list, a range {min, max} or {from, to}, {contains}, {empty}.
 create function app_hidden.report_condition(wanted app_hidden.report_columns, value jsonb, field text) returns text
@@ -41408,7 +41776,7 @@ begin
         else 'numeric' end) end;
 end $function$;
 grant execute on function app_hidden.report_condition(app_hidden.report_columns, jsonb, text) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- A value of a filter as text that the type of the column takes.
 create function app_hidden.report_literal(wanted app_hidden.report_columns, value jsonb, field text) returns text
@@ -41447,7 +41815,7 @@ begin
   return case when wanted.sql_type like '%email_address' then lower(text_value) else text_value end;
 end $function$;
 grant execute on function app_hidden.report_literal(app_hidden.report_columns, jsonb, text) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- What a report or export asks for, in SQL, as the viewer; refuses what is no column, no condition, or not theirs to
 --   see.
@@ -41647,7 +42015,7 @@ begin
   return result;
 end $function$;
 grant execute on function app_hidden.report_query(text, uuid, uuid, jsonb, jsonb, text[], jsonb) to plat_anonymous,
-plat_user, plat_worker;
+plat_user;
 
 -- How far permissions of the viewer reach in an organization, to be compared with what they were.
 create function app_hidden.report_rights(organization_id uuid, project_id uuid, permissions text[]) returns text[]
@@ -41663,7 +42031,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       where j.id = any (array(select app_hidden.viewer_own_projects(p.permission)))
       and j.organization_id = report_rights.organization_id and j.id = coalesce(report_rights.project_id, j.id)) r
 $function$;
-grant execute on function app_hidden.report_rights(uuid, uuid, text[]) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.report_rights(uuid, uuid, text[]) to plat_anonymous, plat_user;
 
 -- Whether the viewer may see at least what they might when report_rights gave `before`.
 create function app_hidden.report_rights_hold(
@@ -41675,8 +42043,7 @@ language sql stable as $function$
       and (r.token !~ '@own ' or replace(r.token, '@own ', '@project ') <> all (n.now)))
   from (select app_hidden.report_rights(organization_id, project_id, permissions) as now) n
 $function$;
-grant execute on function app_hidden.report_rights_hold(text[], uuid, uuid, text[]) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.report_rights_hold(text[], uuid, uuid, text[]) to plat_anonymous, plat_user;
 
 -- The SQL that gives a value out: as member of JSON, as text, or as text with local times.
 create function app_hidden.report_value(expression text, type text, form text, time_zone text) returns text
@@ -41692,7 +42059,7 @@ language sql immutable as $function$
     when form = 'json' then expression
     else format('(%s)::text', expression) end
 $function$;
-grant execute on function app_hidden.report_value(text, text, text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.report_value(text, text, text, text) to plat_anonymous, plat_user;
 
 -- The viewer; refuses whoever has not confirmed the address of the account.
 create function app_hidden.require_confirmed_address() returns uuid
@@ -41707,7 +42074,7 @@ begin
   end if;
   return viewer;
 end $function$;
-grant execute on function app_hidden.require_confirmed_address() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.require_confirmed_address() to plat_anonymous, plat_user;
 
 -- The project that the viewer imports into; refuses who may not.
 create function app_hidden.require_import(operation text, project text) returns app_public.projects
@@ -41732,7 +42099,7 @@ begin
   end if;
   return found_project;
 end $function$;
-grant execute on function app_hidden.require_import(text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.require_import(text, text) to plat_anonymous, plat_user;
 
 -- Refuses a viewer without the permission in the organization.
 create function app_hidden.require_organization(organization_id uuid, permission text) returns void
@@ -41750,7 +42117,7 @@ begin
       jsonb_build_object('permission', permission));
   end if;
 end $function$;
-grant execute on function app_hidden.require_organization(uuid, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.require_organization(uuid, text) to plat_anonymous, plat_user;
 
 -- The viewer; refuses a token that does not reach what they pay with.
 create function app_hidden.require_payer() returns uuid
@@ -41763,7 +42130,7 @@ begin
   end if;
   return app_public.current_user_id();
 end $function$;
-grant execute on function app_hidden.require_payer() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.require_payer() to plat_anonymous, plat_user;
 
 -- The user of the token in use; refuses a request without one.
 create function app_hidden.require_viewer() returns uuid
@@ -41774,7 +42141,7 @@ begin
   end if;
   return app_public.current_user_id();
 end $function$;
-grant execute on function app_hidden.require_viewer() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.require_viewer() to plat_anonymous, plat_user;
 
 -- The viewer; refuses an access token that was restricted to scopes or an organization.
 create function app_hidden.require_whole_account() returns uuid
@@ -41787,7 +42154,7 @@ begin
   end if;
   return app_public.current_user_id();
 end $function$;
-grant execute on function app_hidden.require_whole_account() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.require_whole_account() to plat_anonymous, plat_user;
 
 create function app_hidden.reservations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -41811,8 +42178,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('cancellationReason', null, 'notes', null, 'metadata', null);
 end $function$;
-grant execute on function app_hidden.reservations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.reservations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- An amount, not negative, with the digits of its currency, rounded half up.
 create function app_hidden.round_money(amount numeric, currency text) returns numeric
@@ -41820,7 +42186,7 @@ language sql stable as $function$
   -- numeric rounds a half away from zero; these amounts are not negative
   select round(amount, coalesce((select c.digits from app_hidden.currencies c where c.code = currency), 2))
 $function$;
-grant execute on function app_hidden.round_money(numeric, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.round_money(numeric, text) to plat_anonymous, plat_user;
 
 -- The columns of a table as SQL makes a row of it without reading what is masked, but for `reads`.
 create function app_hidden.row_columns(
@@ -41833,7 +42199,7 @@ language sql stable as $function$
     ', ' order by a.attnum)
   from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
 $function$;
-grant execute on function app_hidden.row_columns(regclass, text, text[]) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.row_columns(regclass, text, text[]) to plat_anonymous, plat_user;
 
 create function app_hidden.scopes_allow(permission text) returns boolean
 language sql stable parallel safe as $function$
@@ -41842,7 +42208,7 @@ language sql stable parallel safe as $function$
     else permission = any (string_to_array(app_hidden.setting('scopes'), ','))
       or split_part(permission, '.', 1) || '.*' = any (string_to_array(app_hidden.setting('scopes'), ',')) end
 $function$;
-grant execute on function app_hidden.scopes_allow(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.scopes_allow(text) to plat_anonymous, plat_user;
 
 -- The pieces of a text that have one of the words, as they are written.
 create function app_hidden.search_highlights(texts text, words text[]) returns text[]
@@ -41859,7 +42225,7 @@ begin
   return array(select u.piece from unnest(pieces, folded) with ordinality u (piece, folded, n)
     where exists (select from unnest(words) w where u.folded like '%' || w || '%') group by u.piece order by min(u.n));
 end $function$;
-grant execute on function app_hidden.search_highlights(text, text[]) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.search_highlights(text, text[]) to plat_anonymous, plat_user;
 
 -- The records that the viewer sees and that have all words, best first: each with its score and the words that were
 --   found.
@@ -41894,8 +42260,7 @@ begin
     m.score desc, m.words) b
     order by b.score desc, array_position(types, b.type), b.id limit amount;
 end $function$;
-grant execute on function app_hidden.search_matches(text[], text[], uuid, integer) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.search_matches(text[], text[], uuid, integer) to plat_anonymous, plat_user;
 
 -- The first field with one of the words, or the part of it around the word.
 create function app_hidden.search_snippet(fields text[], words text[]) returns text
@@ -41908,7 +42273,7 @@ language sql immutable parallel safe as $function$
       where v.value <> '') u) f
   where f.place > 0 order by f.n limit 1
 $function$;
-grant execute on function app_hidden.search_snippet(text[], text[]) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.search_snippet(text[], text[]) to plat_anonymous, plat_user;
 
 -- The words of a text with a space between them, without case, accents and punctuation, cut where letters and digits
 --   meet, and after each letter of a script without spaces: A1203 is found by 1203 and as A-1203.
@@ -41930,7 +42295,7 @@ begin
   return case when words ~ '[0-9][^0-9 ]|[^0-9 ][0-9]'
     then regexp_replace(words, '(?<=[0-9])(?=[^0-9 ])|(?<=[^0-9 ])(?=[0-9])', ' ', 'g') else words end;
 end $function$;
-grant execute on function app_hidden.search_text(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.search_text(text) to plat_anonymous, plat_user;
 
 -- The id of an execution; refuses a viewer who does not see it.
 create function app_hidden.see_execution(id uuid) returns uuid
@@ -41942,7 +42307,7 @@ begin
   end if;
   return see_execution.id;
 end $function$;
-grant execute on function app_hidden.see_execution(uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.see_execution(uuid) to plat_anonymous, plat_user;
 
 -- Whether the viewer sees the charges of the project, or of the organization where there is none, as one of its
 --   team.
@@ -41951,7 +42316,7 @@ language sql stable as $function$
   select organization_id = any (array(select app_hidden.viewer_organizations('finance.read')))
     or coalesce(project_id = any (array(select app_hidden.viewer_projects('finance.read'))), false)
 $function$;
-grant execute on function app_hidden.sees_finance(uuid, uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.sees_finance(uuid, uuid) to plat_anonymous, plat_user;
 
 -- Whether the viewer may see the record that an event is about.
 create function app_hidden.sees_subject(subject_type text, subject_id uuid) returns boolean
@@ -41972,20 +42337,20 @@ begin
     into result using subject_id;
   return result;
 end $function$;
-grant execute on function app_hidden.sees_subject(text, uuid) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.sees_subject(text, uuid) to plat_anonymous, plat_user;
 
 create function app_hidden.setting(name text) returns text
 language sql stable parallel safe as $function$
   -- A pooled connection reads '' instead of null once a setting was used on it.
   select nullif(current_setting('plat.' || name, true), '')
 $function$;
-grant execute on function app_hidden.setting(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.setting(text) to plat_anonymous, plat_user;
 
 create function app_hidden.slugify(name text) returns text
 language sql stable strict as $function$
   select left(btrim(regexp_replace(lower(public.unaccent(name)), '[^a-z0-9]+', '-', 'g'), '-'), 80)
 $function$;
-grant execute on function app_hidden.slugify(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.slugify(text) to plat_anonymous, plat_user;
 
 -- Where the roles of the API read the rows of a table from: the table, or the view that masks.
 create function app_hidden.source_of(relation regclass) returns text
@@ -41994,7 +42359,7 @@ language sql stable as $function$
     else format('app_hidden.%I', 'masked_' || c.relname) end
   from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = relation
 $function$;
-grant execute on function app_hidden.source_of(regclass) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.source_of(regclass) to plat_anonymous, plat_user;
 
 create function app_hidden.spec_options_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -42016,28 +42381,26 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('cost', null);
 end $function$;
-grant execute on function app_hidden.spec_options_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.spec_options_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 create function app_hidden.spelling(name text) returns text
 language sql stable parallel safe strict as $function$
   -- Case, accents, spaces and points do not tell two headers apart.
   select regexp_replace(lower(public.unaccent(name)), '[^a-z0-9#%]', '', 'g')
 $function$;
-grant execute on function app_hidden.spelling(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.spelling(text) to plat_anonymous, plat_user;
 
 create function app_hidden.spoken_time(at timestamp with time zone, time_zone text) returns text
 language sql stable
 as $function$ select to_char(at at time zone time_zone, 'FMDay, FMDD FMMonth YYYY, HH24:MI') $function$;
-grant execute on function app_hidden.spoken_time(timestamp with time zone, text) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.spoken_time(timestamp with time zone, text) to plat_anonymous, plat_user;
 
 create function app_hidden.subject(table_name text) returns text
 language sql stable as $function$
   select coalesce((select replace(r.subject, '_', ' ') from app_hidden.record_types r where r.table_name = $1),
     'record')
 $function$;
-grant execute on function app_hidden.subject(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.subject(text) to plat_anonymous, plat_user;
 
 -- A phone number as E.164; one without a country code belongs to the country.
 create function app_hidden.to_e164(phone text, country text, field text default 'phone') returns text
@@ -42069,7 +42432,7 @@ begin
   end if;
   return digits;
 end $function$;
-grant execute on function app_hidden.to_e164(text, text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.to_e164(text, text, text) to plat_anonymous, plat_user;
 
 -- An amount with exactly the digits of its currency; one with more is refused.
 create function app_hidden.to_money(amount numeric, currency text, field text) returns numeric
@@ -42083,7 +42446,7 @@ begin
   end if;
   return round(amount, digits);
 end $function$;
-grant execute on function app_hidden.to_money(numeric, text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.to_money(numeric, text, text) to plat_anonymous, plat_user;
 
 -- A sequence number as the API spells it.
 create function app_hidden.to_sequence(value text) returns bigint
@@ -42094,7 +42457,7 @@ begin
   end if;
   return value::bigint;
 end $function$;
-grant execute on function app_hidden.to_sequence(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.to_sequence(text) to plat_anonymous, plat_user;
 
 -- The steps by hand from the present state of a record.
 create function app_hidden.transitions_from(subject text, record_now jsonb) returns app_public.transition[]
@@ -42109,7 +42472,7 @@ language sql stable as $function$
   ) b
   where t.subject = $1 and t.from_state = record_now ->> 'status' and not t.by_service
 $function$;
-grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anonymous, plat_user;
 
 create function app_hidden.units_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -42135,8 +42498,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('price', null, 'originalListPrice', null, 'estimatedDeliveryDate', null, 'soldPrice', null, 'metadata', null);
 end $function$;
-grant execute on function app_hidden.units_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.units_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- Units of the viewer's portfolio that contain every word.
 create function app_hidden.units_with_words(words text) returns setof uuid
@@ -42144,7 +42506,7 @@ language sql stable security definer rows 50 set search_path to 'pg_catalog', 'p
   select app_private.find_texts('UNIT', 'project.read', words,
     'app_hidden.fold(concat_ws('' '', r.title, r.subtitle, r.number, r.building, r.mls_id, (r.address).thoroughfare))')
 $function$;
-grant execute on function app_hidden.units_with_words(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.units_with_words(text) to plat_anonymous, plat_user;
 
 -- Updates the given columns of the row input.id as the viewer and returns the row; input.expected_version guards
 --   against lost updates.
@@ -42216,7 +42578,7 @@ exception
     perform app_hidden.fail('BAD_USER_INPUT', format('%s may not be null.', app_hidden.camel(missing)),
       jsonb_build_object('field', app_hidden.camel(missing)));
 end $function$;
-grant execute on function app_hidden.update_record(anyelement, jsonb) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.update_record(anyelement, jsonb) to plat_anonymous, plat_user;
 
 create function app_hidden.users_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -42239,8 +42601,7 @@ exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
   return value || jsonb_build_object('emailVerifiedAt', null, 'lastLoginAt', null);
 end $function$;
-grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- The purchases that are assigned to the viewer, where they have the permission.
 create function app_hidden.viewer_assigned_buyers(permission text) returns setof uuid
@@ -42250,7 +42611,7 @@ language sql stable security definer rows 20 set search_path to 'pg_catalog', 'p
       or b.project_id = any (array(select app_hidden.viewer_projects(permission)))
       or b.project_id = any (array(select app_hidden.viewer_own_projects(permission))))
 $function$;
-grant execute on function app_hidden.viewer_assigned_buyers(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_assigned_buyers(text) to plat_anonymous, plat_user;
 
 -- The projects that the viewer sees only because of buying there.
 create function app_hidden.viewer_bought_projects() returns setof uuid
@@ -42265,7 +42626,7 @@ begin
         and p.id <> all (array(select app_hidden.viewer_projects('project.read')));
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_bought_projects() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_bought_projects() to plat_anonymous, plat_user;
 
 -- The charges that the viewer paid, and those of the viewer's own purchases, beside those of the viewer's
 --   organizations.
@@ -42286,7 +42647,7 @@ begin
     union select c.id from app_public.processor_charges c
       where c.reservation_id = any (array(select app_hidden.viewer_purchase_reservations()));
 end $function$;
-grant execute on function app_hidden.viewer_charges() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_charges() to plat_anonymous, plat_user;
 
 -- The people who serve the viewer's own purchases and reservations, or receive them.
 create function app_hidden.viewer_counterparts() returns setof uuid
@@ -42304,7 +42665,7 @@ begin
         where a.id in (select app_hidden.viewer_purchase_appointments()) and a.host_id is not null;
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_counterparts() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_counterparts() to plat_anonymous, plat_user;
 
 -- The agents of the purchases that the viewer makes, or that are assigned to them where they have buyer.read.
 create function app_hidden.viewer_deal_agents() returns setof uuid
@@ -42313,7 +42674,7 @@ language sql stable security definer rows 20 set search_path to 'pg_catalog', 'p
     and (b.id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
       or b.id = any (array(select app_hidden.viewer_purchases())))
 $function$;
-grant execute on function app_hidden.viewer_deal_agents() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_deal_agents() to plat_anonymous, plat_user;
 
 -- The viewer as somebody with integrations of their own; null for a token of one organization, or with scopes.
 create function app_hidden.viewer_integrator() returns uuid
@@ -42321,7 +42682,7 @@ language sql stable as $function$
   select case when app_hidden.setting('organization_id') is null and app_hidden.setting('scopes') is null
     then app_public.current_user_id() end
 $function$;
-grant execute on function app_hidden.viewer_integrator() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_integrator() to plat_anonymous, plat_user;
 
 -- The organizations in all of whose records the viewer has the permission.
 create function app_hidden.viewer_organizations(permission text) returns setof uuid
@@ -42341,7 +42702,7 @@ begin
         select from app_public.projects p where p.organization_id = m.organization_id and p.lead_assignment = 'PRIVATE'
           and p.deleted_at is null)));
 end $function$;
-grant execute on function app_hidden.viewer_organizations(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_organizations(text) to plat_anonymous, plat_user;
 
 -- Projects where the viewer has the permission for the leads assigned to them only.
 create function app_hidden.viewer_own_projects(permission text) returns setof uuid
@@ -42379,7 +42740,7 @@ begin
       and m.organization_id <> all (organizations)
       and p.id <> all (projects);
 end $function$;
-grant execute on function app_hidden.viewer_own_projects(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_own_projects(text) to plat_anonymous, plat_user;
 
 -- The viewer as somebody who pays; null for a token of one organization, or with scopes without purchase.own.
 create function app_hidden.viewer_payer() returns uuid
@@ -42387,7 +42748,7 @@ language sql stable as $function$
   select case when app_hidden.setting('organization_id') is null and app_hidden.scopes_allow('purchase.own')
     then app_public.current_user_id() end
 $function$;
-grant execute on function app_hidden.viewer_payer() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_payer() to plat_anonymous, plat_user;
 
 -- Further projects in all of whose records the viewer has the permission: those of other organizations, or the open
 --   ones where some are private.
@@ -42422,7 +42783,7 @@ begin
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and m.organization_id <> all (organizations);
 end $function$;
-grant execute on function app_hidden.viewer_projects(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_projects(text) to plat_anonymous, plat_user;
 
 -- The appointments of the viewer's own purchases.
 create function app_hidden.viewer_purchase_appointments() returns setof uuid
@@ -42433,7 +42794,7 @@ language sql stable security definer rows 5 set search_path to 'pg_catalog', 'pg
   select a.id from app_public.appointments a where a.lead_id = any (array(select app_hidden.viewer_purchase_leads()))
     and a.deleted_at is null
 $function$;
-grant execute on function app_hidden.viewer_purchase_appointments() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_appointments() to plat_anonymous, plat_user;
 
 -- The floor plans that the viewer's own units are built to.
 create function app_hidden.viewer_purchase_floor_plans() returns setof uuid
@@ -42446,7 +42807,7 @@ begin
       and u.floor_plan_id is not null;
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_floor_plans() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_floor_plans() to plat_anonymous, plat_user;
 
 -- The leads that the viewer's own purchases came from.
 create function app_hidden.viewer_purchase_leads() returns setof uuid
@@ -42455,7 +42816,7 @@ begin
   return query select b.lead_id from app_public.buyers b where b.id = any (array(select app_hidden.viewer_purchases()))
     and b.lead_id is not null;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_leads() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_leads() to plat_anonymous, plat_user;
 
 -- The lots that the viewer buys or has reserved, and those that the own units stand on.
 create function app_hidden.viewer_purchase_lots() returns setof uuid
@@ -42474,7 +42835,7 @@ begin
         where r.id = any (reservations) and r.lot_id is not null and r.status in ('PENDING', 'CONFIRMED');
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_lots() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_lots() to plat_anonymous, plat_user;
 
 -- The negotiations about the viewer's own purchases and reservations.
 create function app_hidden.viewer_purchase_negotiations() returns setof uuid
@@ -42491,7 +42852,7 @@ begin
       and n.deleted_at is null
       where b.id = any (purchases) and n.unit_id is not distinct from b.unit_id;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_negotiations() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_negotiations() to plat_anonymous, plat_user;
 
 -- The offers in the negotiations about the viewer's own purchases and reservations.
 create function app_hidden.viewer_purchase_offers() returns setof uuid
@@ -42503,7 +42864,7 @@ begin
     return query select o.id from app_public.offers o where o.negotiation_id = any (negotiations);
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_offers() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_offers() to plat_anonymous, plat_user;
 
 -- The projects in which the viewer buys.
 create function app_hidden.viewer_purchase_projects() returns setof uuid
@@ -42519,7 +42880,7 @@ begin
     return query select distinct r.project_id from app_public.reservations r where r.id = any (reservations);
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_projects() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_projects() to plat_anonymous, plat_user;
 
 -- The reservations that the viewer made as a buyer, and those that their purchases came from.
 create function app_hidden.viewer_purchase_reservations() returns setof uuid
@@ -42536,7 +42897,7 @@ begin
     union select b.reservation_id from app_public.buyers b where b.id = any (purchases)
       and b.reservation_id is not null;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_reservations() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_reservations() to plat_anonymous, plat_user;
 
 -- The units that the viewer buys or has reserved.
 create function app_hidden.viewer_purchase_units() returns setof uuid
@@ -42553,7 +42914,7 @@ begin
         where r.id = any (reservations) and r.unit_id is not null and r.status in ('PENDING', 'CONFIRMED');
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_units() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchase_units() to plat_anonymous, plat_user;
 
 -- The purchases that the viewer makes: those whose invitation they accepted. A token with scopes needs purchase.own.
 create function app_hidden.viewer_purchases() returns setof uuid
@@ -42566,7 +42927,7 @@ begin
   return query select b.id from app_public.buyers b where b.user_id = app_public.current_user_id()
     and b.deleted_at is null;
 end $function$;
-grant execute on function app_hidden.viewer_purchases() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_purchases() to plat_anonymous, plat_user;
 
 -- Those of the records that the viewer sees.
 create function app_hidden.visible_subjects(subject_type text, ids uuid[]) returns setof uuid
@@ -42578,7 +42939,7 @@ begin
       when 'UNIT' then 'units'
       when 'APPOINTMENT' then 'appointments' else 'tasks' end) using ids;
 end $function$;
-grant execute on function app_hidden.visible_subjects(text, uuid[]) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.visible_subjects(text, uuid[]) to plat_anonymous, plat_user;
 
 -- An address that names no country is in that of the project.
 create function app_hidden.with_country(address app_public.address, project_id uuid) returns app_public.address
@@ -42590,8 +42951,7 @@ begin
   end if;
   return address;
 end $function$;
-grant execute on function app_hidden.with_country(app_public.address, uuid) to plat_anonymous, plat_user,
-plat_worker;
+grant execute on function app_hidden.with_country(app_public.address, uuid) to plat_anonymous, plat_user;
 
 -- A text without e-mail addresses, links, phone numbers and dates, cut to so many characters.
 create function app_hidden.without_contacts(value text, most integer) returns text
@@ -42601,7 +42961,7 @@ language sql immutable as $function$
     '[^\s@]+@[^\s@]+', '[address]', 'g'), '(https?://|www\.)\S+', '[link]', 'gi'), '\+?[0-9][0-9 ()./-]{5,}[0-9]',
       '[number]', 'g'), most)
 $function$;
-grant execute on function app_hidden.without_contacts(text, integer) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.without_contacts(text, integer) to plat_anonymous, plat_user;
 
 -- What conditions and templates can read of each record.
 create function app_hidden.workflow_variables() returns table(root text, name text, type text, description text)
@@ -42629,7 +42989,7 @@ language sql stable as $function$
     ('event', 'changes', 'JSON', 'The changed fields: event.changes.status.0 before, event.changes.status.1 after.'),
     ('event', 'data', 'JSON', 'The record after the change; decimals are texts there.')
 $function$;
-grant execute on function app_hidden.workflow_variables() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.workflow_variables() to plat_anonymous, plat_user;
 
 create function app_private."json_value"(type oid, base_type oid, alias text, column_name name) returns text
 language sql stable as $function$
@@ -42722,12 +43082,13 @@ end $function$;
 
 -- Whose account it is, and its people by their ids at the processor.
 create function app_private.account_to_sync(account text) returns jsonb
-language sql stable as $function$
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select jsonb_build_object('organizationId', a.organization_id, 'accountId', a.processor_id, 'people', coalesce((
     select jsonb_object_agg(r.processor_person_id, r.id) from app_public.organization_payments_representatives r
     where r.organization_id = a.organization_id and r.processor_person_id is not null), '{}'))
   from app_private.payments_accounts a where a.processor_id = account
 $function$;
+grant execute on function app_private.account_to_sync(text) to plat_worker;
 
 -- Lets the functions that ask for permissions answer for this user and token until set_claims; where they have
 --   ended, for nobody. Returns whether they act.
@@ -43003,15 +43364,14 @@ declare
   quota app_public.sending_quota;
 begin
   perform app_hidden.require_confirmed_address();
-  quota := app_private.sending_quota(organization_id, 'MAIL');
-  if quota.frees_at is not null then
+  perform app_private.rate_limit('invite.recipient', lower(recipient));
+  if app_private.reserve_sending(organization_id, 'MAIL', 1) = 0 then
+    quota := app_private.sending_quota(organization_id, 'MAIL');
     perform app_hidden.fail('RATE_LIMITED', format(
       'The organization has sent its %s mails of the last 24 hours to people outside of it; sendingQuotas tells when '
       'there is room.', quota.per_day), jsonb_build_object('limit', quota.per_day, 'retryAfterSeconds',
       greatest(1, ceil(extract(epoch from quota.frees_at - now()))::int)));
   end if;
-  perform app_private.rate_limit('invite.recipient', lower(recipient));
-  perform app_private.count_sending(organization_id, 'MAIL', 1);
 end $function$;
 
 -- The agent that the input names, found or made; a phone number without a country code is one of the country.
@@ -43130,7 +43490,36 @@ create function app_private.are_event_names(names text[]) returns text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select n from unnest(names) n
   where n is null or not app_private.is_event_name(n) limit 1 $function$;
-grant execute on function app_private.are_event_names(text[]) to plat_authenticator;
+grant execute on function app_private.are_event_names(text[]) to plat_authenticator, plat_worker;
+
+-- What is likely to be in one hand: the networks around an address. Null for what is none.
+create function app_private.area_of(ip text) returns text
+language sql immutable parallel safe strict as $function$
+  select network(set_masklen(n, case family(n) when 4 then 24 else 48 end))::text
+  from (select app_private.network_of(ip)::inet as n) a
+$function$;
+
+-- A condition on a row that calls project_can, organization_can, sees_finance or deal_can, written so that a view
+--   asks for the viewer's organizations and projects once for the statement, not for each row.
+create function app_private.asked_once(condition text) returns text
+language plpgsql immutable as $function$
+declare
+  a constant text := '([\w.]+)';
+  permission constant text := '(''[\w.]+'')';
+begin
+  condition := regexp_replace(condition, format('app_hidden\.project_can\(%s, %s, %s\)', a, a, permission),
+    '(\2 = any (array(select app_hidden.organizations_where(\3))) or \1 = any (array(select '
+    'app_hidden.projects_where(\3))))', 'g');
+  condition := regexp_replace(condition, format('app_hidden\.organization_can\(%s, %s\)', a, permission),
+    '(\1 = any (array(select app_hidden.viewer_organizations(\2))))', 'g');
+  condition := regexp_replace(condition, format('app_hidden\.sees_finance\(%s, %s\)', a, a),
+    '(\2 = any (array(select app_hidden.viewer_organizations(''finance.read''))) or coalesce(\1 = any (array(select '
+    'app_hidden.viewer_projects(''finance.read''))), false))', 'g');
+  return regexp_replace(condition, format('app_hidden\.deal_can\(%s, %s, %s, %s\)', a, a, a, permission),
+    'coalesce(\1 = any (array(select app_hidden.viewer_organizations(\4))) or \2 = any (array(select '
+    'app_hidden.viewer_projects(\4))) or (\3 = (select app_public.current_user_id()) and \2 = any (array(select '
+    'app_hidden.viewer_own_projects(\4)))), false)', 'g');
+end $function$;
 
 -- Who works on a subject: its assignee, or that of its purchase or lead.
 create function app_private.assignee_of(of_type text, subject_id uuid, lead_id uuid, buyer_id uuid) returns uuid
@@ -43228,7 +43617,8 @@ begin
     values (begin_consent.id, of_scope, begin_consent.integration_id, begin_consent.user_id,
       begin_consent.sealed_verifier);
 end $function$;
-grant execute on function app_private.begin_consent(text, uuid, uuid, uuid, text) to plat_authenticator;
+grant execute on function app_private.begin_consent(text, uuid, uuid, uuid, text) to plat_authenticator,
+plat_worker;
 
 -- For which side the viewer may act in a negotiation; refuses whoever does not see it.
 create function app_private.begin_deal(
@@ -43304,7 +43694,7 @@ create function app_private.begin_lead_email_for(
   lead_id uuid, purpose text default null::text, tone text default null::text, language text default null::text,
   instructions text default null::text, requested_by uuid default null::uuid, request text default null::text
 ) returns jsonb
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   lead app_public.leads;
 begin
@@ -43329,34 +43719,38 @@ grant execute on function app_private.begin_login(text, text) to plat_authentica
 --   {executionId: {result: SEND | FIND, id, to, body, since, known}}; the other executions are settled. known:
 --   messages to that number that are not the one sought.
 create function app_private.begin_messages(step_id uuid, results jsonb) returns jsonb
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   step app_public.workflow_steps := (select s from app_public.workflow_steps s where s.id = step_id);
+  home uuid := (select w.organization_id from app_public.workflows w where w.id = step.workflow_id);
   work app_private.step_work[];
   calls jsonb;
+  granted int;
+  unused int;
 begin
   select array_agg(row((r ->> 'executionId')::uuid, (r ->> 'attempt')::int, r -> 'input')::app_private.step_work)
     into work
     from jsonb_array_elements(results) r where r ? 'input';
+  -- Counted before, and what none of them takes is taken back below.
+  granted := app_private.reserve_sending(home, 'SMS', coalesce(cardinality(work), 0));
   with planned as materialized (
     select p.*, p.result ->> 'result' = 'SEND' as sends from app_private.message_plans(step, work) p
   ), plans as materialized (
     -- Above the quota of the organization, or too many to one number: later.
     select p.execution_id, p.attempt, p.message, case
         when not p.sends then p.result
-        when not app_private.owner_is_confirmed(w.organization_id) then jsonb_build_object('result', 'FAIL', 'error',
+        when not app_private.owner_is_confirmed(home) then jsonb_build_object('result', 'FAIL', 'error',
           'No owner of the organization has confirmed the e-mail address of their account: requestEmailVerification '
           'sends a code, verifyEmail takes it.')
-        when row_number() over (partition by p.sends order by p.execution_id) > q.per_day - q.used
+        when row_number() over (partition by p.sends order by p.execution_id) > granted
           then jsonb_build_object('result', 'WAIT', 'until', coalesce(q.frees_at, now() + interval '1 hour'))
         when (select count(*) from app_private.text_messages m where m.recipient = (p.message).recipient
           and m.began_at > now() - l.within and m.id <> (p.message).id) >= l.most
           then jsonb_build_object('result', 'WAIT', 'until', now() + interval '1 hour')
         else p.result end as result
     from planned p
-    join app_public.workflows w on w.id = step.workflow_id
     cross join app_private.limit_of('sms.recipient') l
-    cross join lateral app_private.sending_quota(w.organization_id, 'SMS') q
+    cross join app_private.sending_quota(home, 'SMS') q
   ), noted as (
     insert into app_private.text_messages as m
       select (p.message).* from plans p where p.result ->> 'result' = 'SEND'
@@ -43372,9 +43766,10 @@ begin
           where p.result ->> 'result' = 'FIND' and k.recipient = p.result ->> 'to'
             and k.provider_id is not null))) filter (where p.result ->> 'result' in ('SEND', 'FIND'))
     into work, calls from plans p;
-  perform app_private.count_sending(w.organization_id, 'SMS', s.amount) from app_public.workflows w
-    cross join (select count(*)::int as amount from jsonb_each(calls) c where c.value ->> 'result' = 'SEND') s
-    where w.id = step.workflow_id and s.amount > 0;
+  unused := granted - (select count(*) from jsonb_each(calls) c where c.value ->> 'result' = 'SEND');
+  if unused > 0 then
+    perform app_private.return_sending(home, 'SMS', unused);
+  end if;
   if work is not null then
     perform app_private.perform_step(step, work);
   end if;
@@ -43382,12 +43777,13 @@ begin
     (select coalesce(jsonb_agg(r), '[]') from jsonb_array_elements(results) r where r ? 'error'));
   return coalesce(calls, '{}');
 end $function$;
+grant execute on function app_private.begin_messages(uuid, jsonb) to plat_worker;
 
 create function app_private.begin_proof(user_id uuid, name text, ip text) returns text
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  perform app_private.refuse_tries((select max(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within))
-    from app_private.proof_limits(user_id, name, ip) l left join app_private.tries t on t.key = l.key));
+  perform app_private.refuse_tries((select max(app_private.seconds_to_wait(l.key, l.most))
+    from app_private.proof_limits(user_id, name, ip) l));
   return coalesce((select p.password_hash from app_private.user_passwords p where p.user_id = begin_proof.user_id),
     -- of random bytes that nobody kept: verifying against it takes as long, and fails
     '$argon2id$v=19$m=19456,t=2,p=1$76fxRw2/IxZz60M/y0vPbQ$PY1uRWydRUPj0nfg8nwD4vY4GXoEhUU4j95Tc9DhWVg');
@@ -43408,9 +43804,8 @@ grant execute on function app_private.begin_reset(text) to plat_authenticator;
 create function app_private.begin_sign_up(ip text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  perform app_private.refuse_sign_up((
-    select max(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within))
-    from app_private.sign_up_limits(ip) l left join app_private.tries t on t.key = l.key));
+  perform app_private.refuse_sign_up((select max(app_private.seconds_to_wait(l.key, l.most))
+    from app_private.sign_up_limits(ip) l));
 end $function$;
 grant execute on function app_private.begin_sign_up(text) to plat_authenticator;
 
@@ -44335,7 +44730,7 @@ create function app_private.claim_events(batch integer, holder integer, lease in
   table(
   organization_id uuid, from_sequence bigint, upto bigint, candidates jsonb
 )
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
 declare
   stream app_private.workflow_streams;
@@ -44405,6 +44800,7 @@ begin
   end loop;
   return query select stream.organization_id, stream.last_sequence, last_written, result;
 end $function$;
+grant execute on function app_private.claim_events(integer, integer, interval, uuid[]) to plat_worker;
 
 -- Whether a claim belongs to whoever negotiates: to their reservation, purchase or accepted offer.
 create function app_private.claim_is_of(
@@ -44425,7 +44821,7 @@ create function app_private.claim_run(batch integer, holder integer, lease inter
   table(
   run_id uuid, organization_id uuid, workflow_id uuid, subject_ids uuid[], items jsonb
 )
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
 declare
   run app_private.workflow_runs;
@@ -44469,12 +44865,13 @@ begin
   update app_private.workflow_runs r set holder = claim_run.holder, held_until = now() + lease where r.id = run.id;
   return query select run.id, workflow.organization_id, workflow.id, ids, found_data;
 end $function$;
+grant execute on function app_private.claim_run(integer, integer, interval, uuid[]) to plat_worker;
 
 -- Leaves executions for which a computed step is due to a worker, as many as fit; gives what computing takes.
 create function app_private.claim_step(
   workflow_id uuid, steps_revision integer, sequence integer, most integer, holder integer, lease interval
 ) returns table(execution_id uuid, item text, step text)
-language plpgsql rows 200 as $function$
+language plpgsql security definer rows 200 set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
@@ -44495,6 +44892,7 @@ begin
   select array_agg(c.id) into ids from claimed c;
   return query select s.* from app_private.step_items(step_of, ids) s;
 end $function$;
+grant execute on function app_private.claim_step(uuid, integer, integer, integer, integer, interval) to plat_worker;
 
 -- Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent, as the
 --   principal of each webhook may read it.
@@ -44502,7 +44900,7 @@ create function app_private.claim_webhook_deliveries(batch integer, lease interv
   delivery_id uuid, webhook_id uuid, attempt integer, message_id uuid, url text, body text, sealed text,
   previous_sealed text, mapping jsonb, organization_id uuid
 )
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
 declare
   work record;
@@ -44578,6 +44976,7 @@ begin
     perform app_private.set_claims('{}');
   end loop;
 end $function$;
+grant execute on function app_private.claim_webhook_deliveries(integer, interval, integer) to plat_worker;
 
 -- Who acts in this transaction at the moment, for set_claims.
 create function app_private.claims() returns jsonb
@@ -44586,16 +44985,22 @@ language sql stable as $function$
     'organization_id', app_hidden.setting('organization_id'), 'scopes', app_hidden.setting('scopes'))
 $function$;
 
+-- The steps that the clock makes.
+create function app_private.clock_step_names() returns table(subject text, name text)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select s.subject::text, s.name::text from app_private.clock_steps s order by s.subject, s.name
+$function$;
+grant execute on function app_private.clock_step_names() to plat_worker;
+
 -- Settles what a mail says and to whom: its first items, as many as are to be shown, with their templates. Null, and
 --   the mail is gone, where there is nothing to say any more: the reader left, was suspended, wants no such mails,
 --   or sees none of the records.
 create function app_private.close_notification_mail(id uuid, shown integer default 25) returns jsonb
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   mail app_private.notification_mails;
   reader record;
   item record;
-  before constant text := current_setting('role');
   items app_private.notification_items[];
   happened jsonb;
   shown_data jsonb := '{}';
@@ -44623,11 +45028,10 @@ begin
       'data', coalesce(i.data, e.data))) from unnest(items) i left join app_public.events e on e.id = i.event_id);
     -- As the reader: whatever changed since, the policies have the last word about each record that is shown, and the
     -- masks about what of it.
-    perform set_config('plat.user_id', reader.user_id::text, true);
-    perform set_config('role', 'plat_user', true);
+    perform app_private.set_claims(jsonb_build_object('user_id', reader.user_id));
     foreach item in array items loop
       exit when cardinality(seen) = shown;
-      if app_hidden.sees_subject(item.subject_type, item.subject_id) then
+      if app_private.viewer_sees_subject(item.subject_type, item.subject_id) then
         seen := seen || item.place;
         shown_data := shown_data || jsonb_build_object(item.place, (
           select app_hidden.event_value(h ->> 'type', (h ->> 'id')::uuid, h -> 'data', h -> 'data')
@@ -44636,8 +45040,7 @@ begin
         hidden := hidden + 1;
       end if;
     end loop;
-    perform set_config('role', before, true);
-    perform set_config('plat.user_id', '', true);
+    perform app_private.set_claims('{}');
   end if;
   if seen = '{}' then
     delete from app_private.notification_mails m where m.id = mail.id;
@@ -44665,6 +45068,7 @@ begin
         else 'buyerId' end)::uuid
       where n.mail_id = mail.id and n.place = any (seen)));
 end $function$;
+grant execute on function app_private.close_notification_mail(uuid, integer) to plat_worker;
 
 -- A row as JSON with the names of the API.
 create function app_private.column_json(relation oid, alias text, columns name[]) returns text
@@ -44933,28 +45337,11 @@ begin
   return amount;
 end $function$;
 
--- Counts a mail of an organization that was sent.
-create function app_private.count_mail(organization_id uuid, recipient text) returns void
-language sql as $function$
-  select app_private.count_try(l.key, l.most, l.within) from app_private.mail_limits($1, $2) l;
-  select app_private.count_sending($1, 'MAIL', 1)
-    where exists (select from app_private.mail_limits($1, $2) l where l.is_outside)
-$function$;
-grant execute on function app_private.count_mail(uuid, text) to plat_worker;
-
--- Counts what an organization has sent.
-create function app_private.count_sending(organization_id uuid, channel text, amount integer) returns void
-language sql as $function$
-  insert into app_private.sending_counts as c (organization_id, channel, hour, amount)
-    values ($1, $2, date_trunc('hour', now()), $3)
-    on conflict on constraint sending_counts_pkey do update set amount = c.amount + excluded.amount
-$function$;
-
 -- Counts a new account, in a transaction of its own.
 create function app_private.count_sign_up(ip text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  perform app_private.refuse_sign_up((select max(app_private.count_try(l.key, l.most, l.within))
+  perform app_private.refuse_sign_up((select max(app_private.take_use(l.key, l.most, l.within))
     from app_private.sign_up_limits(ip) l));
 end $function$;
 grant execute on function app_private.count_sign_up(text) to plat_authenticator;
@@ -44975,33 +45362,6 @@ begin
   end if;
 end $function$;
 
--- Counts a try, unless counts is false; where the limit is reached already, counts nothing and returns the seconds
---   to wait. Tries of one key wait for each other.
-create function app_private.count_try(
-  key text, most integer, within interval, counts boolean default true
-) returns integer
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  known timestamptz[];
-  wait int;
-begin
-  if counts then
-    insert into app_private.tries as t (key) values (count_try.key)
-      on conflict on constraint tries_pkey do update set moments = t.moments
-      returning t.moments into known; -- the row is locked from here on
-  else
-    select t.moments into known from app_private.tries t where t.key = count_try.key for no key update;
-  end if;
-  wait := app_private.seconds_to_wait(coalesce(known, '{}'), most, within);
-  if wait > 0 or not counts then
-    return wait;
-  end if;
-  update app_private.tries t set last_at = clock_timestamp(),
-    moments = array(select m from unnest(known) m where m > clock_timestamp() - within order by m) || clock_timestamp()
-    where t.key = count_try.key;
-  return 0;
-end $function$;
-
 -- Makes the enumeration app_public.<name>; values are pairs of value and description.
 create function app_private.create_enum(name text, description text, value_list text[]) returns void
 language plpgsql as $function$
@@ -45010,9 +45370,9 @@ declare
 begin
   execute format('create table app_public.%I (value text primary key, description text not null)', name || '_values');
   execute format('alter table app_public.%I enable row level security', name || '_values');
-  execute format('create policy everybody on app_public.%I for select to plat_user, plat_anonymous, plat_worker using '
-    '(true)', name || '_values');
-  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', name || '_values');
+  execute format('create policy everybody on app_public.%I for select to plat_user, plat_anonymous using (true)',
+    name || '_values');
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous', name || '_values');
   execute format('comment on table app_public.%I is %L', name || '_values',
     E'@enum\n@enumName ' || type_name || E'\n\n' || description);
   execute format('create domain app_public.%I as text', name);
@@ -45024,10 +45384,11 @@ end $function$;
 -- The keys of jobs during which their process died; with a ticket where the job is set aside: whoever adds a job
 --   under such a key again, such as the clock, adds what is set aside.
 create function app_private.deadly_keys() returns table(key text, ticket uuid)
-language sql stable rows 10 as $function$
+language sql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select d.key, case when d.set_aside_at is not null then d.id end from app_private.job_deaths d
   where d.key is not null
 $function$;
+grant execute on function app_private.deadly_keys() to plat_worker;
 
 -- The condition of a policy: whoever has the permission where the lead or the purchase is, be it for the deals
 --   assigned to them only.
@@ -45137,6 +45498,17 @@ begin
   end if;
 end $function$;
 
+-- What the owners are told of a webhook that the service disabled; none where it is not disabled any more.
+create function app_private.disabled_webhook(id uuid) returns table(
+  url text, reason text, organization text, owners text[]
+)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select w.url, w.disabled_reason, o.name, app_private.owner_addresses(o.id)
+  from app_public.webhooks w join app_public.organizations o on o.id = w.organization_id and o.deleted_at is null
+  where w.id = disabled_webhook.id and w.integration_id is null and w.status = 'DISABLED' and w.deleted_at is null
+$function$;
+grant execute on function app_private.disabled_webhook(uuid) to plat_worker;
+
 -- Gives up whatever waits for a webhook.
 create function app_private.discard_deliveries(webhook_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -45167,9 +45539,20 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   from app_public.personalizations p join app_public.projects j on j.id = p.project_id where p.id = d.personalization_id
 $function$;
 
+-- A charge as its payment and as the processor know it, to accept its dispute.
+create function app_private.disputed_charge(id uuid) returns table(intent uuid, charge text, payment text)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select c.intent_id, c.processor_id, c.payment_intent_id from app_public.processor_charges c
+  where c.id = disputed_charge.id
+$function$;
+grant execute on function app_private.disputed_charge(uuid) to plat_worker;
+
 -- Removes a mail that was sent.
 create function app_private.drop_notification_mail(id uuid) returns void
-language sql as $function$ delete from app_private.notification_mails m where m.id = $1 $function$;
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  delete from app_private.notification_mails m where m.id = $1
+$function$;
+grant execute on function app_private.drop_notification_mail(uuid) to plat_worker;
 
 -- Locks executions for which a step is due, as many as fit and are of one depth; those that others have are skipped.
 create function app_private.due_executions(
@@ -45197,13 +45580,13 @@ begin
       order by d.next_refresh_at limit batch for update skip locked))
     returning s.integration_id, s.scope::text;
 end $function$;
-grant execute on function app_private.due_integrations(integer) to plat_authenticator;
+grant execute on function app_private.due_integrations(integer) to plat_authenticator, plat_worker;
 
 -- The workflows whose line is due, or of which nobody has found out when it is.
 create function app_private.due_schedules() returns table(
   organization_id uuid, workflow_id uuid, schedule text, time_zone text, was_due_at timestamp with time zone
 )
-language sql stable rows 10 as $function$
+language sql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select w.organization_id, w.id, w.trigger ->> 'schedule', coalesce(w.trigger ->> 'timeZone', p.time_zone,
     o.time_zone), t.next_run_at
   from app_private.workflow_triggers t
@@ -45213,12 +45596,13 @@ language sql stable rows 10 as $function$
   where t.next_run_at is null or t.next_run_at <= now()
   order by t.next_run_at nulls first limit 100
 $function$;
+grant execute on function app_private.due_schedules() to plat_worker;
 
 -- The steps of workflows that are due for some execution.
 create function app_private.due_workflow_steps() returns table(
   workflow_id uuid, steps_revision integer, sequence integer, way text, organization_id uuid
 )
-language sql stable rows 10 as $function$
+language sql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
   -- Along the index: as many looks as there are steps that something waits for, however many executions do.
   with recursive waiting as (
     (select e.workflow_id, e.steps_revision, e.current_step from app_public.workflow_executions e
@@ -45238,6 +45622,7 @@ language sql stable rows 10 as $function$
     and e.steps_revision = w.steps_revision and e.current_step = w.current_step
     and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now())
 $function$;
+grant execute on function app_private.due_workflow_steps() to plat_worker;
 
 -- The required elements that lack a choice which can still be made.
 create function app_private.elements_to_choose(p app_public.personalizations) returns setof app_public.spec_elements
@@ -45444,6 +45829,7 @@ begin
   perform set_config('plat.service', service, true);
   return ended;
 end $function$;
+grant execute on function app_private.end_resolution(uuid, text) to plat_worker;
 
 -- Asks people what is to become of an execution whose step failed.
 create function app_private.escalate_execution(
@@ -45595,6 +45981,7 @@ end $function$;
 -- The advisory lock of whoever carries out a step of the execution that takes time.
 create function app_private.execution_lock(id uuid) returns bigint
 language sql immutable as $function$ select hashtextextended('plat.workflow_execution ' || id, 0) $function$;
+grant execute on function app_private.execution_lock(uuid) to plat_worker;
 
 -- The execution that a ticket is about, locked, so between two steps.
 create function app_private.execution_of_ticket(
@@ -45660,6 +46047,7 @@ begin
   end if;
   return may;
 end $function$;
+grant execute on function app_private.export_goes_on(uuid, uuid, integer) to plat_worker;
 
 -- A permission that the viewer lacks to have an export written; null where they may. What is in it is what they see.
 create function app_private.export_lacks(e app_public.exports) returns text
@@ -45704,7 +46092,7 @@ grant execute on function app_private.fail_lead_email(uuid, text) to plat_user;
 -- Turns what was written since into notifications, some batch of events in one transaction; returns whether there is
 --   more.
 create function app_private.fan_out_notifications(batch integer) returns boolean
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   progress record;
   upto bigint;
@@ -45738,11 +46126,12 @@ begin
   end loop;
   return more;
 end $function$;
+grant execute on function app_private.fan_out_notifications(integer) to plat_worker;
 
 -- Makes deliveries of what was written since, at most a batch of events for each webhook; returns whether there is
 --   more.
 create function app_private.fan_out_webhooks(batch integer) returns boolean
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   webhook app_public.webhooks;
   progress record;
@@ -45783,6 +46172,7 @@ begin
   end loop;
   return more;
 end $function$;
+grant execute on function app_private.fan_out_webhooks(integer) to plat_worker;
 
 -- Whose appointments a feed shows; none where it was disabled.
 create function app_private.feed_of(lookup bytea) returns table(id uuid, user_id uuid, name text)
@@ -45895,6 +46285,7 @@ begin
   update app_private.export_runs r set lease_until = null where r.export_id = finish_export.id;
   return true;
 end $function$;
+grant execute on function app_private.finish_export(uuid, uuid, integer, integer, text) to plat_worker;
 
 -- Gives a lead the status that its reservations and negotiations make, or the earlier one back when the last of them
 --   ended.
@@ -45978,7 +46369,7 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   network text := app_private.network_of(app_hidden.setting('ip'));
 begin
-  delete from app_private.tries t where t.key = 'login ' || forgive_tries.user_id || ' ' || coalesce(network, '-');
+  delete from app_private.limit_uses u where u.key = 'login ' || forgive_tries.user_id || ' ' || coalesce(network, '-');
   insert into app_private.user_networks as n (user_id, network_sha256)
     select forgive_tries.user_id, sha256(convert_to(network, 'UTF8')) where network is not null
     on conflict on constraint user_networks_pkey do update set last_at = now()
@@ -45988,7 +46379,7 @@ end $function$;
 -- Ends the hold of workers whose connection is gone: they died. What two of them died at is set aside. Returns how
 --   many were held.
 create function app_private.free_executions() returns integer
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   most_deaths constant int := 2;
   amount int;
@@ -46017,6 +46408,7 @@ begin
   end loop;
   return amount;
 end $function$;
+grant execute on function app_private.free_executions() to plat_worker;
 
 -- Frees the jobs and queues that dead workers hold; `everywhere`: of those too who never said that they live. A job
 --   at which its process died for the second time is set aside under a ticket, and is not run again until that is
@@ -46024,7 +46416,7 @@ end $function$;
 create function app_private.free_jobs_of_dead_workers(everywhere boolean) returns table(
   job_id bigint, task text, organization_id uuid, deaths integer, ticket uuid
 )
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
 declare
   most_deaths constant int := 2;
@@ -46063,10 +46455,11 @@ begin
       case when d.set_aside_at is not null then d.id end
     from app_private.job_deaths d where d.job_id = any (held);
 end $function$;
+grant execute on function app_private.free_jobs_of_dead_workers(boolean) to plat_worker;
 
 -- Ends the leases of workers whose connection is gone: they died. Returns how many.
 create function app_private.free_webhook_deliveries() returns integer
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   amount int;
 begin
@@ -46076,6 +46469,14 @@ begin
   get diagnostics amount = row_count;
   return amount;
 end $function$;
+grant execute on function app_private.free_webhook_deliveries() to plat_worker;
+
+-- A draft that the service asked for before.
+create function app_private.generation_by_id(id uuid) returns app_public.service_intelligence_generations
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select g from app_public.service_intelligence_generations g where g.id = generation_by_id.id
+$function$;
+grant execute on function app_private.generation_by_id(uuid) to plat_worker;
 
 -- The mail of an accepted draft; none once its lead is not to be contacted.
 create function app_private.generation_mail(generation_id uuid, sender_id uuid) returns table(
@@ -46094,6 +46495,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   where g.id = generation_mail.generation_id and g.status = 'ACCEPTED' and g.deleted_at is null
     and app_private.owner_is_confirmed(o.id)
 $function$;
+grant execute on function app_private.generation_mail(uuid, uuid) to plat_worker;
 
 -- Ends the work on an export: as FAILED or CANCELLED, or without a status to let another worker start over at once.
 create function app_private.give_up_export(id uuid, worker uuid, status text, error text) returns void
@@ -46112,6 +46514,7 @@ begin
     end if;
   end if;
 end $function$;
+grant execute on function app_private.give_up_export(uuid, uuid, text, text) to plat_worker;
 
 -- Ends a payment that never came to be at the processor, or was never confirmed there.
 create function app_private.give_up_payment(id uuid, code text, message text) returns void
@@ -46130,12 +46533,13 @@ begin
   end if;
   perform set_config('plat.service', service, true), set_config('plat.clock', '', true);
 end $function$;
-grant execute on function app_private.give_up_payment(uuid, text, text) to plat_authenticator;
+grant execute on function app_private.give_up_payment(uuid, text, text) to plat_authenticator, plat_worker;
 
 create function app_private.handled_processor_event(id text) returns void
-language sql as $function$
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_private.processor_events e set handled_at = now() where e.id = $1
 $function$;
+grant execute on function app_private.handled_processor_event(text) to plat_worker;
 
 -- Whether the user is a member of an organization with a part in the project.
 create function app_private.has_part(user_id uuid, project_id uuid) returns boolean
@@ -46166,7 +46570,7 @@ grant execute on function app_private.hit_tracker(text, boolean) to plat_authent
 
 -- Leaves executions to a worker while it asks somebody outside on behalf of a step: [{executionId, attempt}].
 create function app_private.hold_executions(step_id uuid, works jsonb, holder integer, lease interval) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 begin
   insert into app_public.workflow_step_runs as r (execution_id, step_id, sequence, attempt, status)
@@ -46176,6 +46580,7 @@ begin
   update app_public.workflow_executions e set holder = holder, held_until = now() + lease
     from jsonb_array_elements(works) w where e.id = (w ->> 'executionId')::uuid;
 end $function$;
+grant execute on function app_private.hold_executions(uuid, jsonb, integer, interval) to plat_worker;
 
 -- Whether a worker holds something: its connection is there, and its lease is not over.
 create function app_private.holder_lives(holder integer, held_until timestamp with time zone) returns boolean
@@ -46246,7 +46651,7 @@ begin
     into result using id, of_scope;
   return result;
 end $function$;
-grant execute on function app_private.integration_facts(text, uuid) to plat_authenticator;
+grant execute on function app_private.integration_facts(text, uuid) to plat_authenticator, plat_worker;
 
 -- Where the integrations of a scope are.
 create function app_private.integration_table(scope text) returns text
@@ -46411,8 +46816,8 @@ $function$;
 create function app_private.is_within_limit(name text, key text) returns boolean
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  return (select app_private.count_try(name || ' ' || encode(sha256(convert_to(key, 'UTF8')), 'hex'), l.most, l.within)
-    = 0 from app_private.limit_of(name) l);
+  return (select app_private.take_use(app_private.limit_key(name, key), l.most, l.within) = 0
+    from app_private.limit_of(name) l);
 end $function$;
 
 -- A new token (256 random bits) for a pending invitation of a buyer and what its mail says; replaces the former
@@ -46443,6 +46848,7 @@ begin
       left join app_public.users u on u.id = invite.invited_by_id
     where p.id = invite.project_id and p.deleted_at is null;
 end $function$;
+grant execute on function app_private.issue_buyer_invite_token(uuid, integer) to plat_worker;
 
 -- A new token for a request of consent and what its mail says; replaces the former token; nothing where there is
 --   nothing to send, or too much was sent to the address already.
@@ -46502,6 +46908,7 @@ begin
     from app_public.organizations o left join app_public.users u on u.id = invite.invited_by_id
     where o.id = invite.organization_id and o.deleted_at is null;
 end $function$;
+grant execute on function app_private.issue_invite_token(uuid, integer) to plat_worker;
 
 -- Makes the one-time code that a mail takes to the user (143 bits, 15 minutes, once); no row for a user who may not
 --   sign in.
@@ -46558,6 +46965,7 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
   update app_private.export_runs r set file_key = keep_export_file.file_key where r.export_id = keep_export_file.id
     and r.worker = keep_export_file.worker
 $function$;
+grant execute on function app_private.keep_export_file(uuid, uuid, text) to plat_worker;
 
 -- Keeps a key that a former version derived from one of login tokens, so that its links outlive that one.
 create function app_private.keep_link_key(key bytea) returns void
@@ -46638,6 +47046,10 @@ language sql as $function$
     where length(w.word) between 4 and 24 and w.word !~ '[0-9]'
       and not exists (select from app_private.search_words k where k.word = w.word)
 $function$;
+
+-- What the uses of a limit by somebody are kept under.
+create function app_private.limit_key(name text, key text) returns text
+language sql immutable as $function$ select name || ' ' || encode(sha256(convert_to(key, 'UTF8')), 'hex') $function$;
 
 -- A limit as it holds for this service.
 create function app_private.limit_of(name text) returns table(most integer, within interval)
@@ -46794,7 +47206,7 @@ end $function$;
 create function app_private.look_at_step(
   workflow_id uuid, steps_revision integer, sequence integer, most integer
 ) returns table(execution_id uuid, item text, step text)
-language plpgsql rows 200 as $function$
+language plpgsql security definer rows 200 set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
@@ -46816,6 +47228,7 @@ begin
     select i.id, s.item, s.step from unnest(ids) i (id)
     left join app_private.step_items(step_of, ids) s on s.execution_id = i.id;
 end $function$;
+grant execute on function app_private.look_at_step(uuid, integer, integer, integer) to plat_worker;
 
 -- Finds what happened to the records that executions wait for since they do.
 create function app_private.look_back(ids uuid[]) returns void
@@ -46844,7 +47257,14 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     and app_private.token_ended(i.principal_token_id) is null
   order by i.id desc limit 1
 $function$;
-grant execute on function app_private.mail_account(uuid) to plat_authenticator;
+grant execute on function app_private.mail_account(uuid) to plat_authenticator, plat_worker;
+
+-- Whether a mail was taken, or refused for good: it is not sent again.
+create function app_private.mail_is_settled(key text) returns boolean
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select exists (select from app_private.mail_deliveries d where d.key = mail_is_settled.key)
+$function$;
+grant execute on function app_private.mail_is_settled(text) to plat_worker;
 
 -- What limits mails of an organization to an address: none for a member who has confirmed it.
 create function app_private.mail_limits(organization_id uuid, recipient text) returns table(
@@ -46870,16 +47290,6 @@ language sql stable as $function$
   cross join lateral app_private.limit_of(t.name) l
   where t.holds
 $function$;
-
--- How many seconds a mail of an organization to an address has to wait; 0 for not at all.
-create function app_private.mail_wait(organization_id uuid, recipient text) returns integer
-language sql as $function$
-  select coalesce(max(greatest(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within),
-    case when l.is_outside then ceil(extract(epoch from (app_private.sending_quota($1, 'MAIL')).frees_at - now()))
-    end)), 0)::int
-  from app_private.mail_limits($1, $2) l left join app_private.tries t on t.key = l.key
-$function$;
-grant execute on function app_private.mail_wait(uuid, text) to plat_worker;
 
 -- The list of a purchase of what hangs on it, or on the lead it came from.
 create function app_private.make_buyer_list(
@@ -46978,7 +47388,7 @@ begin
     writers);
   execute format('create policy sellers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
     writers);
-  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
 
   execute format('create trigger _010_deal before insert on app_public.%I for each row execute function '
     'app_private.tg__deal_child(%s)',
@@ -47190,7 +47600,7 @@ begin
     writers);
   execute format('create policy writers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
     writers);
-  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
   execute format('grant insert (%I, file, %s) on app_public.%I to plat_user', parent_column,
     (select string_agg(quote_ident(c), ', ') from unnest(columns) c), table_name);
   execute format('grant update (%s), delete on app_public.%I to plat_user',
@@ -47250,7 +47660,7 @@ begin
     string_agg(case when not has_column_privilege('plat_user', relation, a.attnum, 'select')
         then format('null::%s as %I', format_type(a.atttypid, a.atttypmod), a.attname)
       when a.attname <> all (masked) then format('r.%I', a.attname)
-      when p.oid is not null then format('%s(r) as %I', p.oid::regproc, a.attname)
+      when p.oid is not null then format('%s as %I', app_private.mask_of_view(p.oid), a.attname)
       else format('null::%s as %I', format_type(a.atttypid, a.atttypmod), a.attname) end, ', ' order by a.attnum)
     into of_row, shown
     from pg_attribute a
@@ -47373,7 +47783,7 @@ begin
   execute format('create policy sellers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
     writers);
   execute format('grant select, delete on app_public.%I to plat_user', table_name);
-  execute format('grant select on app_public.%I to plat_anonymous, plat_worker', table_name);
+  execute format('grant select on app_public.%I to plat_anonymous', table_name);
   execute format('create trigger _010_parent before insert on app_public.%I for each row execute function '
     'app_private.tg__parent_project(''personalizations'', ''personalization_id'')', table_name);
   perform app_private.make_project_record(table_name, subject, 'sale.write');
@@ -47459,7 +47869,7 @@ begin
     writers);
   execute format('create policy writers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
     writers);
-  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
   perform app_private.make_project_record(table_name, subject, write_permission);
 end $function$;
 
@@ -47499,7 +47909,7 @@ begin
   end if;
   execute format('create policy writers_update on app_public.%I for update to plat_user using (%s)', table_name,
     writers);
-  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
   perform app_private.make_project_record(table_name, subject, write_permission, event_permission);
 end $function$;
 
@@ -47642,11 +48052,13 @@ create function app_private.mark_buyer_invite_sent(invite_id uuid) returns void
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_hidden.buyer_invites i set sent_at = now() where i.id = invite_id
 $function$;
+grant execute on function app_private.mark_buyer_invite_sent(uuid) to plat_worker;
 
 create function app_private.mark_invite_sent(invite_id uuid) returns void
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_public.organization_invites i set sent_at = now() where i.id = invite_id
 $function$;
+grant execute on function app_private.mark_invite_sent(uuid) to plat_worker;
 
 -- Who writes marketing mail to a lead, or to a purchase without one, living or deleted; null where there is no such
 --   organization any more.
@@ -47711,6 +48123,20 @@ end ', relation,
   execute format('grant execute on function app_hidden.%I to plat_user, plat_anonymous', table_name || '_event_value');
   return members;
 end $function$;
+
+-- What a function that masks gives of the row r, for a view. PERF: its expression stands there itself, with
+--   conditions that are asked once.
+create function app_private.mask_of_view(mask regprocedure) returns text
+language sql stable as $function$
+  -- What takes more than its row is called.
+  select case when l.lanname = 'sql' and not p.prosecdef and b.expression !~* '\y(from|select)\y'
+      then format('(%s)::%s', app_private.asked_once(b.expression), format_type(p.prorettype, null))
+    else format('%s(r)', p.oid::regproc) end
+  from pg_proc p join pg_language l on l.oid = p.prolang
+  cross join lateral (select regexp_replace(regexp_replace(regexp_replace(p.prosrc, '\s+', ' ', 'g'), '^ ?select ', ''),
+    '\y' || p.proargnames[1] || '\.', 'r.', 'g') as expression) b
+  where p.oid = mask
+$function$;
 
 -- Makes two leads of a project one: a buyer, else an open one, else the earlier stays, gets whatever refers to the
 --   other and what it lacks itself; the other is deleted. Returns which stays.
@@ -48037,20 +48463,24 @@ begin
     where a.processor_id = excluded.processor_id;
   return (select a.processor_id from app_private.payments_accounts a where a.organization_id = organization_id);
 end $function$;
-grant execute on function app_private.note_account(uuid, jsonb) to plat_authenticator;
+grant execute on function app_private.note_account(uuid, jsonb) to plat_authenticator, plat_worker;
 
 -- How many texts of a column are bound to no row; remembers since when there is none.
-create function app_private.note_bound(place app_private.sealed_columns) returns integer
-language plpgsql as $function$
+create function app_private.note_bound(relation text, name text) returns integer
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
+  place app_private.sealed_columns;
   amount int;
 begin
+  select c.* into strict place from app_private.sealed_columns c
+    where c.relation = note_bound.relation and c.name = note_bound.name;
   execute format('select count(*) from %s where not starts_with(%I, ''v2:'')', place.relation, place.name) into amount;
   if amount = 0 then
     insert into app_private.bound_columns (relation, name) values (place.relation, place.name) on conflict do nothing;
   end if;
   return amount;
 end $function$;
+grant execute on function app_private.note_bound(text, text) to plat_worker;
 
 -- Writes down a card that the processor keeps now; the first of a user is the default.
 create function app_private.note_card(user_id uuid, card jsonb, holder_name text, make_default boolean) returns uuid
@@ -48126,7 +48556,7 @@ begin
 end $function$;
 grant execute on function app_private.note_connected(
   text, uuid, jsonb, text, bytea, timestamp with time zone, text, text, jsonb
-) to plat_authenticator;
+) to plat_authenticator, plat_worker;
 
 -- How the processor calls a user, once and for all.
 create function app_private.note_customer(user_id uuid, processor_id text) returns text
@@ -48148,6 +48578,7 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
     rights = note_export.rights
     where r.export_id = note_export.id and r.worker = note_export.worker
 $function$;
+grant execute on function app_private.note_export(uuid, uuid, integer, text[], text[]) to plat_worker;
 
 -- Writes down that an application did not let an integration in: the state stays, until the service itself has
 --   failed five times, or for good.
@@ -48178,15 +48609,15 @@ begin
   end if;
   perform set_config('plat.service', before, true);
 end $function$;
-grant execute on function app_private.note_failed(
-  text, uuid, text, boolean, boolean, boolean
-) to plat_authenticator;
+grant execute on function app_private.note_failed(text, uuid, text, boolean, boolean, boolean) to plat_authenticator,
+plat_worker;
 
 -- Forgets that processes died during a job: it was done.
 create function app_private.note_job_done(key text) returns void
-language sql as $function$
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   delete from app_private.job_deaths d where d.identity = $1 and d.set_aside_at is null
 $function$;
+grant execute on function app_private.note_job_done(text) to plat_worker;
 
 create function app_private.note_looked_at(kind text, id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -48201,6 +48632,7 @@ begin
     update app_private.payments_accounts a set updated_at = now() where a.organization_id = id;
   end if;
 end $function$;
+grant execute on function app_private.note_looked_at(text, uuid) to plat_worker;
 
 -- Notes what became of a mail; the note is kept for 90 days.
 create function app_private.note_mail(key text, recipient text, outcome text, detail text) returns void
@@ -48214,6 +48646,7 @@ begin
     values (note_mail.key, note_mail.recipient, note_mail.outcome, note_mail.detail)
     on conflict on constraint mail_deliveries_pkey do nothing;
 end $function$;
+grant execute on function app_private.note_mail(text, text, text, text) to plat_worker;
 
 -- Writes down the state that a payment has at the processor: of its intent, its charge, refunds and disputes. Again,
 --   or an older state after a newer one, changes nothing.
@@ -48299,7 +48732,7 @@ begin
   perform set_config('plat.service', service, true), set_config('plat.clock', '', true);
   return app_private.payment_facts(intent);
 end $function$;
-grant execute on function app_private.note_payment(uuid, jsonb) to plat_authenticator;
+grant execute on function app_private.note_payment(uuid, jsonb) to plat_authenticator, plat_worker;
 
 -- Writes down what the processor says of a refund; without an id, that it refused it.
 create function app_private.note_refund(id uuid, state jsonb) returns void
@@ -48322,7 +48755,7 @@ begin
   perform app_private.settle_charge(charge.id);
   perform set_config('plat.service', service, true), set_config('plat.clock', '', true);
 end $function$;
-grant execute on function app_private.note_refund(uuid, jsonb) to plat_authenticator;
+grant execute on function app_private.note_refund(uuid, jsonb) to plat_authenticator, plat_worker;
 
 -- Notes, to the minute, that a report was looked at by somebody who sees it.
 create function app_private.note_report_run(id uuid) returns void
@@ -48349,7 +48782,7 @@ begin
       verified_at = case when person ->> 'status' = 'VERIFIED' then coalesce(r.verified_at, now()) end
     where r.id = id and (r.processor_person_id is null or r.processor_person_id = person ->> 'id');
 end $function$;
-grant execute on function app_private.note_representative(uuid, jsonb) to plat_authenticator;
+grant execute on function app_private.note_representative(uuid, jsonb) to plat_authenticator, plat_worker;
 
 -- Something went through an integration.
 create function app_private.note_synced(of_scope text, id uuid) returns void
@@ -48361,7 +48794,7 @@ begin
     app_private.integration_table(of_scope)) using id;
   update app_private.integration_secrets s set failure_count = 0 where s.integration_id = id and s.failure_count > 0;
 end $function$;
-grant execute on function app_private.note_synced(text, uuid) to plat_authenticator;
+grant execute on function app_private.note_synced(text, uuid) to plat_authenticator, plat_worker;
 
 -- Says why a trigger did not start something; shown as Workflow.triggerError.
 create function app_private.note_trigger_error(workflow_id uuid, error text) returns void
@@ -48372,13 +48805,14 @@ $function$;
 
 -- Has the run of a step tell that the mail server refused its mail for good.
 create function app_private.note_workflow_mail(execution_id uuid, sequence integer) returns void
-language sql as $function$
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_public.workflow_step_runs r set error = d.detail
   from app_private.mail_deliveries d
   where r.execution_id = note_workflow_mail.execution_id and r.sequence = note_workflow_mail.sequence
     and r.status = 'SUCCEEDED'
     and d.outcome = 'REFUSED' and d.key like format('workflow %s %s', r.execution_id, r.sequence) || '%'
 $function$;
+grant execute on function app_private.note_workflow_mail(uuid, integer) to plat_worker;
 
 -- What a member chose about a kind of mails; nulls where there is no such member any more.
 create function app_private.notification_choice(
@@ -48624,17 +49058,25 @@ end $function$;
 
 -- Where mail to an organization goes: its address for enquiries, where whoever owns that agreed; else its owners'.
 create function app_private.organization_mailboxes(organization_id uuid) returns setof text
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+language sql stable as $function$
   select o.email::text from app_public.organizations o where o.id = organization_id and o.deleted_at is null
     and app_private.is_mailbox(o.id, o.email)
   union all
-  select i.email::text from app_public.organizations o
-    join app_public.organization_user_connections m on m.organization_id = o.id and m.role = 'OWNER'
-    join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
-    join app_hidden.user_identities i on i.user_id = u.id
+  select unnest(app_private.owner_addresses(o.id)) from app_public.organizations o
     where o.id = organization_mailboxes.organization_id and o.deleted_at is null
       and not coalesce(app_private.is_mailbox(o.id, o.email), false)
 $function$;
+
+-- What a visitor wrote to an organization, and where it is forwarded to.
+create function app_private.organization_message(id uuid) returns table(
+  name text, email text, phone text, message text, organization text, organization_id uuid, mailboxes text[]
+)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select c.name, c.email, c.phone, c.message, o.name, o.id, array(select app_private.organization_mailboxes(o.id))
+  from app_private.contact_messages c join app_public.organizations o on o.id = c.organization_id
+  where c.id = organization_message.id
+$function$;
+grant execute on function app_private.organization_message(uuid) to plat_worker;
 
 -- The organization that a job is about, where its payload or the record that it names tells.
 create function app_private.organization_of_job(task text, payload json) returns uuid
@@ -48675,6 +49117,16 @@ begin
   end if;
   return card;
 end $function$;
+
+-- The addresses of the owners of an organization.
+create function app_private.owner_addresses(organization_id uuid) returns text[]
+language sql stable as $function$
+  select coalesce(array_agg(i.email::text order by i.email), '{}')
+  from app_public.organization_user_connections m
+  join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+  join app_hidden.user_identities i on i.user_id = u.id
+  where m.organization_id = $1 and m.role = 'OWNER'
+$function$;
 
 -- Whether an owner has confirmed the address of the account: without one, the organization sends nothing to people
 --   outside of it.
@@ -48781,7 +49233,7 @@ $function$;
 -- What was begun a while ago and of which no answer is known; abandon says that it was not confirmed and is not
 --   going to be.
 create function app_private.payments_to_reconcile(most integer) returns setof jsonb
-language sql stable as $function$
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   (select app_private.payment_facts(p) || jsonb_build_object('kind', 'payment', 'abandon', p.card_id is not null
     and p.status in ('REQUIRES_CONFIRMATION', 'REQUIRES_PAYMENT_METHOD')
       or p.inserted_at < now() - interval '24 hours')
@@ -48807,6 +49259,7 @@ language sql stable as $function$
     where a.status in ('ONBOARDING', 'PENDING_VERIFICATION', 'RESTRICTED') and a.updated_at < now() - interval '1 hour'
       order by a.updated_at limit most)
 $function$;
+grant execute on function app_private.payments_to_reconcile(integer) to plat_worker;
 
 -- The members who have the permission for a record: of its organization, and of those with a part in its project.
 --   assignee_id: who is assigned its lead or purchase.
@@ -48955,10 +49408,11 @@ begin
   insert into app_private.project_cities (project_id, city_id) values (project_id, found_id);
   return true;
 end $function$;
+grant execute on function app_private.place_project(uuid, boolean) to plat_worker;
 
 -- Enqueues a job once more, for later.
 create function app_private.postpone_job(task text, payload jsonb, seconds integer) returns void
-language sql as $function$
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   -- Not all at once when there is room again.
   select app_private.add_job($1, $2, now() + make_interval(secs => $3 + random() * 300))
 $function$;
@@ -49047,20 +49501,18 @@ language sql stable as $function$
   from (select coalesce(user_id::text, encode(sha256(convert_to(lower(btrim(name)), 'UTF8')), 'hex')) as account,
     app_private.network_of(ip) as network) a
   cross join lateral (values
-    (1, 'login.network', 'login address ' || a.network),
-    (2, 'login.account_and_network', 'login ' || a.account || ' ' || coalesce(a.network, '-')),
-    (3, 'login.account', case when not app_private.is_known_network(user_id, a.network) then 'login ' || a.account end)
-  ) t (place, name, key)
+    ('login.network', 'login address ' || a.network),
+    ('login.account_and_network', 'login ' || a.account || ' ' || coalesce(a.network, '-')),
+    ('login.account', case when not app_private.is_known_network(user_id, a.network) then 'login ' || a.account end)
+  ) t (name, key)
   cross join lateral app_private.limit_of(t.name) l
   where t.key is not null
-  -- In one order: two tries never wait for each other crosswise.
-  order by t.place
 $function$;
 
 -- Queues the tasks that are due today or overdue for those of the next members for whom it is morning and who were
 --   not told today; returns the last member it looked at, null after all.
 create function app_private.queue_task_digests(after_id uuid, batch integer) returns uuid
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   last_id uuid;
 begin
@@ -49113,6 +49565,7 @@ begin
   select m.id into last_id from members m order by m.id desc limit 1;
   return last_id;
 end $function$;
+grant execute on function app_private.queue_task_digests(uuid, integer) to plat_worker;
 
 -- Letters and digits from a cryptographic source, 5.95 bits each.
 create function app_private.random_text(size integer) returns text
@@ -49145,31 +49598,17 @@ $function$;
 --   for another reason is free.
 create function app_private.rate_limit(bucket text, key text, max integer, per interval) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-#variable_conflict use_variable
 declare
-  moment timestamptz;
-  recent timestamptz[];
-  hash bytea := sha256(convert_to(key, 'UTF8'));
+  wait int;
 begin
   if key is null then
     return;
   end if;
-  -- Keys that are not seen any more go as new ones come, so that no job has to clear up.
-  delete from app_private.rate_limits r where r.ctid = any (array(
-    select s.ctid from app_private.rate_limits s where s.expires_at < now() limit 3 for update skip locked));
-  insert into app_private.rate_limits as r (bucket, key_hash, hits, expires_at) values (bucket, hash, '{}', now() + per)
-    on conflict on constraint rate_limits_pkey do update set expires_at = excluded.expires_at
-    returning r.hits into recent;
-  -- From here on the row is ours until the end of the transaction: parallel calls count one after the other.
-  moment := clock_timestamp();
-  recent := array(select hit from unnest(recent) hit where hit > moment - per order by hit);
-  if cardinality(recent) >= max then
-    perform app_hidden.fail('RATE_LIMITED', 'Too many tries; wait a little and try again.', jsonb_build_object(
-      'retryAfterSeconds', greatest(1,
-        ceil(extract(epoch from recent[cardinality(recent) - max + 1] + per - moment))::int)));
+  wait := app_private.take_use(app_private.limit_key(bucket, key), max, per);
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', 'Too many tries; wait a little and try again.',
+      jsonb_build_object('retryAfterSeconds', wait));
   end if;
-  update app_private.rate_limits r set hits = recent || moment, expires_at = moment + per
-    where r.bucket = bucket and r.key_hash = hash;
 end $function$;
 
 -- The kinds of records of which the viewer may read every event of the organization; null: all there are.
@@ -49374,8 +49813,10 @@ $function$;
 
 -- What the processor is told of a refund.
 create function app_private.refund_to_make(id uuid) returns jsonb
-language sql stable
-as $function$ select app_private.refund_facts(r) from app_public.processor_refunds r where r.id = $1 $function$;
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.refund_facts(r) from app_public.processor_refunds r where r.id = $1
+$function$;
+grant execute on function app_private.refund_to_make(uuid) to plat_worker;
 
 -- Refuses with INVENTORY_UNAVAILABLE and claimedUntil.
 create function app_private.refuse_claimed(claim app_hidden.claims, field text default null::text) returns void
@@ -49455,7 +49896,7 @@ end $function$;
 -- What follows where the secret of a webhook is not the one that was sealed for it: nothing is sent, and the webhook
 --   is disabled.
 create function app_private.refuse_webhook_secret(delivery_id uuid, attempt integer) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
 begin
@@ -49467,6 +49908,7 @@ begin
     'secret, then enable it.') from app_public.webhook_deliveries d where d.id = refuse_webhook_secret.delivery_id;
   perform set_config('plat.service', before, true);
 end $function$;
+grant execute on function app_private.refuse_webhook_secret(uuid, integer) to plat_worker;
 
 -- Announces a content before it is stored, and counts it; true where the store has it already. Refused with
 --   LIMIT_EXCEEDED above the quota.
@@ -49552,10 +49994,11 @@ end $function$;
 
 -- Gives back what a worker holds and does not carry out: it is due again.
 create function app_private.release_executions(ids uuid[], holder integer) returns void
-language sql as $function$
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_public.workflow_executions e set holder = null, held_until = null
     where e.id = any (ids) and e.holder = $2
 $function$;
+grant execute on function app_private.release_executions(uuid[], integer) to plat_worker;
 
 -- Says that the requests that sent these contents are answered, each as often as it was sent; forgets and tells
 --   those that no row has, as sweep_files does.
@@ -49587,16 +50030,25 @@ end $function$;
 
 -- Gives back the line that a worker does not go through.
 create function app_private.release_run(run_id uuid, holder integer) returns void
-language sql as $function$
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_private.workflow_runs r set holder = null, held_until = null where r.id = $1 and r.holder = $2
 $function$;
+grant execute on function app_private.release_run(uuid, integer) to plat_worker;
 
 -- Gives back the stream that a worker does not read.
 create function app_private.release_stream(organization_id uuid, holder integer) returns void
-language sql as $function$
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_private.workflow_streams s set holder = null, held_until = null
     where s.organization_id = $1 and s.holder = $2
 $function$;
+grant execute on function app_private.release_stream(uuid, integer) to plat_worker;
+
+-- By what id the processor knows a card that its owner has removed; null for one that is there.
+create function app_private.removed_card(id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select c.processor_id from app_public.processor_cards c where c.id = removed_card.id and c.removed_at is not null
+$function$;
+grant execute on function app_private.removed_card(uuid) to plat_worker;
 
 -- Under whom an idempotency key of this request is kept.
 create function app_private.repeat_viewer() returns text
@@ -50049,6 +50501,49 @@ begin
 end $function$;
 grant execute on function app_private.reserve_as_buyer(jsonb) to plat_user;
 
+-- Counts a mail of an organization that is about to be sent: 0, or the seconds to wait where there is no room for
+--   it. Two that are about to be sent at once both count. One whose process dies counts although it is sent again.
+create function app_private.reserve_mail(organization_id uuid, recipient text) returns integer
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  wait int;
+  is_outside boolean;
+begin
+  begin
+    select coalesce(max(app_private.take_use(l.key, l.most, l.within)), 0), bool_or(l.is_outside) into wait, is_outside
+      from app_private.mail_limits($1, $2) l;
+    if wait = 0 and is_outside and app_private.reserve_sending($1, 'MAIL', 1) = 0 then
+      wait := greatest(1, ceil(extract(epoch from (app_private.sending_quota($1, 'MAIL')).frees_at - now())));
+    end if;
+    if wait > 0 then
+      raise 'There is no room: nothing is counted.';
+    end if;
+  exception when raise_exception then
+    return wait;
+  end;
+  return 0;
+end $function$;
+grant execute on function app_private.reserve_mail(uuid, text) to plat_worker;
+
+-- Counts as much of what an organization wants to send as its quota has room for; returns how much.
+create function app_private.reserve_sending(organization_id uuid, channel text, wanted integer) returns integer
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  quota app_public.sending_quota;
+  granted int;
+begin
+  -- One after the other, until the transaction ends: what somebody else is about to send counts.
+  perform pg_advisory_xact_lock(hashtextextended('plat.sending ' || channel || ' ' || organization_id, 0));
+  quota := app_private.sending_quota(organization_id, channel);
+  granted := greatest(0, least(wanted, quota.per_day - quota.used));
+  if granted > 0 then
+    insert into app_private.sending_counts as c (organization_id, channel, hour, amount)
+      values (reserve_sending.organization_id, reserve_sending.channel, date_trunc('hour', now()), granted)
+      on conflict on constraint sending_counts_pkey do update set amount = c.amount + excluded.amount;
+  end if;
+  return granted;
+end $function$;
+
 -- Resolves a ticket that the caller has seen as the viewer.
 create function app_private.resolve_ticket(
   ticket_id uuid, chosen text, note text, assignee_id uuid, expected_version integer
@@ -50138,7 +50633,7 @@ grant execute on function app_private.resolve_ticket(uuid, text, text, uuid, int
 
 -- Resumes executions whose pause is over. Returns how many.
 create function app_private.resume_due_executions() returns integer
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   ids uuid[];
 begin
@@ -50151,6 +50646,7 @@ begin
   perform set_config('plat.service', 'on', true);
   return (select count(*) from app_private.resume_executions(ids));
 end $function$;
+grant execute on function app_private.resume_due_executions() to plat_worker;
 
 -- Resumes an execution that the viewer was seen to see.
 create function app_private.resume_execution(id uuid) returns app_public.workflow_executions
@@ -50205,6 +50701,13 @@ begin
   return true;
 end $function$;
 
+-- The tables whose rows are deleted once they are over.
+create function app_private.retained_relations() returns setof text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select r.relation::text from app_private.retention r order by r.relation
+$function$;
+grant execute on function app_private.retained_relations() to plat_worker;
+
 -- RETRY: takes the step again at which the execution waits.
 create function app_private.retry_by_ticket(ticket app_public.escalation_tickets) returns boolean
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -50237,6 +50740,32 @@ $function$;
 create function app_private.retry_step_after(attempt integer) returns interval
 language sql as $function$
   select (array['10 s', '1 min', '10 min', '1 h'])[attempt]::interval * (0.8 + 0.4 * random())
+$function$;
+
+-- Takes back the count of a mail that the mail server did not take.
+create function app_private.return_mail(organization_id uuid, recipient text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.return_use(l.key) from app_private.mail_limits($1, $2) l;
+  perform app_private.return_sending($1, 'MAIL', 1)
+    where exists (select from app_private.mail_limits($1, $2) l where l.is_outside);
+end $function$;
+grant execute on function app_private.return_mail(uuid, text) to plat_worker;
+
+-- Takes back what was counted and not sent.
+create function app_private.return_sending(organization_id uuid, channel text, amount integer) returns void
+language sql as $function$
+  update app_private.sending_counts c set amount = greatest(0, c.amount - $3)
+    where (c.organization_id, c.channel, c.hour) = (select l.organization_id, l.channel, l.hour
+      from app_private.sending_counts l where l.organization_id = $1 and l.channel = $2 and l.amount >= $3
+      order by l.hour desc limit 1)
+$function$;
+
+-- Takes a use back, such as one for what was not done after all.
+create function app_private.return_use(key text) returns void
+language sql as $function$
+  delete from app_private.limit_uses u where u.ctid = (select l.ctid from app_private.limit_uses l
+    where l.key = return_use.key order by l.expires_at desc limit 1 for update skip locked)
 $function$;
 
 -- Suspends a row whose principal has ended or lacks a permission, and has the owners told.
@@ -50299,6 +50828,14 @@ language sql as $function$
     else 'app_public.organization_integrations' end, coalesce(webhook.integration_id, webhook.id))
 $function$;
 
+-- Suspends a webhook, or the integration that it belongs to, where its principal has ended.
+create function app_private.review_webhook(id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.review_sender(w) from app_public.webhooks w
+  where w.id = review_webhook.id and w.deleted_at is null
+$function$;
+grant execute on function app_private.review_webhook(uuid) to plat_worker;
+
 -- Ends access tokens with all that were created through them; returns the names of those that still worked.
 create function app_private.revoke_access_tokens(ids uuid[]) returns text[]
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -50329,7 +50866,7 @@ $function$;
 create function app_private.run_schedule(
   workflow_id uuid, next_run_at timestamp with time zone, was_due_at timestamp with time zone
 ) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   workflow app_public.workflows;
   is_due boolean;
@@ -50368,13 +50905,19 @@ begin
     perform app_private.set_aside(workflow.id, sqlstate, sqlerrm);
   end;
 end $function$;
+grant execute on function app_private.run_schedule(
+  uuid, timestamp with time zone, timestamp with time zone
+) to plat_worker;
 
 -- Puts texts that are sealed anew in the place of the former ones; returns how many.
-create function app_private.seal_anew(place app_private.sealed_columns, texts jsonb) returns integer
-language plpgsql as $function$
+create function app_private.seal_anew(relation text, name text, texts jsonb) returns integer
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
+  place app_private.sealed_columns;
   amount int;
 begin
+  select c.* into strict place from app_private.sealed_columns c
+    where c.relation = seal_anew.relation and c.name = seal_anew.name;
   -- What changed meanwhile was sealed with the present key.
   execute format(
     'update %3$s t set %2$I = n.sealed from jsonb_to_recordset($1) n (id uuid, former text, sealed text) where t.%1$I '
@@ -50383,19 +50926,33 @@ begin
   get diagnostics amount = row_count;
   return amount;
 end $function$;
+grant execute on function app_private.seal_anew(text, text, jsonb) to plat_worker;
 
 -- Texts of a column that another key than this sealed, or that are bound to no row, from a row on.
 create function app_private.sealed_otherwise(
-  place app_private.sealed_columns, mark text, after uuid, batch integer
+  relation text, name text, mark text, after uuid, batch integer
 ) returns table(id uuid, sealed text)
-language plpgsql stable as $function$
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  place app_private.sealed_columns;
 begin
+  select c.* into strict place from app_private.sealed_columns c
+    where c.relation = sealed_otherwise.relation and c.name = sealed_otherwise.name;
   -- The version of the form and the name of the key stand before the last dot.
   return query execute format(
     'select %1$I, %2$I from %3$s where %2$I is not null and left(%2$I, -1 - length(split_part(%2$I, ''.'', -1))) <> $1
        and (%1$I > $2 or $2 is null) order by %1$I limit $3', place.key, place.name, place.relation)
     using mark, after, batch;
 end $function$;
+grant execute on function app_private.sealed_otherwise(text, text, text, uuid, integer) to plat_worker;
+
+-- The columns that hold sealed texts.
+create function app_private.sealed_places() returns table(relation text, name text)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select c.relation::text, c.name::text from app_private.sealed_columns c order by c
+$function$;
+grant execute on function app_private.sealed_places() to plat_worker;
 
 -- Keys that every row has that a pattern finds.
 create function app_private.search_key(realm text, pattern text) returns text[]
@@ -50668,15 +51225,12 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     limit 40) r
 $function$;
 
--- How long until one more fits into the window: seconds, 0 for at once.
-create function app_private.seconds_to_wait(
-  moments timestamp with time zone[], most integer, within interval
-) returns integer
-language sql stable as $function$
-  select case when cardinality(recent) < most then 0
-    else greatest(1, ceil(extract(epoch from recent[cardinality(recent) - most + 1] + within - clock_timestamp())))::int
-    end
-  from (select array(select m from unnest(moments) m where m > clock_timestamp() - within order by m) as recent) r
+-- How long until there is room for one more use: seconds, 0 for at once. Counts nothing.
+create function app_private.seconds_to_wait(key text, most integer) returns integer
+language sql as $function$
+  select coalesce((select greatest(1, ceil(extract(epoch from u.expires_at - clock_timestamp())))::int
+    from app_private.limit_uses u where u.key = seconds_to_wait.key and u.expires_at > clock_timestamp()
+    order by u.expires_at desc offset greatest(most, 1) - 1 limit 1), 0)
 $function$;
 
 -- The id of a row whose secret is sealed before the row is made. The milliseconds of the time, in 12 hexadecimal
@@ -50836,6 +51390,14 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       order by l.registered_at desc, l.id desc limit 1000) r) l
 $function$;
 
+-- What a visitor wrote to the operator of the service.
+create function app_private.service_message(id uuid) returns table(name text, email text, phone text, message text)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select c.name, c.email, c.phone, c.message from app_private.contact_messages c
+  where c.id = service_message.id and c.organization_id is null
+$function$;
+grant execute on function app_private.service_message(uuid) to plat_worker;
+
 -- Gives a purchase that the viewer may change its agent, or none.
 create function app_private.set_agent_of_buyer(buyer_id uuid, agent app_public.agent_input) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -50943,7 +51505,7 @@ begin
     do update set password_hash = excluded.password_hash, changed_at = now();
   update app_public.users u set password_changed_at = now() where u.id = set_password.user_id;
   delete from app_private.user_otps o where o.user_id = set_password.user_id;
-  delete from app_private.tries t where t.key = 'login ' || set_password.user_id;
+  delete from app_private.limit_uses u where u.key = 'login ' || set_password.user_id;
   perform app_private.forgive_tries(user_id);
 end $function$;
 
@@ -50998,9 +51560,17 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
+-- Settles what is due in the organization of an export, so that its rows are those that a reader finds.
+create function app_private.settle_before_export(id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.settle_deadlines(e.organization_id, true) from app_public.exports e
+  where e.id = settle_before_export.id
+$function$;
+grant execute on function app_private.settle_before_export(uuid) to plat_worker;
+
 -- Brings in what came of a call.
 create function app_private.settle_call(step_id uuid, result jsonb, holder integer) returns boolean
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   execution app_public.workflow_executions;
@@ -51015,6 +51585,7 @@ begin
   perform app_private.settle_workflow_step(step_id, jsonb_build_array(result));
   return true;
 end $function$;
+grant execute on function app_private.settle_call(uuid, jsonb, integer) to plat_worker;
 
 -- Gives a charge that was paid the status that its refunds and disputes make.
 create function app_private.settle_charge(id uuid) returns void
@@ -51105,8 +51676,7 @@ begin
   end if;
   return amount;
 end $function$;
-grant execute on function app_private.settle_deadlines(uuid, boolean, integer, interval) to plat_authenticator,
-plat_worker;
+grant execute on function app_private.settle_deadlines(uuid, boolean, integer, interval) to plat_authenticator;
 
 -- Settles some of what is due in one organization; returns how many, 0 when nothing is left but what is locked.
 create function app_private.settle_due(batch integer default 50) returns integer
@@ -51235,7 +51805,7 @@ create function app_private.settle_proof(user_id uuid, name text, ip text, is_ri
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   -- A right one that comes after the limit is refused like a wrong one: guesses in parallel learn nothing more.
-  perform app_private.refuse_tries((select max(app_private.count_try(l.key, l.most, l.within, not is_right))
+  perform app_private.refuse_tries((select max(app_private.take_use(l.key, l.most, l.within, not is_right))
     from app_private.proof_limits(user_id, name, ip) l));
 end $function$;
 
@@ -51263,7 +51833,7 @@ end $function$;
 -- Carries out a computed step for those of the executions that the worker still holds: [{executionId, attempt, input
 --   | error, code}].
 create function app_private.settle_step(step_id uuid, results jsonb, holder integer) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   held app_public.workflow_executions[];
@@ -51284,11 +51854,12 @@ begin
     where exists (select from app_public.workflow_executions e
       where e.id = (r ->> 'executionId')::uuid and e.holder = holder and e.status in ('RUNNING', 'PAUSED'))));
 end $function$;
+grant execute on function app_private.settle_step(uuid, jsonb, integer) to plat_worker;
 
 -- What a worker decided on events for executions that it holds: [{stepId, executionId, attempt, eventIds, eventId |
 --   error, code}]. Those for which the event has come go on, the others wait further.
 create function app_private.settle_wakeups(results jsonb, holder integer) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   held uuid[];
@@ -51320,6 +51891,7 @@ begin
     perform app_private.settle_workflow_step(woken.step_id, woken.results);
   end loop;
 end $function$;
+grant execute on function app_private.settle_wakeups(jsonb, integer) to plat_worker;
 
 -- What follows an attempt: success, a later retry, the end, and what that means for the webhook. A null status is no
 --   answer.
@@ -51327,7 +51899,7 @@ create function app_private.settle_webhook_delivery(
   delivery_id uuid, attempt integer, response_status integer, response_body text, duration_ms integer,
   retry_after integer
 ) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   before text := coalesce(current_setting('plat.service', true), '');
@@ -51383,6 +51955,9 @@ begin
   end if;
   perform set_config('plat.service', before, true);
 end $function$;
+grant execute on function app_private.settle_webhook_delivery(
+  uuid, integer, integer, text, integer, integer
+) to plat_worker;
 
 -- Carries out a step for executions, each with what its config came to (input) or why it cannot be (error, code):
 --   [{executionId, attempt, input | error, code}].
@@ -51414,17 +51989,25 @@ end $function$;
 -- The last part of the address of a link: kind (marketing, or a kind of notifications), who gets such mails (a lead
 --   or purchase, a membership), signature.
 create function app_private.sign_link(kind text, reader_id uuid) returns text
-language sql as $function$
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select t.text || '.' || app_private.link_signature(t.text, app_private.link_key())
   from (select kind || '.' || reader_id as text) t
 $function$;
 grant execute on function app_private.sign_link(text, uuid) to plat_worker;
 
+-- What limits new accounts from an address.
 create function app_private.sign_up_limits(ip text) returns table(key text, most integer, within interval)
 language sql stable as $function$
+  -- Materialized: whether there is a use, before this one is counted.
+  with known as materialized (
+    select a.area, app_private.seconds_to_wait(a.area, 1) > 0 as has_use
+    from (select 'sign up area ' || app_private.area_of(ip) as area) a
+  )
   select t.key, l.most, l.within
-  from (values ('sign_up.network', 'sign up ' || app_private.network_of(ip)), ('sign_up.total', 'sign up')) t (name,
-    key)
+  from known
+  cross join lateral (values ('sign_up.network', 'sign up ' || app_private.network_of(ip)),
+    ('sign_up.area', known.area), ('sign_up.further', case when known.has_use then 'sign up further' end),
+    ('sign_up.total', 'sign up')) t (name, key)
   cross join lateral app_private.limit_of(t.name) l
   where t.key is not null
 $function$;
@@ -51464,14 +52047,14 @@ create function app_private.slug_owner(table_name text, slug text) returns uuid
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select s.record_id from app_private.slugs s where s.table_name = $1 and s.slug = lower($2)
 $function$;
-grant execute on function app_private.slug_owner(text, text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_private.slug_owner(text, text) to plat_anonymous, plat_user;
 
 -- Starts what the conditions let through, [{sequence, eventId, workflowId, subjectId}], notes why others were not,
 --   [{workflowId, error}], and moves the cursor of the organization, where the worker still holds it.
 create function app_private.start_by_events(
   organization_id uuid, upto bigint, starts jsonb, refused jsonb, holder integer
 ) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   home constant uuid := organization_id;
   reached bigint;
@@ -51514,6 +52097,7 @@ begin
   update app_private.workflow_streams s set last_sequence = reached, holder = null, held_until = null
     where s.organization_id = home;
 end $function$;
+grant execute on function app_private.start_by_events(uuid, bigint, jsonb, jsonb, integer) to plat_worker;
 
 -- Starts what the clock and the conditions want.
 create function app_private.start_by_schedule(workflow_id uuid, subject_ids uuid[]) returns void
@@ -51569,6 +52153,7 @@ begin
   return query select run.worker, chosen.requested_by_id, run.token_id, run.token_organization_id, run.token_scopes,
     chosen.subject::text, chosen.format::text, chosen.filename, stale_key;
 end $function$;
+grant execute on function app_private.start_export(uuid, text) to plat_worker;
 
 -- Notes a draft as PENDING; at most 30 an hour for one user and 300 for an organization. Returns what the drafting
 --   service needs.
@@ -51643,7 +52228,7 @@ end $function$;
 create function app_private.start_run(
   run_id uuid, subject_ids uuid[], chosen uuid[], error text, holder integer
 ) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   run app_private.workflow_runs;
@@ -51668,6 +52253,7 @@ begin
     delete from app_private.workflow_runs r where r.id = run_id;
   end if;
 end $function$;
+grant execute on function app_private.start_run(uuid, uuid[], uuid[], text, integer) to plat_worker;
 
 -- Starts what a trigger wants, for subjects with their events beside them or by the clock, but not in loops nor too
 --   often for a subject: that leaves a failed execution which says so. Returns how many were started.
@@ -52471,6 +53057,14 @@ begin
   return clauses;
 end $function$;
 
+-- The payment or account that an event is about, nulls where it is none of ours; no row for one that is handled.
+create function app_private.subject_of_processor_event(id text) returns table(payment jsonb, account jsonb)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.payment_of_processor(e.object_id), app_private.account_to_sync(e.account_id)
+  from app_private.processor_events e where e.id = subject_of_processor_event.id and e.handled_at is null
+$function$;
+grant execute on function app_private.subject_of_processor_event(text) to plat_worker;
+
 -- What it takes to read the subjects of workflows of a kind; with `changes`, to change them and the people they are
 --   of.
 create function app_private.subject_permissions(subject_type text, changes boolean) returns text[]
@@ -52569,6 +53163,14 @@ language sql as $function$
     where w.id = suspend_workflow.id and w.status = 'ENABLED' and w.deleted_at is null
 $function$;
 
+-- Who is told what was suspended in an organization.
+create function app_private.suspension_notice(organization_id uuid) returns table(organization text, owners text[])
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select o.name, app_private.owner_addresses(o.id) from app_public.organizations o
+  where o.id = suspension_notice.organization_id and o.deleted_at is null
+$function$;
+grant execute on function app_private.suspension_notice(uuid) to plat_worker;
+
 -- Forgets the files of exports that are over, and tells which; whoever calls it deletes them from the store before
 --   the transaction ends. Exports whose job is lost get another.
 create function app_private.sweep_exports(batch integer) returns setof text
@@ -52588,6 +53190,7 @@ begin
     update app_private.export_runs r set file_key = null from due where r.export_id = due.export_id
       returning due.file_key;
 end $function$;
+grant execute on function app_private.sweep_exports(integer) to plat_worker;
 
 -- Forgets contents that are due and that no row has, and tells which; whoever calls it deletes them from the store
 --   before the transaction ends.
@@ -52598,10 +53201,11 @@ begin
     select s.checksum from app_private.stored_files s where s.check_at < now() order by s.check_at limit batch for
       update skip locked));
 end $function$;
+grant execute on function app_private.sweep_files(integer) to plat_worker;
 
 -- Deletes keys that are over, at most a batch of them; returns how many.
 create function app_private.sweep_idempotency_keys(batch integer) returns integer
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   amount int;
 begin
@@ -52611,20 +53215,22 @@ begin
   get diagnostics amount = row_count;
   return amount;
 end $function$;
+grant execute on function app_private.sweep_idempotency_keys(integer) to plat_worker;
 
 -- Forgets old events; returns when the latest one that was taken was made.
 create function app_private.sweep_processor_events() returns timestamp with time zone
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   -- Longer than the processor repeats them, and than it lists them.
   delete from app_private.processor_events e where e.received_at < now() - interval '60 days';
   delete from app_private.sandbox_requests r where r.inserted_at < now() - interval '24 hours';
   return (select max(e.created_at) from app_private.processor_events e);
 end $function$;
+grant execute on function app_private.sweep_processor_events() to plat_worker;
 
 -- Deletes rows of a table that are over, at most a batch of them; returns how many.
 create function app_private.sweep_retention(relation text, batch integer) returns integer
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   rule app_private.retention;
   amount int;
@@ -52636,10 +53242,11 @@ begin
   get diagnostics amount = row_count;
   return amount;
 end $function$;
+grant execute on function app_private.sweep_retention(text, integer) to plat_worker;
 
 -- Deletes deliveries that were over long ago, at most a batch of them; returns how many.
 create function app_private.sweep_webhook_deliveries(batch integer) returns integer
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   amount int;
 begin
@@ -52650,6 +53257,7 @@ begin
   get diagnostics amount = row_count;
   return amount;
 end $function$;
+grant execute on function app_private.sweep_webhook_deliveries(integer) to plat_worker;
 
 -- Claims a unit or a lot for a subject and gives it its status (HELD, RESERVED or PENDING by the kind, or the one
 --   named). A subject that has the claim already changes its kind and end. Refuses with INVENTORY_UNAVAILABLE and
@@ -52866,7 +53474,7 @@ begin
   end if;
   return found;
 end $function$;
-grant execute on function app_private.take_processor_event(jsonb) to plat_authenticator;
+grant execute on function app_private.take_processor_event(jsonb) to plat_authenticator, plat_worker;
 
 -- Keeps a message to a project that the caller was seen to see; limited by network and sender.
 create function app_private.take_project_message(
@@ -52960,12 +53568,48 @@ end $function$;
 grant execute on function app_private.take_project_message(uuid, jsonb, app_public.agent_input) to plat_anonymous,
 plat_user;
 
+-- Counts a use, unless counts is false: 0, or the seconds to wait where there is no room for it. Never waits for
+--   another transaction: what that one has counted counts here at once, also where it is rolled back later.
+create function app_private.take_use(
+  key text, most integer, within interval, counts boolean default true
+) returns integer
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  wait int := app_private.seconds_to_wait(take_use.key, most);
+  free int;
+  name bigint;
+begin
+  if wait > 0 or most < 1 then
+    return greatest(wait, 1);
+  end if;
+  for free in
+    select s from generate_series(1, most) s
+    where not exists (select from app_private.limit_uses u
+      where u.key = take_use.key and u.slot = s and u.expires_at > clock_timestamp()) order by s
+  loop
+    name := hashtextextended('plat.limit ' || free || ' ' || take_use.key, 0);
+    -- Who only looks is in nobody's way but of those who are about to take it.
+    continue when not case when counts then pg_try_advisory_xact_lock(name)
+      else pg_try_advisory_xact_lock_shared(name) end;
+    -- Whoever had it may have committed since the look above.
+    continue when exists (select from app_private.limit_uses u
+      where u.key = take_use.key and u.slot = free and u.expires_at > clock_timestamp());
+    if counts then
+      insert into app_private.limit_uses (key, slot, expires_at)
+        values (take_use.key, free, clock_timestamp() + within)
+        on conflict on constraint limit_uses_pkey do update set expires_at = excluded.expires_at;
+    end if;
+    return 0;
+  end loop;
+  return greatest(1, app_private.seconds_to_wait(take_use.key, most));
+end $function$;
+
 -- Takes a step for executions for which it is due (of those given), as many as fit: carries it out where SQL can,
 --   else gives what calling somebody takes. Null where nobody is due.
 create function app_private.take_workflow_step(
   workflow_id uuid, steps_revision integer, sequence integer, most integer, ids uuid[] default null::uuid[]
 ) returns jsonb
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   step app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
@@ -53003,6 +53647,7 @@ begin
       join app_public.workflow_executions e on e.id = w.execution_id
       left join app_private.call_secrets(step.organization_id, step.config ->> 'url') c on true));
 end $function$;
+grant execute on function app_private.take_workflow_step(uuid, integer, integer, integer, uuid[]) to plat_worker;
 
 -- Whether no other transaction is taking the slug, which is then this one's to take until it ends.
 create function app_private.takes_slug(table_name text, slug text) returns boolean
@@ -53013,7 +53658,7 @@ $function$;
 -- Writes the events of a step that the clock has come to since it was told last, at most a batch of them; returns
 --   how many.
 create function app_private.tell_clock_step(subject text, name text, batch integer) returns integer
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   step app_private.clock_steps;
@@ -53058,6 +53703,7 @@ begin
     where s.subject = subject and s.name = name;
   return amount;
 end $function$;
+grant execute on function app_private.tell_clock_step(text, text, integer) to plat_worker;
 
 -- Has the owners told what was suspended: [{organizationId, kind, title, reason}].
 create function app_private.tell_suspended(suspended jsonb) returns void
@@ -53684,6 +54330,26 @@ begin
   return result;
 end $function$;
 
+-- What app_hidden.sees_subject says, also where policies do not hold for whoever asks: in functions that run as the
+--   owner.
+create function app_private.viewer_sees_subject(subject_type text, subject_id uuid) returns boolean
+language plpgsql stable as $function$
+declare
+  record_type app_hidden.record_types;
+  result boolean;
+begin
+  select * into record_type from app_hidden.record_types r where r.subject = subject_type;
+  if record_type.table_name is null
+    or not app_private.viewer_sees(format('app_public.%I', record_type.table_name)::regclass, subject_id) then
+    return false;
+  elsif record_type.event_permission is null then
+    return true;
+  end if;
+  execute format('select app_hidden.project_can(r.project_id, r.organization_id, $2) from app_public.%I r '
+    'where r.id = $1', record_type.table_name) into result using subject_id, record_type.event_permission;
+  return coalesce(result, false);
+end $function$;
+
 -- Looks at what happened for executions that wait, but of none of the organizations excepted: those without
 --   conditions go on, the others are left to the worker, which gets what it needs to decide: {condition, data,
 --   events}, beside it the ids of the events.
@@ -53691,7 +54357,7 @@ create function app_private.wake_executions(most integer, holder integer, lease 
   table(
   organization_id uuid, step_id uuid, execution_id uuid, attempt integer, event_ids uuid[], item text
 )
-language plpgsql rows 200 as $function$
+language plpgsql security definer rows 200 set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
   ids uuid[];
@@ -53746,6 +54412,7 @@ begin
   delete from app_private.workflow_wakeups w
     where w.execution_id = any (ids) and (held is null or w.execution_id <> all (held));
 end $function$;
+grant execute on function app_private.wake_executions(integer, integer, interval, uuid[]) to plat_worker;
 
 -- What is sent of an event: of its record what the viewer may read. 256 KB at most: of a larger one all but the
 --   record itself, which the receiver reads from the API.
@@ -53834,12 +54501,22 @@ $function$;
 
 -- Says that a worker lives, for as long as the connection does.
 create function app_private.worker_begins(worker_id text) returns void
-language plpgsql as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   -- Shared, because the connection before may still be there where the network lost it.
   perform pg_advisory_lock_shared(7528003, hashtext(worker_id));
   insert into app_private.workers (id) values (worker_id) on conflict do nothing;
 end $function$;
+grant execute on function app_private.worker_begins(text) to plat_worker;
+
+-- Says that a worker has stopped: what it still holds is free, and nobody has to notice that it is gone.
+create function app_private.worker_ends(worker_id text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform graphile_worker.force_unlock_workers(array[worker_id]);
+  delete from app_private.workers w where w.id = worker_id;
+end $function$;
+grant execute on function app_private.worker_ends(text) to plat_worker;
 
 -- Whether the worker said that it lives, and still does.
 create function app_private.worker_lives(id text) returns boolean
@@ -53870,7 +54547,7 @@ create function app_private.workflow_mail(execution_id uuid, sequence integer) r
   key text, recipients text[], subject text, body text, html text, reply_to_name text, reply_to_address text,
   organization text, workflow text, to_team boolean, postal_address text, person_id uuid, organization_id uuid
 )
-language sql stable as $function$
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select format('workflow %s %s', e.id, r.sequence),
     -- Who asked since then not to be contacted, or not to get such mails, is not.
     case when exists (select from app_public.leads l where l.id = e.lead_id and l.do_not_contact
@@ -53908,6 +54585,7 @@ language sql stable as $function$
     from app_public.workflow_steps s where s.id = r.step_id) n
   where r.execution_id = workflow_mail.execution_id and r.sequence = workflow_mail.sequence and r.status = 'SUCCEEDED'
 $function$;
+grant execute on function app_private.workflow_mail(uuid, integer) to plat_worker;
 
 -- In whose name the mails of an execution go out: whoever works on its subject.
 create function app_private.workflow_mail_sender(execution_id uuid) returns uuid
@@ -53915,6 +54593,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select app_private.assignee_of(lower(e.subject_type), e.subject_id, e.lead_id, e.buyer_id)
     from app_public.workflow_executions e where e.id = execution_id
 $function$;
+grant execute on function app_private.workflow_mail_sender(uuid) to plat_worker;
 
 -- Those of the records that are still there: where they belong, and the lead or purchase they are of. A cancelled
 --   purchase is no subject any more.
@@ -54558,7 +55237,8 @@ insert into app_hidden.record_types (table_name, subject, write_permission, even
   ('custom_reports', 'custom_report', 'report.manage', null, null, array['audit.read']),
   ('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage', null, null, array['project.read']),
   ('deposits', 'deposit', 'sale.write', 'sale.read', null, array['sale.read']),
-  ('escalation_tickets', 'escalation_ticket', 'workflow.manage', null, null, array['lead.read', 'workflow.read']),
+  ('escalation_tickets', 'escalation_ticket', 'workflow.manage', null, null,
+    array['buyer.read', 'lead.read', 'workflow.read']),
   ('exports', 'export', 'report.run', null, null, array['report.manage', 'report.run']),
   ('fallout_reasons', 'fallout_reason', 'project.manage', null, null, array['lead.read', 'project.manage']),
   ('floor_plan_documents', 'floor_plan_document', 'inventory.manage', null, null, array['inventory.read']),
@@ -54613,7 +55293,8 @@ insert into app_hidden.record_types (table_name, subject, write_permission, even
   ('user_integrations', 'user_integration', null, null, null, null),
   ('users', 'user', null, null, null, null),
   ('webhooks', 'webhook', 'org.admin', null, 'integration_id is null', array['org.admin']),
-  ('workflow_executions', 'workflow_execution', 'workflow.run', null, null, array['lead.read', 'workflow.read']),
+  ('workflow_executions', 'workflow_execution', 'workflow.run', null, null,
+    array['buyer.read', 'lead.read', 'workflow.read']),
   ('workflows', 'workflow', 'workflow.manage', null, null, array['workflow.read']);
 
 insert into app_hidden.report_columns (subject, "position", name, expression, type, sql_type, permission, is_default,
@@ -56146,8 +56827,12 @@ insert into app_private.limits (name, most, within, description) values
   ('organization.user', 10, '24:00:00', 'Organizations that one user founds.'),
   ('otp.account', 5, '01:00:00', 'One-time codes for one account; further ones are quietly not sent.'),
   ('otp.network', 60, '01:00:00', 'One-time codes asked for from one network.'),
+  ('sign_up.area', 480, '01:00:00',
+    'New accounts from one area: the networks whose IPv4 addresses begin with the same 24 bits, or IPv6 with 48.'),
+  ('sign_up.further', 60, '00:01:00',
+    'New accounts from all areas together that have made one within the hour: the rest is for areas that have not.'),
   ('sign_up.network', 120, '01:00:00', 'New accounts from one network.'),
-  ('sign_up.total', 120, '00:01:00', 'New accounts from all networks together.'),
+  ('sign_up.total', 120, '00:01:00', 'New accounts from everywhere together.'),
   ('sms.recipient', 10, '24:00:00', 'Text messages to one number; further ones wait.'),
   ('verification.account', 5, '01:00:00', 'Codes that a user asks for to confirm the address of the account.'),
   ('verification.address', 5, '24:00:00',
@@ -56293,13 +56978,12 @@ insert into app_private.retention (relation, over) values
     'exists (select from app_hidden.buyer_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
   ('app_private.consent_requests', 'confirmed_at is null and expires_at < now()'),
   ('app_private.email_verifications', 'expires_at < now()'),
+  ('app_private.limit_uses', 'expires_at < now()'),
   ('app_private.mail_deliveries', 'at < now() - interval ''90 days'''),
   ('app_private.message_answers', 'received_at < now() - interval ''90 days'''),
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
-  ('app_private.rate_limits', 'expires_at < now()'),
   ('app_private.sending_counts', 'hour < now() - interval ''2 days'''),
-  ('app_private.tries', 'last_at < now() - interval ''1 day'''),
   ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
   ('app_private.user_otps', 'expires_at < now()'),
   ('app_public.users',

@@ -21,7 +21,7 @@ async function charges(world: Payments, cardId: string, amount: number): Promise
   const create = createIn(world.owen);
   const ids: string[] = [];
   // The limit of payments per person is a tenth of a minute's work here.
-  await world.owner.query("delete from app_private.rate_limits");
+  await world.owner.query("delete from app_private.limit_uses");
   for (let n = 0; n < amount; n += 1) {
     const depositId = await create("createDeposit", {
       buyerId: world.purchase,
@@ -39,7 +39,7 @@ async function charges(world: Payments, cardId: string, amount: number): Promise
 
 /** A hundred at once: how long all took, and each. */
 async function refundAll(world: Payments, ids: string[]) {
-  await world.owner.query("delete from app_private.rate_limits");
+  await world.owner.query("delete from app_private.limit_uses");
   const took: number[] = [];
   const start = performance.now();
   const answers = await Promise.all(

@@ -22,7 +22,7 @@ export default async function triggers(): Promise<void> {
     const { owner } = database;
     const log = pino({ level: "warn" });
     const compute = createCompute({ log });
-    const start = () => startTriggers({ connectionString: database.ownerUrl, compute, log });
+    const start = () => startTriggers({ connectionString: database.workerUrl, compute, log });
     const timed = async (work: () => Promise<unknown>): Promise<number> => {
       const began = performance.now();
       await work();

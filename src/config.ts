@@ -21,6 +21,7 @@ export interface Config {
   /** Owner's connection; undefined means the embedded database. */
   readonly databaseUrl: string | undefined;
   readonly authenticatorUrl: string | undefined;
+  readonly workerUrl: string | undefined;
   readonly demo: boolean;
   /** Files; undefined means the self-signed certificate in `dataDir`. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
@@ -123,6 +124,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   const production =
     (read("NODE_ENV") ?? (databaseUrl || isPublic(baseUrl) ? "production" : "development")) === "production";
   const authenticatorUrl = read("AUTHENTICATOR_URL");
+  const workerUrl = read("WORKER_URL");
   const jwtKeys = read("JWT_KEYS");
   const secretKeys = read("SECRET_KEYS");
   const mailFrom = must("MAIL_FROM");
@@ -164,6 +166,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     dataDir: must("DATA_DIR"),
     databaseUrl,
     authenticatorUrl,
+    workerUrl,
     demo: read("DEMO") ?? !(databaseUrl || production),
     tls: cert && key ? Object.freeze({ cert, key }) : undefined,
     trustProxy,
@@ -225,9 +228,14 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   if (twilioApi && !env.TWILIO_ACCOUNT_SID) problems.push("TWILIO_API needs TWILIO_ACCOUNT_SID.");
   if (!env.STRIPE_SECRET_KEY && (webhookSecret || stripeApi))
     problems.push("STRIPE_WEBHOOK_SECRET and STRIPE_API need STRIPE_SECRET_KEY.");
-  if (authenticatorUrl && !env.DATABASE_URL) problems.push("AUTHENTICATOR_URL needs DATABASE_URL beside it.");
+  for (const [name, url] of Object.entries({ AUTHENTICATOR_URL: authenticatorUrl, WORKER_URL: workerUrl }))
+    if (url && !env.DATABASE_URL) problems.push(`${name} needs DATABASE_URL beside it.`);
   if (databaseUrl && !authenticatorUrl && !env.AUTHENTICATOR_URL && !new URL(databaseUrl).password)
     problems.push("DATABASE_URL carries no password, so AUTHENTICATOR_URL has to say how the API logs in.");
+  if (authenticatorUrl && !workerUrl && !env.WORKER_URL && !new URL(authenticatorUrl).password)
+    problems.push(
+      "AUTHENTICATOR_URL carries no password, so WORKER_URL has to say how background work logs in.",
+    );
   for (const name of ["JWT_KEYS", "SECRET_KEYS"] as const)
     if (production && databaseUrl && !env[name] && mode !== "migrate")
       problems.push(

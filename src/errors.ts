@@ -23,6 +23,10 @@ export const errorCodes = {
   UNSUPPORTED_FILE: { status: 415, description: "The content of the file is of no accepted type." },
   RATE_LIMITED: { status: 429, description: "Too many tries; wait retryAfterSeconds." },
   PROJECT_ARCHIVED: { status: 409, description: "A write in an archived project." },
+  UNAVAILABLE: {
+    status: 503,
+    description: "The database cannot be reached, or is overloaded; wait retryAfterSeconds.",
+  },
   PROVIDER_ERROR: {
     status: 502,
     description: "An outside party failed: payment processor, mail server or other.",

@@ -1,10 +1,10 @@
 /** The API on a database: its connections, its schema, and what the transport needs of them. */
-import type { Pool } from "pg";
 import { postgraphile, type PostGraphileInstance } from "postgraphile";
 import { createAuthenticator } from "./auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
 import type { Compute } from "./compute/pool.ts";
 import { loadConstraintMessages } from "./database/constraintMessages.ts";
+import type { OrderedPool } from "./database/orderedPool.ts";
 import { makePool } from "./database/pool.ts";
 import type { AppDeps } from "./http/app.ts";
 import { draftTransforms } from "./drafts/transforms.ts";
@@ -13,7 +13,7 @@ import { incomingFolder } from "./files/incoming.ts";
 import { createFiles } from "./files/files.ts";
 import { filePage } from "./http/files.ts";
 import { uploadPlaces } from "./http/uploadPlaces.ts";
-import { connectionGate } from "./limits/gates.ts";
+import { connectionShares } from "./limits/admission.ts";
 import type { Logger } from "./log.ts";
 import { createPreset, viewerSettings, type PresetOptions } from "./preset.ts";
 import { createDraftProvider, type DraftProvider } from "./providers/drafts/index.ts";
@@ -106,7 +106,7 @@ export const signs = ({ jwtKeys, baseUrl }: Pick<GraphqlOptions, "jwtKeys" | "ba
   signFileAddress: createFileAddresses(jwtKeys, baseUrl).sign,
 });
 
-const numbersOf = ({ totalCount: total, idleCount: idle, waitingCount: waiting }: Pool) => ({
+const numbersOf = ({ totalCount: total, idleCount: idle, waiting }: OrderedPool) => ({
   total,
   idle,
   waiting,
@@ -146,12 +146,15 @@ export async function startGraphql({
   const pool = open(poolSize - ofPages, "plat-api");
   const pages = open(ofPages, "plat-pages");
   try {
+    const connections = connectionShares(poolSize, poolSize - ofPages - 1);
     const files = createFiles({
       store: fileStore,
       pool,
+      connections,
       incomingFolder: incomingFolder(dataDir),
       quota: fileQuota,
     });
+    const authenticator = createAuthenticator({ pool, keys: jwtKeys });
     const addresses = createFileAddresses(jwtKeys, baseUrl);
     const integrations = createIntegrations({
       seal,
@@ -164,7 +167,7 @@ export async function startGraphql({
     const pgl = instance(
       createPreset({
         pool,
-        connections: connectionGate(poolSize, poolSize - ofPages - 1),
+        connections,
         ...(documentBytes !== undefined && { documentBytes }),
         ...signs({ jwtKeys, baseUrl }),
         files,
@@ -173,7 +176,7 @@ export async function startGraphql({
         paymentTransforms: paymentTransforms(payments, pool),
         draftTransforms: draftTransforms(drafts, compute, log),
         integrationTransforms: integrationTransforms(integrations),
-        viewerPlace: createViewerPlace(pool, location, log),
+        viewerPlace: createViewerPlace(pool, location, log, connections),
         ...(adaptor && { adaptor }),
       }),
     );
@@ -185,7 +188,7 @@ export async function startGraphql({
     return {
       transport: {
         pgl,
-        authenticate: createAuthenticator({ pool, keys: jwtKeys }),
+        authenticate: (authorization, { ip }) => authenticator(authorization, ip),
         constraintMessages,
         uploads: {
           files,

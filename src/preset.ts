@@ -11,11 +11,13 @@ import type { LoginTokens } from "./auth/loginToken.ts";
 import { hashPassword, provePassword } from "./auth/passwords.ts";
 import { settledDeadlines } from "./database/deadlines.ts";
 import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
+import { inShare } from "./database/orderedPool.ts";
 import { transportPreset } from "./http/preset.ts";
 import { repeatFacts } from "./http/repeatFacts.ts";
 import { claimsOf, requestState } from "./http/requestState.ts";
-import type { FairGate } from "./limits/fairGate.ts";
+import type { FairSemaphore } from "./limits/fairSemaphore.ts";
 import { withWork } from "./limits/operationWork.ts";
+import { partyOf } from "./limits/party.ts";
 import type { ArgumentTransform } from "./operations/members.ts";
 import type { FileAddresses } from "./files/addresses.ts";
 import type { Files } from "./files/files.ts";
@@ -74,7 +76,7 @@ export interface PresetOptions {
   draftTransforms: Record<"composeLeadEmail", ArgumentTransform>;
   integrationTransforms: IntegrationTransforms;
   /** Where operations wait for a connection; nobody has a share where left out. */
-  connections?: FairGate;
+  connections?: FairSemaphore;
   /** Bytes that documents with their plans may take. */
   documentBytes?: number;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
@@ -115,7 +117,12 @@ export function createPreset({
   const withPool =
     (transform: typeof hashPassword): ArgumentTransform =>
     (value, { context, ...details }) =>
-      transform(value as string, { ...details, pool, claims: context.claims, ip: context.ip });
+      transform(value as string, {
+        ...details,
+        pool: inShare(pool, connections, partyOf(context.claims.userId, context.ip)),
+        claims: context.claims,
+        ip: context.ip,
+      });
   const argumentTransforms: Record<string, ArgumentTransform> = {
     hashPassword: withPool(hashPassword),
     provePassword: withPool(provePassword),

@@ -53,7 +53,8 @@ export type Follow = (running: {
 
 /**
  * Left alone, the heap grows to several times what is alive before it is collected: a minute of many plans or large answers
- * would take half a gigabyte more, and keep it.
+ * would take half a gigabyte more, and keep it. Not during the start, whose heap is nearly all alive: to look through it again
+ * and again takes a tenth of the start.
  */
 const keepHeapSmall = () => setFlagsFromString("--heap-growing-percent=30");
 
@@ -63,7 +64,6 @@ const keepHeapSmall = () => setFlagsFromString("--heap-growing-percent=30");
  * @throws ConfigError before anything was started.
  */
 export async function runService(argv: readonly string[], follow?: Follow): Promise<void> {
-  keepHeapSmall();
   const config = await decideAddress(loadConfig(process.env, argv));
   const log = createLog(config.logLevel);
   const shutdown = orderedShutdown(log);
@@ -82,6 +82,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     if (config.mode === "all" || config.mode === "migrate")
       await migrate(database.loginUrl, {
         authenticatorUrl: database.authenticatorUrl,
+        workerUrl: database.workerUrl,
         logger: log,
         current: follow !== undefined,
       });
@@ -102,7 +103,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
 
     const payments = await openPayments({
       stripe: config.stripe,
-      ownerUrl: database.ownerUrl,
+      workerUrl: () => database.workerUrl,
       endpoint: config.mode === "worker" ? undefined : `${ownAddress(config)}/webhooks/payments`,
       returnUrl: config.webUrl ?? config.baseUrl,
       serviceUrl: config.baseUrl,
@@ -128,12 +129,21 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       const viewers = makeWorkPool({
         connectionString: database.authenticatorUrl,
         max: config.workerConcurrency,
+        applicationName: "plat-worker-viewers",
+        log,
+      });
+      const { workerUrl: connectionString } = database;
+      const jobs = makeWorkPool({
+        connectionString,
+        max: config.workerConcurrency,
         applicationName: "plat-worker",
         log,
       });
-      shutdown.add("worker's connections", () => viewers.end());
+      shutdown.add("worker's connections", async () => {
+        await Promise.all([viewers.end(), jobs.end()]);
+      });
       const worker = await startWorker({
-        connectionString: database.ownerUrl,
+        connectionString,
         concurrency: config.workerConcurrency,
         log,
         presets: [
@@ -150,7 +160,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
               compute,
               baseUrl: config.baseUrl,
               oauth: config.oauth,
-              query: (text, values) => viewers.query(text, values),
+              query: (text, values) => jobs.query(text, values),
             }),
             webUrl,
             operatorEmail,
@@ -160,10 +170,10 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
-      const notifications = startNotificationReader({ connectionString: database.ownerUrl, log });
+      const notifications = startNotificationReader({ connectionString, log });
       shutdown.add("notifications", notifications.stop);
       const sending = {
-        connectionString: database.ownerUrl,
+        connectionString,
         seal,
         loopback: config.loopbackWebhooks,
         compute,
@@ -231,6 +241,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     const monitoring = await openMonitoring(config, { metrics, readiness, log });
     shutdown.add("monitoring", async () => monitoring?.close());
     shutdown.add("readiness", () => readiness.stop());
+    if (!follow) keepHeapSmall();
     announce(config, log, demo === "absent" ? undefined : demoUser);
   } catch (error) {
     log.debug({ err: error }, "The start failed.");

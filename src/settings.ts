@@ -162,6 +162,12 @@ export const settings = {
       "Connection of the API itself, as a role that owns nothing. Needed when DATABASE_URL carries no password or a pooler stands between.",
     parse: databaseUrl,
   }),
+  WORKER_URL: setting({
+    defaultText: "derived from DATABASE_URL and AUTHENTICATOR_URL",
+    description:
+      "Connection of background work, as `plat_worker`, which owns nothing and reads no table; not through a pooler that shares sessions. Needed when neither of them carries a password.",
+    parse: databaseUrl,
+  }),
   DEMO: setting({
     defaultText: "1 with the embedded database, 0 with DATABASE_URL and in production",
     description: "Load the demo organization into an empty database.",

@@ -6,7 +6,7 @@ import { watchWorkers, type Liveness } from "./jobs/liveness.ts";
 import type { Logger } from "./log.ts";
 
 export interface WorkerOptions {
-  /** The owner's: the job runner's schema is open to nobody else. */
+  /** That of plat_worker. */
   connectionString: string;
   /** Jobs at a time. */
   concurrency: number;

@@ -2,7 +2,7 @@ import { chmod, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
-import { authenticatorUrl } from "../../src/database/roles.ts";
+import { authenticatorUrl, workerUrl } from "../../src/database/roles.ts";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { smoke } from "./size.ts";
 
@@ -30,7 +30,10 @@ export async function withDatabase(work: (database: BenchDatabase) => Promise<vo
     const ownerUrl = postgres.connectionString;
     const drop = async () => {};
     try {
-      await withOwner({ ownerUrl, authenticatorUrl: authenticatorUrl(ownerUrl), drop }, work);
+      await withOwner(
+        { ownerUrl, authenticatorUrl: authenticatorUrl(ownerUrl), workerUrl: workerUrl(ownerUrl), drop },
+        work,
+      );
     } finally {
       await postgres.stop();
     }

@@ -2,6 +2,8 @@ import type { Pool } from "pg";
 import { DatabaseConnectionError } from "../database/databaseErrors.ts";
 import { fromSqlError, isSqlError } from "../database/sqlErrors.ts";
 import { CodedError, internalError } from "../errors.ts";
+import { authentications } from "../limits/admission.ts";
+import { partyOf } from "../limits/party.ts";
 import { accessTokenPrefix, accessTokenSha256, isAccessToken } from "./accessToken.ts";
 import { anonymous, type Claims } from "./claims.ts";
 import { createLoginTokens, type LoginTokenKey } from "./loginToken.ts";
@@ -32,17 +34,25 @@ const byAccessToken = {
  * anonymous viewer. One statement for a token that can be ours, none for any other.
  * @param options.pool connections of plat_authenticator
  * @param options.keys those of login tokens; the first one signs
- * @returns a function that throws CodedError UNAUTHENTICATED for a bad token, INTERNAL when the look-up fails
+ * @returns a function that throws CodedError UNAUTHENTICATED for a bad token, UNAVAILABLE or INTERNAL when the look-up fails; `ip` says who
+ * waits with whom when there are many at once
  */
 export function createAuthenticator(options: {
   pool: Pick<Pool, "query">;
   keys: readonly LoginTokenKey[];
-}): (authorizationHeader: string | undefined) => Promise<Claims> {
+}): (authorizationHeader: string | undefined, ip?: string) => Promise<Claims> {
   const { pool } = options;
   const loginTokens = createLoginTokens(options.keys);
 
-  async function find(query: typeof bySession, values: unknown[], sessionId?: string): Promise<Claims> {
-    const { rows } = await pool.query<AuthenticatedRow>({ ...query, values }).catch(lookUpFailed);
+  async function find(
+    ip: string | undefined,
+    query: typeof bySession,
+    values: unknown[],
+    sessionId?: string,
+  ): Promise<Claims> {
+    const { rows } = await authentications
+      .run(partyOf(null, ip), () => pool.query<AuthenticatedRow>({ ...query, values }))
+      .catch(lookUpFailed);
     const [row] = rows;
     if (!row) throw refusal("The token has ended: it is unknown, expired or revoked. Sign in again.");
     return {
@@ -55,7 +65,7 @@ export function createAuthenticator(options: {
     };
   }
 
-  return async (authorizationHeader) => {
+  return async (authorizationHeader, ip) => {
     if (authorizationHeader === undefined) return anonymous;
     const token = /^Bearer +(\S+)$/i.exec(authorizationHeader)?.[1];
     if (token === undefined)
@@ -63,18 +73,20 @@ export function createAuthenticator(options: {
     if (token.length > MOST_CHARACTERS) throw refusal("This is no token of ours.");
     if (!token.startsWith(accessTokenPrefix)) {
       const { sub, epoch, jti } = loginTokens.verify(token);
-      return find(bySession, [sub, epoch, jti ?? null], jti);
+      return find(ip, bySession, [sub, epoch, jti ?? null], jti);
     }
     if (!isAccessToken(token)) throw refusal("This access token is mistyped or incomplete.");
-    return find(byAccessToken, [accessTokenSha256(token)]);
+    return find(ip, byAccessToken, [accessTokenSha256(token)]);
   };
 }
 
-/** Whatever the database refuses here, the caller did nothing wrong: an error of ours, 503 where it cannot be reached. */
+/** Whatever the database refuses here, the caller did nothing wrong: an error of ours, UNAVAILABLE where it cannot be reached. */
 function lookUpFailed(error: unknown): never {
+  if (error instanceof CodedError) throw error;
   // The driver's own errors, of a connection that is lost or cannot be made, have no code.
   const known = isSqlError(error) ? error : new DatabaseConnectionError("08006", error);
-  throw internalError(error, fromSqlError(known, new Map(), true).status === 503 ? 503 : 500);
+  const coded = fromSqlError(known, new Map(), true);
+  throw coded.code === "UNAVAILABLE" ? coded : internalError(error, coded.status === 503 ? 503 : 500);
 }
 
 function refusal(message: string): CodedError {

@@ -1,8 +1,8 @@
 import { hash, verify } from "@node-rs/argon2";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
+import { passwordHashes } from "../limits/admission.ts";
 import type { Claims } from "./claims.ts";
-import { createGate, GateFull } from "./gate.ts";
 import { networkOf } from "./network.ts";
 
 /** What a transform of an argument knows about its call. */
@@ -24,9 +24,6 @@ export const argon2Parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2,
 const LEAST_CHARACTERS = 10;
 const MOST_BYTES = 1000;
 
-/** Each takes 19 MiB and a thread of libuv's four: a flood waits in line, with the memory of two. */
-const gate = createGate({ atOnce: 2, waitingAtMost: 500, waitingPerNetwork: 20, waitMs: 10_000 });
-
 /**
  * `@transform hashPassword`: the argon2id hash of a password to be set. What the database would refuse anyway (too many new accounts
  * from that network, an unknown code) is refused before anything is hashed; a new account is counted after it.
@@ -35,7 +32,7 @@ const gate = createGate({ atOnce: 2, waitingAtMost: 500, waitingPerNetwork: 20, 
 export async function hashPassword(value: string, context: TransformContext): Promise<string> {
   const { pool, ip, operation, input } = context;
   const password = acceptable(value, context.member);
-  const hashed = (share: Share) => inTurn(share, ip, () => hash(password, argon2Parameters));
+  const hashed = (group: Group) => admitted(group, ip, () => hash(password, argon2Parameters));
   if (operation === "createAccount") {
     await pool.query("select app_private.begin_sign_up($1)", [ip ?? null]);
     const result = await hashed("sign-up");
@@ -64,7 +61,7 @@ export async function provePassword(value: string, context: TransformContext): P
   if (typeof context.input.newPassword === "string") acceptable(context.input.newPassword, "newPassword");
   const { rows } = await pool.query<{ hash: string }>(begin, [who, ip ?? null]);
   const stored = rows[0]!.hash;
-  const isRight = await inTurn("sign-in", ip, () => verify(stored, password));
+  const isRight = await admitted("sign-in", ip, () => verify(stored, password));
   await pool.query(settle, [who, ip ?? null, isRight]);
   return isRight ? stored : "";
 }
@@ -102,17 +99,9 @@ function badPassword(message: string, member: string): CodedError {
   return new CodedError("BAD_USER_INPUT", message, { field: member });
 }
 
-/** What takes turns with each other: a flood of new accounts leaves half of the hashing to those who sign in. */
-type Share = "sign-in" | "sign-up";
+/** Served in rotation: a flood of new accounts leaves half of the hashing to those who sign in. */
+type Group = "sign-in" | "sign-up";
 
-async function inTurn<T>(share: Share, ip: string | undefined, job: () => Promise<T>): Promise<T> {
-  try {
-    return await gate(share, networkOf(ip), job);
-  } catch (error) {
-    if (error instanceof GateFull)
-      throw new CodedError("RATE_LIMITED", "Too many are waiting for this; try again in a moment.", {
-        retryAfterSeconds: error.retryAfterSeconds,
-      });
-    throw error;
-  }
-}
+/** Hashes when it is admitted, fairly by network within the group. @throws CodedError RATE_LIMITED */
+const admitted = <T>(group: Group, ip: string | undefined, work: () => Promise<T>): Promise<T> =>
+  passwordHashes.run({ group, key: `${group} ${networkOf(ip)}` }, work);

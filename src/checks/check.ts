@@ -2,6 +2,7 @@ import type { ClientBase } from "pg";
 import { createFacts, gatherFacts } from "./facts.ts";
 import { rules } from "./index.ts";
 import type { Finding, Rule } from "./rule.ts";
+import type { SourceWords } from "./sources.ts";
 import { createViews } from "./views.ts";
 
 /**
@@ -15,12 +16,12 @@ export async function prepareChecks(client: ClientBase): Promise<void> {
 
 /**
  * Whatever the rules find in the database as it is now.
- * @param words every word of the sources that call functions; see sources.ts
+ * @param words of the sources that call functions; see sources.ts
  * @param only the rules to apply; all of them where left out
  */
 export async function checkCatalog(
   client: ClientBase,
-  words: ReadonlySet<string>,
+  words: SourceWords,
   only: readonly Rule[] = rules,
 ): Promise<Finding[]> {
   await gatherFacts(client, words);

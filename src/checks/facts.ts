@@ -1,10 +1,12 @@
 import type { ClientBase } from "pg";
 import { policyCalls } from "./policyCalls.ts";
+import type { SourceWords } from "./sources.ts";
 
 /** What the catalog does not say as a relation: who calls whom. Temporary tables beside the views of views.ts. */
 const tables = `
 create temp table calls (caller oid, callee oid);
 create temp table mentions (callee oid);
+create temp table worker_mentions (callee oid);
 create temp table policy_calls (policy oid, callee oid, per_row boolean, constant boolean);
 `;
 
@@ -22,6 +24,8 @@ insert into mentions
 
 -- By its bare name: in what is not SQL, and in the tags of comments.
 insert into mentions
+  select f.oid from functions f where f.name = any ($1);
+insert into worker_mentions
   select f.oid from functions f where f.name = any ($1);
 insert into mentions
   select f.oid from functions f
@@ -56,12 +60,15 @@ export async function createFacts(client: ClientBase): Promise<void> {
 
 /**
  * Fills them with how things are now.
- * @param words every word of the sources that are not in the database
+ * @param words of the sources that are not in the database
  */
-export async function gatherFacts(client: ClientBase, words: ReadonlySet<string>): Promise<void> {
-  await client.query("truncate calls, mentions, policy_calls");
+export async function gatherFacts(client: ClientBase, words: SourceWords): Promise<void> {
+  await client.query("truncate calls, mentions, worker_mentions, policy_calls");
   for (const statement of fill.split(";\n").filter((text) => text.trim() !== ""))
-    await client.query(statement, statement.includes("$1") ? [[...words]] : []);
+    await client.query(
+      statement,
+      statement.includes("$1") ? [[...words[statement.includes("worker_mentions") ? "worker" : "all"]]] : [],
+    );
   await client.query(inRows);
   const { rows } = await client.query<{ oid: number; tree: string }>(
     "select p.oid::int4 as oid, tree from pg_policy p join tables t on t.oid = p.polrelid, unnest(array[p.polqual::text, p.polwithcheck::text]) tree where tree is not null",

@@ -51,7 +51,13 @@ export function checkFiles(files: readonly SqlFile[]): Finding[] {
       const place = `${path}:${text.slice(0, index).split("\n").length}`;
       const object = `${kind} ${name}${signature}`;
       const first = places.get(object);
-      if (first === undefined) places.set(object, place);
+      // A committed migration stays as it is: a later one replaces its function.
+      const replaces =
+        isChain(path) &&
+        first !== undefined &&
+        isChain(first) &&
+        /^create or replace/i.test(text.slice(index));
+      if (first === undefined || replaces) places.set(object, place);
       else
         findings.push({
           rule: "object-twice",
@@ -68,6 +74,8 @@ export function checkFiles(files: readonly SqlFile[]): Finding[] {
   }
   return findings;
 }
+
+const isChain = (place: string) => /^migrations\/(committed\/|current\.sql)/.test(place);
 
 interface Definition {
   kind: string;

@@ -6,7 +6,7 @@ export const grantRules: Rule[] = [
     name: "table-grant",
     why: "A table of app_public that nobody may read is neither a type nor a list of the API.",
     query: `
-      select t.object, format('Write \`grant select on %s to plat_user, plat_anonymous, plat_worker;\`, or create it in app_private.', t.object) as write
+      select t.object, format('Write \`grant select on %s to plat_user, plat_anonymous;\`, or create it in app_private.', t.object) as write
       from tables t
       where t.schema = 'app_public'
         and not exists (select from granted g where g.table_oid = t.oid and g.role = 'plat_user' and g.command = 'select')`,
@@ -14,14 +14,14 @@ export const grantRules: Rule[] = [
   {
     name: "policy-missing",
     why: "A grant without a policy reads no rows and refuses every write.",
-    // Visitors and the jobs hold SELECT everywhere, so that they read no rows rather than get an error. An INSERT or UPDATE
+    // Visitors hold SELECT everywhere, so that they read no rows rather than get an error. An INSERT or UPDATE
     // that is granted for the members of an operation's input is carried out by that operation: a function with that input.
     query: `
       select g.object || ' ' || g.command as object,
         format('Write \`create policy … on %s for %s to %s %s (…);\`, or take the grant away.', g.object, g.command, g.role,
           case g.command when 'insert' then 'with check' else 'using' end) as write
       from granted g join tables t on t.oid = g.table_oid
-      where g.command in ('select', 'insert', 'update', 'delete') and (g.role = 'plat_user' or g.role = 'plat_anonymous' and g.command <> 'select')
+      where g.command in ('select', 'insert', 'update', 'delete') and (g.role in ('plat_user', 'plat_worker') or g.role = 'plat_anonymous' and g.command <> 'select')
         and not exists (select from policies p where p.table_oid = g.table_oid and p.role = g.role and p.command = g.command and p.permissive)
         and not (g.command in ('insert', 'update') and exists (select from functions f join pg_proc p on p.oid = f.oid
           join pg_type r on r.oid = p.prorettype and r.typrelid = g.table_oid
@@ -36,7 +36,7 @@ export const grantRules: Rule[] = [
           when p.command in ('insert', 'update') then format('Write \`grant %s (column, …) on %s to %s;\`, or drop the policy.', p.command, p.object, p.role)
           else format('Write \`grant %s on %s to %s;\`, or drop the policy.', p.command, p.object, p.role) end as write
       from policies p
-      where p.role <> 'plat_worker' and not exists (select from granted g where g.table_oid = p.table_oid and g.role = p.role and g.command = p.command)`,
+      where not exists (select from granted g where g.table_oid = p.table_oid and g.role = p.role and g.command = p.command)`,
   },
   {
     name: "grant-columns",

@@ -8,12 +8,14 @@ import { policyRules } from "./policies.ts";
 import { principalRules } from "./principals.ts";
 import type { Rule } from "./rule.ts";
 import { tableRules } from "./tables.ts";
+import { workerRules } from "./worker.ts";
 
 /** All rules over the catalog, in the order in which one mends what they find. */
 export const rules: readonly Rule[] = [
   ...tableRules,
   ...keyRules,
   ...grantRules,
+  ...workerRules,
   ...policyRules,
   ...principalRules,
   ...functionRules,

@@ -1,5 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 
 /** The root of the repository. */
 export const repository = resolve(import.meta.dirname, "../..");
@@ -13,16 +13,53 @@ export async function filesBelow(folder: string, end: RegExp): Promise<string[]>
     .toSorted();
 }
 
-/**
- * Every word of the sources that call functions from outside of the database: TypeScript, the crontab, what migrations
- * run, and the commands that the guides give to whoever operates the service.
- */
-export async function sourceWords(): Promise<Set<string>> {
+/** Words of the sources that call functions from outside of the database. */
+export interface SourceWords {
+  /** TypeScript, the crontab, what migrations run, and the commands that the guides give to whoever operates the service. */
+  all: ReadonlySet<string>;
+  /** What background work runs. */
+  worker: ReadonlySet<string>;
+}
+
+/** What src/server.ts starts with the connection of background work, tasks apart; and what these import. */
+const workerParts = [
+  "src/worker.ts",
+  "src/webhooks/dispatcher.ts",
+  "src/notifications/reader.ts",
+  "src/workflows/runner.ts",
+  "src/workflows/triggers.ts",
+  "src/integrations/integrations.ts",
+  "src/providers/payments/sandbox/index.ts",
+];
+
+const read = (file: string) => readFile(join(repository, file), "utf8");
+const wordsOf = (text: string) => text.match(/[a-z]\w+/g) ?? [];
+
+/** Every word of the sources that call functions. */
+export async function sourceWords(): Promise<SourceWords> {
+  const [all, worker] = await Promise.all([allWords(), workerSources()]);
+  return { all, worker: new Set(worker.flatMap(wordsOf)) };
+}
+
+/** The text of every file that background work runs. */
+export async function workerSources(): Promise<string[]> {
+  const files = new Set([...workerParts, ...(await filesBelow("src/tasks", /\.ts$/))]);
+  const texts: string[] = [];
+  // A file that is added meanwhile has its turn.
+  for (const file of files) {
+    const text = await read(file);
+    texts.push(text);
+    for (const [, path] of text.matchAll(/\b(?:from|import) ?\(?"(\.[^"]+\.ts)"/g))
+      files.add(join(dirname(file), path!));
+  }
+  return texts;
+}
+
+async function allWords(): Promise<Set<string>> {
   const words = new Set<string>();
   const add = (text: string) => {
-    for (const word of text.match(/[a-z]\w+/g) ?? []) words.add(word);
+    for (const word of wordsOf(text)) words.add(word);
   };
-  const read = (file: string) => readFile(join(repository, file), "utf8");
   for (const file of await filesBelow("src", /\.ts$|^crontab$/)) add(await read(file));
   for (const file of await filesBelow("migrations", /\.sql$/)) add(calls(await read(file)));
   for (const file of await filesBelow("docs", /\.md$/)) add(commands(await read(file)));

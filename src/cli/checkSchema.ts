@@ -31,8 +31,7 @@ async function checkDatabase(ownerUrl: string): Promise<Finding[]> {
 const files = await readSqlFiles();
 const findings = [...checkFiles(files), ...(await checkChain(files))];
 const [given] = process.argv.slice(2);
-const look = async (ownerUrl: string) => void findings.push(...(await checkDatabase(ownerUrl)));
-await (given === undefined ? withScratchDatabase(look) : look(given));
+await withScratchDatabase(async (ownerUrl) => void findings.push(...(await checkDatabase(ownerUrl))), given);
 
 for (const [rule, found] of Map.groupBy(findings, (finding) => finding.rule)) {
   console.error(`${rule}:`);

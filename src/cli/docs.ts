@@ -1,6 +1,10 @@
 /**
- * Writes the generated parts of the guides in docs/ from the code and from the migrations on a database of its own; with
- * --check it only says which are not up to date.
+ * Writes the generated parts of the guides in docs/ from the code and from the migrations; with --check it only says which
+ * are not up to date.
+ *
+ *     npm run docs [-- --check] [<owner's connection to a migrated database>]
+ *
+ * Without a connection it makes a database of its own.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,6 +12,7 @@ import { Client } from "pg";
 import { guides, repository } from "../docs/generated.ts";
 import { withScratchDatabase } from "./scratchDatabase.ts";
 
+const given = process.argv.slice(2).find((argument) => argument !== "--check");
 await withScratchDatabase(async (ownerUrl) => {
   const database = new Client({ connectionString: ownerUrl });
   await database.connect();
@@ -23,4 +28,4 @@ await withScratchDatabase(async (ownerUrl) => {
   } finally {
     await database.end();
   }
-});
+}, given);

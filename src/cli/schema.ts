@@ -1,7 +1,10 @@
 /**
- * Writes schema.graphql, the served schema, and schema.sql, the database as it is, from the migrations on a database of
- * its own; with --check it only says whether the tracked files are up to date. Both refuse a catalogue of applications
- * that says what cannot be.
+ * Writes schema.graphql, the served schema, and schema.sql, the database as it is, from the migrations; with --check it
+ * only says whether the tracked files are up to date. Both refuse a catalogue of applications that says what cannot be.
+ *
+ *     npm run schema [-- --check] [<owner's connection to a migrated database>]
+ *
+ * Without a connection it makes a database of its own.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,6 +16,7 @@ import { buildSchema } from "../schemaAlone.ts";
 import { schemaSql } from "./schemaSql.ts";
 import { withScratchDatabase } from "./scratchDatabase.ts";
 
+const given = process.argv.slice(2).find((argument) => argument !== "--check");
 await withScratchDatabase(async (ownerUrl) => {
   const schema = await buildSchema(authenticatorUrl(ownerUrl));
   const owner = makePool({ connectionString: ownerUrl, max: 1 });
@@ -27,7 +31,7 @@ await withScratchDatabase(async (ownerUrl) => {
     "what the server serves",
   );
   await writeOrCheck("schema.sql", await schemaSql(ownerUrl), "what the migrations make");
-});
+}, given);
 
 /** Writes a file at the top of the project; with --check says whether it is what it should be. */
 async function writeOrCheck(name: string, wanted: string, source: string): Promise<void> {

@@ -3,8 +3,15 @@ import { copyDataDir, removeDataDir } from "../database/dataDirs.ts";
 import { migratedDataDir } from "./migratedDataDir.ts";
 import { scratchFolder } from "../database/scratchFolder.ts";
 
-/** Runs `work` on a migrated embedded database of its own, which is gone afterwards. */
-export async function withScratchDatabase(work: (ownerUrl: string) => Promise<void>): Promise<void> {
+/**
+ * Runs `work` on a migrated embedded database of its own, which is gone afterwards.
+ * @param given the owner's connection of a migrated database that is there already, which is taken instead
+ */
+export async function withScratchDatabase(
+  work: (ownerUrl: string) => Promise<void>,
+  given?: string,
+): Promise<void> {
+  if (given !== undefined) return await work(given);
   const folder = await scratchFolder("schema");
   try {
     await copyDataDir(await migratedDataDir(), folder);

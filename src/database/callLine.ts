@@ -6,7 +6,7 @@ import { Client } from "pg";
 import type { Logger } from "../log.ts";
 
 export interface CallLineOptions {
-  /** The owner's. */
+  /** That of plat_worker. */
   connectionString: string;
   /** Shown in pg_stat_activity, and in the log. */
   applicationName: string;

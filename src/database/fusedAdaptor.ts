@@ -1,4 +1,4 @@
-import { DatabaseError, Pool, type PoolClient } from "pg";
+import type { Pool } from "pg";
 import type { WithPgClient } from "postgraphile/@dataplan/pg";
 import {
   createWithPgClient as createStockWithPgClient,
@@ -6,12 +6,12 @@ import {
   type NodePostgresPgClient,
   type PgAdaptorSettings,
 } from "postgraphile/adaptors/pg";
-import type { FairGate } from "../limits/fairGate.ts";
-import { loopTurns } from "../limits/loopTurns.ts";
+import { eventLoop } from "../limits/eventLoop.ts";
+import type { FairSemaphore } from "../limits/fairSemaphore.ts";
 import { workOf } from "../limits/operationWork.ts";
-import { DatabaseConnectionError } from "./databaseErrors.ts";
 import type { Deadlines } from "./deadlines.ts";
 import { FusedClient } from "./fusedClient.ts";
+import { OrderedPool } from "./orderedPool.ts";
 import { Session } from "./session.ts";
 import { makeSetter } from "./settings.ts";
 
@@ -22,7 +22,7 @@ export interface FusedAdaptorOptions {
   /** What the database must have settled before anybody reads; nothing unless given. */
   readonly deadlines?: Deadlines;
   /** Where operations wait for a connection; without it they wait in the pool's own line, where nobody has a share. */
-  readonly connections?: FairGate;
+  readonly connections?: FairSemaphore;
 }
 
 /** Rows of so many bytes take more than a moment of the event loop to become an answer. */
@@ -52,7 +52,14 @@ export function makeFusedAdaptor({
         return createStockWithPgClient(settings, variant);
       }
       if (settings.pool !== undefined) return makeWithPgClient(settings.pool, options);
-      const pool = new Pool({ ...settings.poolConfig, connectionString: settings.connectionString });
+      const { max = 10, connectionTimeoutMillis = 10_000 } = settings.poolConfig ?? {};
+      const { connectionString } = settings;
+      const pool = new OrderedPool({
+        ...settings.poolConfig,
+        connectionString,
+        max,
+        connectionTimeoutMillis,
+      });
       pool.on("error", () => {});
       return makeWithPgClient(pool, options, () => pool.end());
     },
@@ -68,7 +75,7 @@ function makeWithPgClient(
   }: {
     preparedStatements: number;
     deadlines: Deadlines | undefined;
-    connections: FairGate | undefined;
+    connections: FairSemaphore | undefined;
   },
   release: () => Promise<void> | void = () => {},
 ): WithPgClient<NodePostgresPgClient> {
@@ -81,11 +88,11 @@ function makeWithPgClient(
       // Made before the connection is taken: settings that cannot be read must not cost one.
       const setter = makeSetter(pgSettings, deadlines?.probe);
       const work = workOf(pgSettings);
-      const leave = work && (await connections?.enter(work.party));
+      const held = work && (await connections?.acquire(work.party));
       let bytes = 0;
       let result: T;
       try {
-        const connection = await connect(pool);
+        const connection = await pool.connect();
         const session = Session.of(connection, preparedStatements);
         const client = new FusedClient(session, setter, pgSettings?.["role"] ?? "", deadlines);
         session.meter = work && ((count) => ((bytes += count), work.read(count)));
@@ -97,10 +104,10 @@ function makeWithPgClient(
           connection.release(!session.reusable);
         }
       } finally {
-        leave?.();
+        held?.();
       }
       // What many rows become is made in one go when they are handed over.
-      if (work && bytes > LARGE_BYTES) await loopTurns.take(work.party);
+      if (work && bytes > LARGE_BYTES) await eventLoop.ready(work.party);
       return result;
     },
     {
@@ -111,13 +118,4 @@ function makeWithPgClient(
       },
     },
   );
-}
-
-async function connect(pool: Pool): Promise<PoolClient> {
-  try {
-    return await pool.connect();
-  } catch (error) {
-    if (error instanceof DatabaseError) throw error;
-    throw new DatabaseConnectionError("08001", error);
-  }
 }

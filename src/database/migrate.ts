@@ -17,12 +17,14 @@ import { reconcile, type Reconciled } from "./reconcile.ts";
 import { readReference } from "./reference.ts";
 import type { Reference, ReferenceOptions } from "./referenceCatalog.ts";
 import { takeOwnership } from "./ownership.ts";
-import { authenticatorUrl, ensureRoles, ownerUrl } from "./roles.ts";
+import { authenticatorUrl, ensureRoles, ownerUrl, workerUrl } from "./roles.ts";
 import { noteSchemaState, schemaStates } from "./schemaState.ts";
 
 export interface MigrateOptions {
   /** How the API logs in; derived from the owner's connection when absent. */
   authenticatorUrl?: string | undefined;
+  /** How background work logs in; derived likewise. */
+  workerUrl?: string | undefined;
   logger?: MigrationLog;
   /** The folder with `committed` and `objects`; that of the project where left out. */
   folder?: string;
@@ -56,11 +58,17 @@ export async function migrate(loginUrl: string, options: MigrateOptions = {}): P
     const applied = await appliedMigrations(login);
     const old = isBeforeBaseline(applied, baseline);
     if (!old) requireKnown(applied, migrations, baseline);
-    await ensureRoles(login, options.authenticatorUrl ?? authenticatorUrl(loginUrl));
+    await ensureRoles(login, loginsOf(loginUrl, options));
     await takeOwnership(login, log);
     const state = { migrations, baseline, applied, old };
     return await onConnection(ownerUrl(loginUrl), (owner) => bring(owner, login, loginUrl, state, options));
   });
+}
+
+/** How the processes of the service log in. */
+function loginsOf(loginUrl: string, options: MigrateOptions): string[] {
+  const apiUrl = options.authenticatorUrl ?? authenticatorUrl(loginUrl);
+  return [apiUrl, options.workerUrl ?? workerUrl(loginUrl, apiUrl)];
 }
 
 interface State {
@@ -146,7 +154,7 @@ async function createObjects(connectionString: string, folder: string, hash: str
  */
 export async function prepare(loginUrl: string, options: MigrateOptions = {}): Promise<void> {
   await whileLocked(loginUrl, async (login) => {
-    await ensureRoles(login, options.authenticatorUrl ?? authenticatorUrl(loginUrl));
+    await ensureRoles(login, loginsOf(loginUrl, options));
     await migrateJobRunner(ownerUrl(loginUrl), options.logger);
   });
 }

@@ -2,16 +2,18 @@ import type { Config } from "../config.ts";
 import type { Logger } from "../log.ts";
 import { startEmbeddedPostgres } from "./embedded.ts";
 import { migratedCheck, type MigratedCheck } from "./migrated.ts";
-import { authenticatorUrl, ownerUrl } from "./roles.ts";
+import { authenticatorUrl, ownerUrl, workerUrl } from "./roles.ts";
 
 /** The database that the service works on, wherever it runs. */
 export interface Database extends MigratedCheck {
   /** Of the login that migrates. */
   loginUrl: string;
-  /** The same login as the owner of the schema, which is there once the database is migrated: for the job runner. */
+  /** The same login as the owner of the schema, which is there once the database is migrated: for what happens once, at a start. */
   ownerUrl: string;
   /** The API's connection. */
   authenticatorUrl: string;
+  /** The connection of background work. */
+  readonly workerUrl: string;
   /** Resolves when an embedded database is gone; never for one that is not ours to start. */
   exited: Promise<void>;
 }
@@ -25,13 +27,18 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
         logger: { info: (message) => log.info(message), warn: (message) => log.warn(message) },
       });
   const loginUrl = embedded?.connectionString ?? config.databaseUrl!;
+  const apiUrl = config.authenticatorUrl ?? authenticatorUrl(loginUrl);
   const check = await migratedCheck(loginUrl, (error) =>
     log.warn({ err: error }, "A database connection broke."),
   );
   return {
     loginUrl,
     ownerUrl: ownerUrl(loginUrl),
-    authenticatorUrl: config.authenticatorUrl ?? authenticatorUrl(loginUrl),
+    authenticatorUrl: apiUrl,
+    // Asked for by those who run background work only: the API needs to know no password for it.
+    get workerUrl() {
+      return config.workerUrl ?? workerUrl(loginUrl, apiUrl);
+    },
     exited: embedded?.exited ?? new Promise(() => {}),
     missing: check.missing,
     end: async () => {

@@ -34,7 +34,7 @@ const handOnDefaults = `
   alter default privileges in schema app_hidden revoke execute on functions from plat_user, plat_anonymous, plat_worker;
   set local role ${schemaOwner};
   alter default privileges revoke execute on functions from public;
-  alter default privileges in schema app_hidden grant execute on functions to plat_user, plat_anonymous, plat_worker;`;
+  alter default privileges in schema app_hidden grant execute on functions to plat_user, plat_anonymous;`;
 
 /**
  * Gives everything of ours that the login or a former owner has to the role that nobody logs in as, in one transaction; nothing to

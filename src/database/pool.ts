@@ -1,5 +1,6 @@
-import { Pool } from "pg";
+import type { Pool } from "pg";
 import type { Logger } from "../log.ts";
+import { OrderedPool } from "./orderedPool.ts";
 
 /** How long anything of the service waits for a lock, unless it says so itself: whoever holds one for longer holds up many. */
 const LOCK_TIMEOUT_MS = 5_000;
@@ -28,11 +29,11 @@ export interface PoolOptions {
  *
  * Settings of the connection string's own `options` parameter hold too, except where they contradict these.
  */
-export function makePool(options: PoolOptions): Pool {
+export function makePool(options: PoolOptions): OrderedPool {
   const { max = 20, statementTimeout = 25_000, connectTimeout = 10_000, onError = () => {} } = options;
   const { lockTimeout = LOCK_TIMEOUT_MS } = options;
   const { connectionString, given } = withoutOptions(options.connectionString);
-  const pool = new Pool({
+  const pool = new OrderedPool({
     connectionString,
     max,
     application_name: options.applicationName ?? "plat",

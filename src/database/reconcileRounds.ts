@@ -17,6 +17,9 @@ interface ObjectStep extends Step {
 const mayWait = ({ code = "" }: DatabaseError) =>
   ["42883", "42P01", "42704", "42703", "3F000", "23503", "2BP01"].includes(code);
 
+/** The key that a row is to have is still another row's. */
+const isTaken = ({ code = "" }: DatabaseError) => code === "23505";
+
 /** A function or view that has other columns, arguments or results cannot be replaced; it has to be made anew. */
 const mustBeRemade = ({ code = "" }: DatabaseError) => ["42P13", "42P16", "42809"].includes(code);
 
@@ -52,18 +55,38 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
   );
 
   await must(client, guards.filter(({ wanted }) => wanted).map(making));
-  const inUse = await rowsInUse(
+  const undeclared = rows.filter(({ wanted }) => !wanted);
+  await refuseRowsInUse(client, undeclared);
+  const unplaced = await runInFoundOrder(
     client,
-    rows.filter(({ wanted }) => !wanted),
+    inOneGroup(rows.filter(({ wanted }) => wanted).map(making)),
+    (error) => mayWait(error) || isTaken(error),
   );
-  if (inUse) throw new Error(inUse);
-  await must(client, rows.filter(({ wanted }) => wanted).map(making));
-  await must(client, rows.filter(({ wanted }) => !wanted).map(dropping));
+  await must(client, undeclared.map(dropping));
+  // Rows that change places with each other, such as two positions, all leave theirs first.
+  const swapped = unplaced.filter(({ error, step }) => isTaken(error) && step.difference.here);
+  await refuseRowsInUse(
+    client,
+    swapped.map(({ step }) => step.difference),
+  );
+  await must(
+    client,
+    swapped.map(({ step }) => dropping(step.difference)),
+  );
+  await must(
+    client,
+    unplaced.map(({ step }) => step),
+  );
   // What is said of an object that was dropped above is gone with it.
   const undone = words.filter(({ wanted }) => !wanted).map(dropping);
   await runInFoundOrder(client, inOneGroup(undone), () => true);
   await must(client, words.filter(({ wanted }) => wanted).map(making));
   return true;
+}
+
+async function refuseRowsInUse(client: ClientBase, differences: readonly Difference[]): Promise<void> {
+  const sentence = await rowsInUse(client, differences);
+  if (sentence) throw new Error(sentence);
 }
 
 function making(difference: Difference): ObjectStep {

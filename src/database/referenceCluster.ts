@@ -7,7 +7,7 @@ import { removeDataDir } from "./dataDirs.ts";
 import { startEmbeddedPostgres } from "./embedded.ts";
 import { onConnection } from "./onConnection.ts";
 import { readObjectsOn, type Reference, type ReferenceOptions } from "./referenceCatalog.ts";
-import { authenticatorUrl, ensureRoles, limitDatabase, ownerUrl } from "./roles.ts";
+import { authenticatorUrl, ensureRoles, limitDatabase, ownerUrl, workerUrl } from "./roles.ts";
 import { removeLeftoverFolders, scratchFolder } from "./scratchFolder.ts";
 
 /** A scratch cluster for references: where the owner may not create databases, and where they are made again and again. */
@@ -39,7 +39,10 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
     let dropping: Promise<unknown> = Promise.resolve();
     try {
       await root.connect();
-      await ensureRoles(root, authenticatorUrl(postgres.connectionString));
+      await ensureRoles(root, [
+        authenticatorUrl(postgres.connectionString),
+        workerUrl(postgres.connectionString),
+      ]);
     } catch (error) {
       await postgres.stop();
       throw error;

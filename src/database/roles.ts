@@ -13,23 +13,44 @@ export const schemaOwner = "plat_owner";
  */
 export const masker = "plat_masker";
 
+/**
+ * Background work logs in as it. It owns nothing, can become nobody else and reads no table of ours: it runs jobs, and
+ * executes the functions that are granted to it, which run as their owner.
+ */
+export const workerRole = "plat_worker";
+
 const viewerRoles = ["plat_user", "plat_anonymous"];
-const groupRoles = [...viewerRoles, "plat_worker", masker];
 
 /**
- * The API's own connection. Its password is derived from the owner's, so that every process that was given the
- * same DATABASE_URL knows it without a place to keep it in, and both are rotated together.
+ * The API's own connection. Its password is derived from that of the login that migrates, so that every process that was
+ * given the same DATABASE_URL knows it without a place to keep it in, and both are rotated together.
  * @param loginUrl of the login that migrates, with a password.
  */
 export function authenticatorUrl(loginUrl: string): string {
-  const url = new URL(loginUrl);
-  const secret = decodeURIComponent(url.password);
-  if (!secret)
+  if (!new URL(loginUrl).password)
     throw new Error(
       "The connection of DATABASE_URL carries no password, so AUTHENTICATOR_URL has to be set.",
     );
-  url.username = authenticator;
-  url.password = createHmac("sha256", secret).update(`${authenticator} v1`).digest("base64url");
+  return derivedUrl(loginUrl, loginUrl, authenticator);
+}
+
+/**
+ * The connection of background work. Its password is derived from that of the API, so that where that was given, for a
+ * second database of the cluster or a login without a password, nothing more has to be.
+ * @param loginUrl of the login that migrates.
+ * @param apiUrl how the API logs in; derived where left out.
+ */
+export function workerUrl(loginUrl: string, apiUrl = authenticatorUrl(loginUrl)): string {
+  if (!new URL(apiUrl).password)
+    throw new Error("The connection of AUTHENTICATOR_URL carries no password, so WORKER_URL has to be set.");
+  return derivedUrl(loginUrl, apiUrl, workerRole);
+}
+
+function derivedUrl(loginUrl: string, secretUrl: string, role: string): string {
+  const url = new URL(loginUrl);
+  const secret = decodeURIComponent(new URL(secretUrl).password);
+  url.username = role;
+  url.password = createHmac("sha256", secret).update(`${role} v1`).digest("base64url");
   return url.href;
 }
 
@@ -48,14 +69,14 @@ export function ownerUrl(loginUrl: string): string {
  * Creates the cluster's roles where they are missing. Safe beside other processes that do the same, also for
  * another database of the cluster, where no advisory lock reaches.
  * @param owner a connected client of the database's owner (a superuser, or with CREATEROLE).
- * @param loginUrl how the API will log in.
+ * @param loginUrls how the API and background work will log in.
  */
-export async function ensureRoles(owner: Client, loginUrl: string): Promise<void> {
-  for (const role of [schemaOwner, ...groupRoles]) await createRole(owner, role, "nologin noinherit");
+export async function ensureRoles(owner: Client, loginUrls: readonly string[]): Promise<void> {
+  for (const role of [schemaOwner, ...viewerRoles, masker]) await createRole(owner, role, "nologin noinherit");
   await grantMembership(owner, schemaOwner, "current_user", "usage");
   await grantMembership(owner, "plat_user", masker, "usage");
   await grantMembership(owner, masker, schemaOwner, "usage");
-  await createRole(owner, authenticator, "login noinherit");
+  for (const role of [authenticator, workerRole]) await createRole(owner, role, "login noinherit");
   for (const role of viewerRoles) {
     await grantMembership(owner, role, authenticator);
     // The service acts as people too: in the demo, and before it mails them a record. An owner who made the roles may give
@@ -63,11 +84,11 @@ export async function ensureRoles(owner: Client, loginUrl: string): Promise<void
     await grantMembership(owner, role, "current_user");
   }
   await limitDatabase(owner, owner.database!);
-  await ensureLogin(owner, loginUrl);
+  for (const loginUrl of loginUrls) await ensureLogin(owner, loginUrl);
 }
 
 /**
- * Lets the API connect to a database, and nobody make tables of their own there who is not granted it: a trigger on a
+ * Lets the API and background work connect to a database, and nobody make tables of their own there who is not granted it: a trigger on a
  * temporary table would run with the rights of a function that writes to the table. Privileges on a database are not
  * cloned with it.
  * @param owner a client of the database's owner, connected to it or to another one of the cluster.
@@ -76,7 +97,7 @@ export async function limitDatabase(owner: Client, database: string): Promise<vo
   const name = escapeIdentifier(database);
   await retry(() =>
     owner.query(
-      `revoke temporary on database ${name} from public; grant connect on database ${name} to ${authenticator};
+      `revoke temporary on database ${name} from public; grant connect on database ${name} to ${authenticator}, ${workerRole};
        grant create, temporary on database ${name} to ${schemaOwner}`,
     ),
   );
@@ -130,9 +151,11 @@ async function grantMembership(
  */
 async function ensureLogin(owner: Client, loginUrl: string): Promise<void> {
   const url = new URL(loginUrl);
-  if (decodeURIComponent(url.username) !== authenticator || (await canLogIn(loginUrl))) return;
+  const role = decodeURIComponent(url.username);
+  if (![authenticator, workerRole].includes(role) || (await canLogIn(loginUrl))) return;
   const password = decodeURIComponent(url.password);
-  await retry(() => owner.query(`alter role ${authenticator} password ${escapeLiteral(password)}`));
+  // In a cluster of an earlier version, background work had no login of its own.
+  await retry(() => owner.query(`alter role ${role} login password ${escapeLiteral(password)}`));
 }
 
 async function canLogIn(connectionString: string): Promise<boolean> {

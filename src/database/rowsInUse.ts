@@ -10,7 +10,7 @@ interface Reference {
 }
 
 /**
- * Rows that are declared no longer must not take rows of users along, nor change them: a key that says `on delete cascade`
+ * Rows that are declared no longer, or leave their place for a moment, must not take rows of users along, nor change them: a key that says `on delete cascade`
  * or `set null` would.
  * @returns a sentence about the first that other rows refer to.
  */
@@ -31,7 +31,7 @@ export async function rowsInUse(
        and format('%I.%I', n.nspname, c.relname) = any ($1)`,
     [tables],
   );
-  for (const { identity, here } of gone)
+  for (const { identity, here, wanted } of gone)
     for (const { child, parent, child_columns, parent_columns } of references) {
       if (parent !== here!.on || tables.includes(child)) continue;
       const same = child_columns.map(
@@ -43,7 +43,7 @@ export async function rowsInUse(
          join (select * from ${parent} where ${where}) p on ${same.join(" and ")}`,
       );
       if (rows[0]!.count > 0)
-        return `The ${identity} is declared no longer, but ${rows[0]!.count} row(s) of ${child} refer to it: a migration has to change or remove them first.`;
+        return `The ${identity} ${wanted ? "changes places with another one" : "is declared no longer"}, but ${rows[0]!.count} row(s) of ${child} refer to it: a migration has to change or remove them first.`;
     }
   return undefined;
 }

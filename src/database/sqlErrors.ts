@@ -49,6 +49,9 @@ function raised(error: SqlError): CodedError {
 const unreachable =
   /^(08...|57P0[1-5]|53300|ECONN[A-Z]+|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|ENOENT|EHOSTUNREACH)$/;
 
+/** How long a restart of the database, or a queue for its connections, usually takes, in seconds. */
+const RETRY_AFTER_S = 5;
+
 /**
  * SQLSTATE → the caller's error. Messages of constraints come from the catalogue, since the sentence is written beside
  * the constraint; texts of PostgreSQL itself name tables and values and never pass.
@@ -110,6 +113,13 @@ export function fromSqlError(error: SqlError, messages: ConstraintMessages, sign
           "A value has the wrong format or is out of range.",
           fieldOf(error, known),
         );
-      return internalError(error, unreachable.test(code) ? 503 : 500);
+      return unreachable.test(code)
+        ? new CodedError(
+            "UNAVAILABLE",
+            `The database cannot be reached, or is overloaded; try again in ${RETRY_AFTER_S} s.`,
+            { retryAfterSeconds: RETRY_AFTER_S },
+            { cause: error },
+          )
+        : internalError(error);
   }
 }

@@ -3,7 +3,7 @@ import type { DraftProvider } from "../providers/drafts/index.ts";
 import type { Compute } from "../compute/pool.ts";
 import { composeDraft, failedOutcome, type BegunDraft, type Outcome } from "./compose.ts";
 
-/** A pool or connection of the owner or of plat_worker, with no transaction open. */
+/** A pool or connection of plat_worker, with no transaction open. */
 export interface Queries {
   query(text: string, values: unknown[]): Promise<{ rows: any[] }>;
 }
@@ -54,7 +54,7 @@ export async function draftLeadEmail(
   };
   if (begun.status !== "PENDING") {
     const known = await database.query(
-      "select id, status, subject, body, warnings from app_public.service_intelligence_generations where id = $1",
+      "select id, status, subject, body, warnings from app_private.generation_by_id($1)",
       [begun.id],
     );
     return known.rows[0];

@@ -3,7 +3,9 @@ import { mkdir, statfs } from "node:fs/promises";
 import type { Pool } from "pg";
 import { asViewer } from "../database/asViewer.ts";
 import { CodedError } from "../errors.ts";
-import { createByteBudget } from "../limits/byteBudget.ts";
+import { uploadsOfOrganizations, uploadsOfViewers } from "../limits/admission.ts";
+import type { FairSemaphore } from "../limits/fairSemaphore.ts";
+import { organizationParty, partyOf } from "../limits/party.ts";
 import { fileKinds, MEGABYTE, type FileKindName } from "./kinds.ts";
 
 /** A file that somebody wants to send. */
@@ -34,12 +36,6 @@ export interface Admission {
   done(): void;
 }
 
-/** Bytes of files on their way in, at a time. */
-const arriving = {
-  viewers: { total: 2_000_000_000, ofOne: 250_000_000, ofStrangers: 0, free: 0 },
-  organizations: { total: Infinity, ofOne: 500_000_000, ofStrangers: 0, free: 0 },
-} as const;
-
 /** Bytes that stay free on the disk, whatever is uploaded: the database and the log write there as well. */
 const KEPT_FREE = 500_000_000;
 
@@ -65,34 +61,41 @@ export function tooLarge(limit: number): CodedError {
  * @param pool connections of plat_authenticator
  * @param folder for content on its way in
  * @param quota bytes that an organization, and a user, may keep
+ * @param connections shares of the pool
  */
-export function createAdmission(pool: Pool, folder: string, quota: number) {
-  const viewers = createByteBudget(arriving.viewers);
-  const organizations = createByteBudget(arriving.organizations);
+export function createAdmission(pool: Pool, folder: string, quota: number, connections?: FairSemaphore) {
   return {
     /** @throws whatever the operation would be refused with; CodedError PAYLOAD_TOO_LARGE, LIMIT_EXCEEDED, RATE_LIMITED, PROVIDER_ERROR */
     async admit(upload: Upload): Promise<Admission> {
       const { kind, target, input, userId, settings, atLeast } = upload;
       const { limit } = fileKinds[kind];
       if (atLeast > limit) throw tooLarge(limit);
-      const organizationId = await asViewer(pool, settings, async (client) => {
-        const text = "select app_hidden.may_upload($1, $2) as id";
-        const { rows } = await client.query<{ id: string | null }>(text, [target, JSON.stringify(input)]);
-        return rows[0]!.id;
-      });
-      await pool.query("select app_private.require_storage($1, $2, $3, $4)", [
-        organizationId,
-        userId,
-        Math.max(1, atLeast),
-        quota,
-      ]);
+      const party = partyOf(userId, undefined);
+      const connection = await connections?.acquire(party);
+      let organizationId: string | null;
+      try {
+        organizationId = await asViewer(pool, settings, async (client) => {
+          const text = "select app_hidden.may_upload($1, $2) as id";
+          const { rows } = await client.query<{ id: string | null }>(text, [target, JSON.stringify(input)]);
+          return rows[0]!.id;
+        });
+        await pool.query("select app_private.require_storage($1, $2, $3, $4)", [
+          organizationId,
+          userId,
+          Math.max(1, atLeast),
+          quota,
+        ]);
+      } finally {
+        connection?.();
+      }
       const bytes = Math.min(limit, upload.atMost);
       await requireDisk(folder, bytes);
-      const given = [await viewers.take(bytes, { userId, network: "" })];
-      const done = () => given.forEach((giveBack) => giveBack());
+      const weight = { weight: bytes };
+      const held = [await uploadsOfViewers.acquire(party, weight)];
+      const done = () => held.forEach((release) => release());
       try {
         if (organizationId !== null)
-          given.push(await organizations.take(bytes, { userId: organizationId, network: "" }));
+          held.push(await uploadsOfOrganizations.acquire(organizationParty(organizationId), weight));
       } catch (error) {
         done();
         throw error;

@@ -4,6 +4,7 @@ import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
 import type { FileStore } from "../providers/files/index.ts";
 import { inTransaction } from "../database/transaction.ts";
+import type { FairSemaphore } from "../limits/fairSemaphore.ts";
 import { createAdmission, type Admission, type Upload } from "./admission.ts";
 import { canBegin, contentType, HEAD, lineNotUtf8 } from "./contentType.ts";
 import { safeFileName } from "./fileName.ts";
@@ -20,6 +21,8 @@ export interface FilesOptions {
   incomingFolder: string;
   /** Bytes that an organization, and a user, may keep; without it, as many as there is room for. */
   quota?: number;
+  /** Shares of the pool, for what is asked before an upload; without it, uploads wait in the order in which they came. */
+  connections?: FairSemaphore;
 }
 
 export interface Files {
@@ -122,8 +125,14 @@ async function typeOf({ path, size }: Incoming, kind: FileKindName): Promise<str
   throw notAccepted(kind);
 }
 
-export function createFiles({ store, pool, incomingFolder, quota = maxQuota }: FilesOptions): Files {
-  const { admit } = createAdmission(pool, incomingFolder, quota);
+export function createFiles({
+  store,
+  pool,
+  incomingFolder,
+  quota = maxQuota,
+  connections,
+}: FilesOptions): Files {
+  const { admit } = createAdmission(pool, incomingFolder, quota, connections);
 
   /** The row first: it tells the sweep, whatever happens while the content is being stored. */
   async function keep(

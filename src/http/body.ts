@@ -1,8 +1,8 @@
 import express, { type Request, type RequestHandler } from "express";
-import { networkOf } from "../auth/network.ts";
 import { CodedError } from "../errors.ts";
-import { createByteBudget } from "../limits/byteBudget.ts";
-import { bodyMemory, paceLarge } from "./largeBodies.ts";
+import { requestBodies, SMALL_BODY } from "../limits/admission.ts";
+import { partyOf } from "../limits/party.ts";
+import { paceLarge } from "./largeBodies.ts";
 import { requestState } from "./requestState.ts";
 
 /** Bytes, counted after decompression, so that a small compressed body cannot become a large one. */
@@ -30,8 +30,6 @@ function coded(error: ReadError, limit: number): CodedError {
   return new CodedError("BAD_USER_INPUT", "The body could not be read to its end.", {}, { cause: error });
 }
 
-const memory = createByteBudget(bodyMemory);
-
 /** Bytes that the body can have: as announced where that is what arrives, the limit otherwise. */
 function mostBytes({ headers }: Request, limit: number): number {
   const announced = headers["content-encoding"] === undefined ? headers["content-length"] : undefined;
@@ -45,9 +43,11 @@ export const readBody: RequestHandler = async (request, response, next) => {
   // What is too large by its own word is refused by the reader, without taking memory.
   if (!(Number(request.headers["content-length"]) > limit)) {
     const bytes = mostBytes(request, limit);
-    const giveBack = await memory.take(bytes, { userId, network: networkOf(request.ip) });
-    if (response.closed) giveBack();
-    else response.once("close", giveBack);
+    if (bytes > SMALL_BODY) {
+      const release = await requestBodies.acquire(partyOf(userId, request.ip), { weight: bytes });
+      if (response.closed) release();
+      else response.once("close", release);
+    }
     await paceLarge(bytes);
   }
   readers[limit]!(request, response, (error?: unknown) =>

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from "express";
 import { internalMessage } from "../errors.ts";
-import { gates, LARGE_COST } from "../limits/gates.ts";
+import { LARGE_COST, operations } from "../limits/admission.ts";
 import { OperationWork } from "../limits/operationWork.ts";
 import { partyOf } from "../limits/party.ts";
 import { queryLimits } from "../limits/queryLimits.ts";
@@ -39,15 +39,15 @@ async function written(answer: Answer, state: RequestState, work: OperationWork)
 }
 
 /**
- * Waits for a place.
+ * Waits until the operation is admitted.
  * @returns false when the caller has gone meanwhile
  */
-async function letIn(work: OperationWork, response: Response): Promise<boolean> {
+async function admit(work: OperationWork, response: Response): Promise<boolean> {
   const gone = new AbortController();
   const onClose = () => gone.abort(new Error("The caller has gone."));
   response.once("close", onClose);
   try {
-    work.until(await gates.operations.enter(work.party, gone.signal));
+    work.holds(await operations.acquire(work.party, { signal: gone.signal }));
     return true;
   } catch (error) {
     if (gone.signal.aborted) return false;
@@ -83,12 +83,12 @@ async function answerOperation(
   }
 }
 
-/** Lets a checked request in when there is a place for whoever asks, hands it to grafserv and writes its answer. */
+/** Admits a checked request (see admission.ts), hands it to grafserv and writes its answer. */
 export function graphql(grafserv: Grafserv): RequestHandler {
   return async (request, response) => {
     const state = requestState(request);
     const work = new OperationWork(partyOf(state.claims?.userId ?? null, request.ip));
-    if (!(await letIn(work, response))) return;
+    if (!(await admit(work, response))) return;
     state.work = work;
     try {
       state.running = answerOperation(grafserv, request, response, work);

@@ -16,7 +16,7 @@ function answer(
   state: RequestState | undefined,
 ): GraphQLError {
   state?.errorCodes.add(error.code);
-  if (error.code === "INTERNAL") {
+  if (error.code === "INTERNAL" || error.code === "UNAVAILABLE") {
     const failure = describeForLog(error.cause ?? error);
     state?.log.error({ err: failure, path: from?.path }, "operation failed");
   }

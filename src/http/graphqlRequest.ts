@@ -1,6 +1,7 @@
 import type { RequestHandler } from "express";
 import { CodedError } from "../errors.ts";
-import { inTurnBySize } from "./largeBodies.ts";
+import { partyOf } from "../limits/party.ts";
+import { scheduledBySize } from "./largeBodies.ts";
 import { mayHoldNul, parseJson, pathOfNul } from "./jsonText.ts";
 import { requestState } from "./requestState.ts";
 
@@ -48,8 +49,10 @@ export function parseGraphQLRequest(bytes: Uint8Array): GraphQLRequest {
 /** Replaces the raw body by the checked request; other members of the body are dropped. */
 export const graphqlRequest: RequestHandler = async (request, _response, next) => {
   const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-  const body = await inTurnBySize(bytes.length, () => parseGraphQLRequest(bytes));
-  requestState(request).operationName = body.operationName?.slice(0, 128);
+  const state = requestState(request);
+  const party = partyOf(state.claims?.userId ?? null, request.ip);
+  const body = await scheduledBySize(party, bytes.length, () => parseGraphQLRequest(bytes));
+  state.operationName = body.operationName?.slice(0, 128);
   request.body = body;
   next();
 };

@@ -29,7 +29,7 @@ export const refuse: ErrorRequestHandler = (error, request, response, _next) => 
   const coded =
     transportError(error) ?? toCodedError(error, state.constraintMessages, Boolean(state.claims?.userId));
   state.errorCodes.add(coded.code);
-  if (coded.code === "INTERNAL")
+  if (coded.code === "INTERNAL" || coded.code === "UNAVAILABLE")
     state.log.error({ err: describeForLog(coded.cause ?? coded) }, "request failed");
   if (response.headersSent) return void response.destroy();
   if (coded.status === 401) {

@@ -20,7 +20,7 @@ export interface IntegrationsOptions {
   baseUrl: string;
   /** Undefined: no application with OAuth 2 is available. */
   oauth: OauthClientOptions | undefined;
-  /** A connection of plat_authenticator, or of the owner. */
+  /** A connection of plat_authenticator for what people ask for, of plat_worker for what jobs do. */
   query(text: string, values: unknown[]): Promise<{ rows: any[] }>;
 }
 

@@ -9,8 +9,10 @@ import { MailRefused, type MailMessage } from "../providers/mail/index.ts";
 
 /** Whether the mail was taken or refused for good before. */
 export async function isSettled({ query }: JobHelpers, key: string): Promise<boolean> {
-  const { rowCount } = await query("select from app_private.mail_deliveries where key = $1", [key]);
-  return rowCount === 1;
+  const { rows } = await query<{ settled: boolean }>("select app_private.mail_is_settled($1) as settled", [
+    key,
+  ]);
+  return rows[0]!.settled;
 }
 
 /**
@@ -62,7 +64,8 @@ export async function deliverToEach(
 }
 
 /**
- * Sends a mail of an organization to each recipient, as far as its quota and the limits of the address allow, and counts what was taken.
+ * Sends a mail of an organization to each recipient, as far as its quota and the limits of the address allow; what the server does not take
+ * counts for nothing.
  * @param recipients several have one key each, made of that of the message.
  * @returns how many seconds those have to wait who were not written to; 0 where there are none.
  * @throws the first failure, after all were tried.
@@ -80,19 +83,21 @@ export async function deliverWithinQuota(
     if (helpers.abortSignal.aborted) throw new Error("The service stops; the rest is sent later.");
     const key = recipients === to ? message.key : `${message.key} ${to}`;
     if (await isSettled(helpers, key)) continue;
-    const { rows } = await helpers.query<{ wait: number }>("select app_private.mail_wait($1, $2) as wait", [
-      organizationId,
-      to,
-    ]);
+    // Counted before: of those that are sent at once, none slips through.
+    const { rows } = await helpers.query<{ wait: number }>(
+      "select app_private.reserve_mail($1, $2) as wait",
+      [organizationId, to],
+    );
     const { wait } = rows[0]!;
     longest = Math.max(longest, wait);
     if (wait > 0) continue;
+    let isTaken = false;
     try {
-      if (await deliver(helpers, { ...message, to, key }, senderId))
-        await helpers.query("select app_private.count_mail($1, $2)", [organizationId, to]);
+      isTaken = await deliver(helpers, { ...message, to, key }, senderId);
     } catch (error) {
       failures.push(error);
     }
+    if (!isTaken) await helpers.query("select app_private.return_mail($1, $2)", [organizationId, to]);
   }
   if (failures.length > 0) throw failures[0];
   return longest;

@@ -9,7 +9,7 @@ import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
 
 export interface LivenessOptions {
-  /** The owner's. */
+  /** That of plat_worker. */
   connectionString: string;
   log: Logger;
   /** How often it looks for dead workers. */

@@ -1,5 +1,5 @@
 import { CodedError } from "../errors.ts";
-import type { Leave } from "./fairGate.ts";
+import type { Release } from "./fairSemaphore.ts";
 import type { Party } from "./party.ts";
 import { queryLimits } from "./queryLimits.ts";
 
@@ -12,7 +12,7 @@ export class OperationWork {
   cost = 0;
   #bytesAllowed: number = queryLimits.bytes;
   #part: readonly string[] = [];
-  readonly #leaves: Leave[] = [];
+  readonly #releases: Release[] = [];
 
   constructor(party: Party) {
     this.party = party;
@@ -45,13 +45,13 @@ export class OperationWork {
     return new CodedError("LIMIT_EXCEEDED", message, { limit: queryLimits.bytes, ...(part && { part }) });
   }
 
-  /** Has a place given back when the answer is out of hand. */
-  until(leave: Leave): void {
-    this.#leaves.push(leave);
+  /** Has what was acquired for the operation released when its answer is out of hand. */
+  holds(release: Release): void {
+    this.#releases.push(release);
   }
 
   end(): void {
-    for (const leave of this.#leaves.splice(0)) leave();
+    for (const release of this.#releases.splice(0)) release();
   }
 }
 

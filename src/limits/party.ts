@@ -4,7 +4,7 @@ import { networkOf } from "../auth/network.ts";
 export interface Party {
   /** A viewer, or the network address of a stranger. */
   readonly key: string;
-  /** Groups take turns: every viewer is one, all strangers together are one. */
+  /** Groups are served in rotation: every viewer is one, all strangers together are one. */
   readonly group: string;
 }
 
@@ -15,5 +15,11 @@ export function partyOf(userId: string | null, address: string | undefined): Par
   if (userId !== null) return { key: `viewer ${userId}`, group: `viewer ${userId}` };
   return { key: `network ${networkOf(address)}`, group: STRANGERS };
 }
+
+/** The members of an organization, where they share something. */
+export const organizationParty = (organizationId: string): Party => ({
+  key: `organization ${organizationId}`,
+  group: `organization ${organizationId}`,
+});
 
 export const isStranger = (party: Party): boolean => party.group === STRANGERS;

@@ -14,7 +14,7 @@ export interface NotificationReader {
 const batch = 1000;
 const lookEveryMs = 2000;
 
-/** @param connectionString the owner's */
+/** @param connectionString that of plat_worker */
 export function startNotificationReader({
   connectionString,
   log,

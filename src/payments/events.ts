@@ -1,7 +1,7 @@
 import type { JobHelpers } from "graphile-worker";
 import { paymentMoves, type PaymentMoves, type Query } from "./moves.ts";
 
-/** The moves for a job, whose statements are those of the owner. */
+/** The moves for a job, whose statements are those of plat_worker. */
 export function movesOf({ payments, query }: Pick<JobHelpers, "payments" | "query">): PaymentMoves {
   return paymentMoves(payments, query as Query);
 }
@@ -9,8 +9,7 @@ export function movesOf({ payments, query }: Pick<JobHelpers, "payments" | "quer
 /** Writes down the present state of what an event is about, whatever the event itself said. */
 export async function lookAt(helpers: JobHelpers, eventId: string): Promise<void> {
   const { rows } = await helpers.query<{ payment: any; account: any }>(
-    `select app_private.payment_of_processor(e.object_id) as payment, app_private.account_to_sync(e.account_id) as account
-     from app_private.processor_events e where e.id = $1 and e.handled_at is null`,
+    "select payment, account from app_private.subject_of_processor_event($1)",
     [eventId],
   );
   const about = rows[0];

@@ -156,16 +156,12 @@ export const BehaviorCachePlugin: GraphileConfig.Plugin = {
   name: "BehaviorCachePlugin",
   version: "1.0.0",
   schema: {
-    hooks: {
-      init: {
-        before: ["PgCodecs"],
-        callback(_, { behavior }) {
-          const prototype = Object.getPrototypeOf(behavior) as Behavior;
-          if (!prepared.has(prototype)) prepare(prototype);
-          prepared.add(prototype);
-          return _;
-        },
-      },
+    // Adds nothing. The engine asks for it before anybody asks the engine; half of the hooks of `init` come before ours could.
+    globalBehavior(unchanged, { behavior }) {
+      const prototype = Object.getPrototypeOf(behavior) as Behavior;
+      if (!prepared.has(prototype)) prepare(prototype);
+      prepared.add(prototype);
+      return unchanged;
     },
   },
 };

@@ -77,18 +77,27 @@ function describeCondition(
   return columns?.attributes?.[column]?.description ?? columns?.description;
 }
 
+/** PERF: asked once per enumeration. */
+const enumsByName = new WeakMap<object, Map<string, string | undefined>>();
+
 /** The comment of the domain behind an enumeration, or of its table where no column or argument uses the domain. */
 function describeEnum(build: GraphileBuild.Build, name: string): string | undefined {
-  const domain = [...build.allPgCodecs].find(
-    (codec) =>
-      codec.extensions?.tags?.enum !== undefined &&
-      build.getGraphQLTypeNameByPgCodec(codec, "output") === name,
-  );
-  if (domain) return domain.description;
-  const table = (Object.values(build.pgResources) as AnyResource[]).find(
-    ({ extensions }) => extensions?.tags?.enumName === name,
-  );
-  return table?.codec.description;
+  let enums = enumsByName.get(build.input);
+  if (!enums) {
+    enums = new Map();
+    for (const { extensions, codec } of Object.values(build.pgResources) as AnyResource[]) {
+      const enumName = extensions?.tags?.enumName;
+      if (typeof enumName === "string" && !enums.has(enumName)) enums.set(enumName, codec.description);
+    }
+    // The first of a name says what it is.
+    for (const codec of [...build.allPgCodecs].toReversed())
+      if (codec.extensions?.tags?.enum !== undefined) {
+        const typeName = build.getGraphQLTypeNameByPgCodec(codec, "output");
+        if (typeName) enums.set(typeName, codec.description);
+      }
+    enumsByName.set(build.input, enums);
+  }
+  return enums.get(name);
 }
 
 const tableCodec = (build: GraphileBuild.Build, typeName: string): PgCodec | undefined =>

@@ -83,36 +83,29 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
       GraphQLObjectType_fields(fields, build, context) {
         if (!context.scope.isRootMutation) return fields;
         const { GraphQLNonNull } = build.graphql;
-        for (const operation of operationsOf(build)) {
-          fields = build.extend(
-            fields,
-            {
-              [operation.fieldName]: context.fieldWithHooks(
-                { fieldName: operation.fieldName } as any,
-                () => ({
-                  type: operation.outputType(),
-                  description: operation.description,
-                  ...(operation.deprecationReason ? { deprecationReason: operation.deprecationReason } : {}),
-                  args: {
-                    input: {
-                      description: "What to do.",
-                      type: new GraphQLNonNull(build.getInputTypeByName(operation.inputTypeName)),
-                    },
-                  },
-                  plan: (_$root: unknown, fieldArgs: any) => {
-                    const $input = fieldArgs.getRaw("input");
-                    return operation.plan(
-                      $input,
-                      operation.eachTime ? constant(undefined) : repeatOf($input, operation.becomes),
-                    );
-                  },
-                }),
-              ),
+        // PERF: all at once, since each extension copies what is there.
+        const ofOperations = operationsOf(build).map((operation) => [
+          operation.fieldName,
+          context.fieldWithHooks({ fieldName: operation.fieldName } as any, () => ({
+            type: operation.outputType(),
+            description: operation.description,
+            ...(operation.deprecationReason ? { deprecationReason: operation.deprecationReason } : {}),
+            args: {
+              input: {
+                description: "What to do.",
+                type: new GraphQLNonNull(build.getInputTypeByName(operation.inputTypeName)),
+              },
             },
-            `OperationsPlugin: ${operation.fieldName}`,
-          );
-        }
-        return fields;
+            plan: (_$root: unknown, fieldArgs: any) => {
+              const $input = fieldArgs.getRaw("input");
+              return operation.plan(
+                $input,
+                operation.eachTime ? constant(undefined) : repeatOf($input, operation.becomes),
+              );
+            },
+          })),
+        ]);
+        return build.extend(fields, Object.fromEntries(ofOperations), "OperationsPlugin");
       },
     },
   },

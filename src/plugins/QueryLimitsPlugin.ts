@@ -14,10 +14,16 @@ import {
 } from "postgraphile/graphql";
 import { answerText, WrittenJson } from "../http/answerText.ts";
 import { findRequestState } from "../http/requestState.ts";
+import {
+  INTROSPECTION_HOLD_MS,
+  introspections as introspectionQueries,
+  LARGE_COST,
+  largeOperations,
+} from "../limits/admission.ts";
 import { Documents, KnownDocument, PLANS_PER_OPERATION } from "../limits/documents.ts";
-import { gates, LARGE_COST } from "../limits/gates.ts";
-import { loopTurns } from "../limits/loopTurns.ts";
+import { eventLoop } from "../limits/eventLoop.ts";
 import { hasFragmentCycle, limitExceeded, measureDocument } from "../limits/measureDocument.ts";
+import { defaultPages, fullPages } from "../limits/defaultPages.ts";
 import { operationCost } from "../limits/operationCost.ts";
 import { OperationWork } from "../limits/operationWork.ts";
 import { partyOf } from "../limits/party.ts";
@@ -166,10 +172,8 @@ function isConstant(document: DocumentNode): boolean {
 
 /** The whole schema is a large answer, whatever it is asked for. */
 const INTROSPECTION_COST = 50_000;
-/** For how long a new question about the schema keeps its place: it takes up to a tenth of a second of the event loop. */
-const INTROSPECTION_PLACE_MS = 6_000;
 
-/** Runs an operation within its limits. What is long for the event loop waits for its turn. */
+/** Runs an operation within its limits. What is long for the event loop is scheduled. */
 async function executeWithin(
   args: Args,
   work: OperationWork,
@@ -189,19 +193,20 @@ async function executeWithin(
   if (requested > queryLimits.cost) return { errors: [exceeded("cost", requested, part)] };
   const isMutation = getOperationAST(document, operationName)?.operation === "mutation";
   work.measured(requested, part, copies, isMutation);
-  if (requested > LARGE_COST) work.until(await gates.largeOperations.enter(work.party));
-  // Whatever variables a question about the schema has, it has not been answered before.
-  const leave = introspections > 0 ? await gates.newIntrospections.enter(work.party) : undefined;
-  // A promise inside of an object is not waited for: the turn ends when the plan is there.
-  const inTurn = () => ({ running: run(args) });
+  if (requested > LARGE_COST) work.holds(await largeOperations.acquire(work.party));
+  // Whatever variables an introspection query has, it has not been answered before.
+  const release = introspections > 0 ? await introspectionQueries.acquire(work.party) : undefined;
+  // A promise inside of an object is not waited for: the piece of work ends when the plan is there.
+  const plan = () => ({ running: run(args) });
   const isShort = introspections === 0 && known?.isPlanned(nameOf(args));
   let result: Awaited<ReturnType<typeof execute>>;
   try {
-    result = await (isShort ? run(args) : (await loopTurns.run(work.party, inTurn)).running);
+    result = await (isShort ? run(args) : (await eventLoop.run(work.party, plan)).running);
   } finally {
-    if (leave) setTimeout(leave, INTROSPECTION_PLACE_MS).unref();
+    if (release) setTimeout(release, INTROSPECTION_HOLD_MS).unref();
   }
   if (Symbol.asyncIterator in result) return result;
+  const full = fullPages(result.data, defaultPages(schema, document, operationName), variableValues ?? {});
   const extensions = {
     ...result.extensions,
     cost: {
@@ -210,6 +215,7 @@ async function executeWithin(
       planning: { requested: steps.total, limit: queryLimits.planning },
       bytes: { read: work.bytesRead, limit: queryLimits.bytes },
     },
+    ...(full.length > 0 && { fullPages: full }),
   };
   const text =
     known && introspections > 0 && !result.errors && isConstant(document)
@@ -224,7 +230,7 @@ async function executeWithin(
 
 /**
  * Bounds what one operation can make the server do, before anything is planned: the planner expands fragments, so a
- * document of 940 bytes could otherwise occupy it for minutes. Documents that are new are parsed and planned by turns, and
+ * document of 940 bytes could otherwise occupy it for minutes. Documents that are new are parsed and planned within the share of the event loop, and
  * kept with their plans up to a weight. Tells the cost in `extensions.cost` of each answer.
  */
 export const QueryLimitsPlugin: GraphileConfig.Plugin = {
@@ -254,7 +260,7 @@ export const QueryLimitsPlugin: GraphileConfig.Plugin = {
           };
           let document: KnownDocument | undefined;
           if (typeof text === "string")
-            document = documents.find(text) ?? (await loopTurns.run(work.party, () => look(text)));
+            document = documents.find(text) ?? (await eventLoop.run(work.party, () => look(text)));
           return {
             ...config,
             parseAndValidate: (query) => (query === document?.text ? document : look(query)).result,

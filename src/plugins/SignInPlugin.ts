@@ -64,13 +64,20 @@ export const SignInPlugin: GraphileConfig.Plugin = {
   },
 };
 
+/** PERF: asked once per mutation. */
+const columns = new WeakMap<object, Map<string, string>>();
+
 /** The value of the tag on the function behind a mutation; undefined for one that signs nobody in. */
 function becomes(build: GraphileBuild.Build, fieldName: string): string | undefined {
-  const functions = Object.values(build.pgResources) as PgResource[];
-  const behind = functions.find(
-    (resource) =>
-      resource.isMutation && build.inflection.camelCase(resource.extensions?.pg?.name ?? "") === fieldName,
-  );
-  const tag = (behind?.extensions?.tags as Record<string, unknown> | undefined)?.becomes;
-  return typeof tag === "string" ? tag : undefined;
+  let known = columns.get(build.input);
+  if (!known) {
+    known = new Map();
+    for (const { isMutation, extensions } of Object.values(build.pgResources) as PgResource[]) {
+      const tag = (extensions?.tags as Record<string, unknown> | undefined)?.becomes;
+      if (isMutation && typeof tag === "string")
+        known.set(build.inflection.camelCase(extensions?.pg?.name ?? ""), tag);
+    }
+    columns.set(build.input, known);
+  }
+  return known.get(fieldName);
 }

@@ -7,7 +7,7 @@ const batch = 1_000;
 /** Writes the events of what happened by the clock alone: a promotion ended, a deposit is due. Run twice, it finds nothing. */
 const task: Task = async (_payload, helpers) => {
   const { rows } = await helpers.query<{ subject: string; name: string }>(
-    "select subject, name from app_private.clock_steps order by subject, name",
+    "select subject, name from app_private.clock_step_names()",
   );
   for (const { subject, name } of rows)
     await sweep(helpers, "app_private.tell_clock_step($1, $2, $3)", batch, [subject, name]);

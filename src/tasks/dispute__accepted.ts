@@ -8,7 +8,7 @@ const task: Task = async (payload, helpers) => {
   const { query, payments } = helpers;
   const ticketId = idOf(payload, "ticket_id");
   const { rows } = await query<{ intent: string; charge: string; payment: string }>(
-    `select intent_id as intent, processor_id as charge, payment_intent_id as payment from app_public.processor_charges where id = $1`,
+    "select intent, charge, payment from app_private.disputed_charge($1)",
     [idOf(payload)],
   );
   const { intent, charge, payment } = rows[0]!;

@@ -35,10 +35,7 @@ class Stopped extends Error {}
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
   // Whoever reads finds what is due settled.
-  await helpers.query(
-    "select app_private.settle_deadlines(e.organization_id, true) from app_public.exports e where e.id = $1",
-    [id],
-  );
+  await helpers.query("select app_private.settle_before_export($1)", [id]);
   const { rows } = await helpers.query<Run>("select * from app_private.start_export($1, $2)", [
     id,
     helpers.job.locked_by,

@@ -12,10 +12,8 @@ const task: Task = async (payload, helpers) => {
   const { rows } = await helpers.query<
     VisitorMessage & { organization: string; organizationId: string; mailboxes: string[] }
   >(
-    `select c.name, c.email, c.phone, c.message, o.name as organization, o.id as "organizationId",
-       array(select app_private.organization_mailboxes(o.id)) as mailboxes
-     from app_private.contact_messages c join app_public.organizations o on o.id = c.organization_id
-     where c.id = $1`,
+    `select name, email, phone, message, organization, organization_id as "organizationId", mailboxes
+     from app_private.organization_message($1)`,
     [id],
   );
   const message = rows[0];

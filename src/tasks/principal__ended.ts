@@ -9,11 +9,7 @@ import { automationsSuspended, type Suspended } from "../providers/mail/template
 const task: Task = async (payload, helpers) => {
   const { organizationId, suspended } = payload as { organizationId: string; suspended: Suspended[] };
   const { rows } = await helpers.query<{ organization: string; owners: string[] }>(
-    `select o.name as organization, array(select i.email::text from app_public.organization_user_connections m
-       join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
-       join app_hidden.user_identities i on i.user_id = u.id
-       where m.organization_id = o.id and m.role = 'OWNER') as owners
-     from app_public.organizations o where o.id = $1 and o.deleted_at is null`,
+    "select organization, owners from app_private.suspension_notice($1)",
     [organizationId],
   );
   const [found] = rows;

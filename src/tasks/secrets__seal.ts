@@ -10,21 +10,22 @@ const batch = 1_000;
  * column has nothing left that is bound to no row, processes that start open nothing of the kind any more.
  */
 const task: Task = async (_payload, { query, seal, logger, abortSignal }) => {
-  const { rows: places } = await query<{ place: string; name: string }>(
-    "select c::text as place, relation || '.' || name as name from app_private.sealed_columns c order by c",
+  const { rows: places } = await query<{ relation: string; name: string }>(
+    "select relation, name from app_private.sealed_places()",
   );
-  for (const { place, name } of places) {
+  for (const { relation, name } of places) {
+    const column = `${relation}.${name}`;
     let after: string | null = null;
     let sealed = 0;
     const faults = new Map<string, number>();
     for (let more = true; more && !abortSignal.aborted;) {
       const { rows }: { rows: { id: string; sealed: string }[] } = await query(
-        "select * from app_private.sealed_otherwise($1, $2, $3, $4)",
-        [place, seal.mark, after, batch],
+        "select * from app_private.sealed_otherwise($1, $2, $3, $4, $5)",
+        [relation, name, seal.mark, after, batch],
       );
       const texts = rows.flatMap(({ id, sealed: former }) => {
         try {
-          const kept = { column: name, row: id };
+          const kept = { column, row: id };
           return [{ id, former, sealed: seal.seal(seal.open(former, kept), kept) }];
         } catch (error) {
           if (!(error instanceof SealFault)) throw error;
@@ -34,8 +35,9 @@ const task: Task = async (_payload, { query, seal, logger, abortSignal }) => {
       });
       if (texts.length > 0)
         sealed += (
-          await query<{ amount: number }>("select app_private.seal_anew($1, $2) as amount", [
-            place,
+          await query<{ amount: number }>("select app_private.seal_anew($1, $2, $3) as amount", [
+            relation,
+            name,
             JSON.stringify(texts),
           ])
         ).rows[0]!.amount;
@@ -44,15 +46,16 @@ const task: Task = async (_payload, { query, seal, logger, abortSignal }) => {
     }
     if (sealed > 0)
       logger.info(
-        `${sealed} secrets of ${name} are sealed with the present key of SECRET_KEYS for their rows now.`,
+        `${sealed} secrets of ${column} are sealed with the present key of SECRET_KEYS for their rows now.`,
       );
     for (const [message, amount] of faults)
-      logger.warn(`${amount} secrets of ${name} cannot be opened: ${message}`);
-    const { rows: left } = await query<{ amount: number }>("select app_private.note_bound($1) as amount", [
-      place,
-    ]);
+      logger.warn(`${amount} secrets of ${column} cannot be opened: ${message}`);
+    const { rows: left } = await query<{ amount: number }>(
+      "select app_private.note_bound($1, $2) as amount",
+      [relation, name],
+    );
     if (left[0]!.amount > 0)
-      logger.warn(`${left[0]!.amount} secrets of ${name} are bound to no row yet: see UNBOUND_SECRETS.`);
+      logger.warn(`${left[0]!.amount} secrets of ${column} are bound to no row yet: see UNBOUND_SECRETS.`);
   }
 };
 

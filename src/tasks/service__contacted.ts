@@ -10,7 +10,7 @@ import { serviceContacted, type VisitorMessage } from "../providers/mail/templat
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
   const { rows } = await helpers.query<VisitorMessage>(
-    "select name, email, phone, message from app_private.contact_messages where id = $1 and organization_id is null",
+    "select name, email, phone, message from app_private.service_message($1)",
     [id],
   );
   const message = rows[0];

@@ -16,7 +16,7 @@ import { openSecrets } from "./secrets.ts";
 import { signedHeaders } from "./signature.ts";
 
 export interface DispatcherOptions {
-  /** The owner's. */
+  /** That of plat_worker. */
   connectionString: string;
   seal: Seal;
   /** Whether addresses may lead to this machine. */

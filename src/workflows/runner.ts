@@ -20,7 +20,7 @@ import { callWebhook, type Call } from "./call.ts";
 import { handOver, type Message } from "./message.ts";
 
 export interface WorkflowsOptions {
-  /** The owner's. */
+  /** That of plat_worker. */
   connectionString: string;
   seal: Seal;
   /** Whether addresses may lead to this machine. */

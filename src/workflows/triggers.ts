@@ -10,7 +10,7 @@ import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
 
 export interface TriggersOptions {
-  /** The owner's. */
+  /** That of plat_worker. */
   connectionString: string;
   /** Evaluates conditions. */
   compute: Compute;

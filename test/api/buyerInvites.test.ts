@@ -34,7 +34,7 @@ afterAll(async () => {
 });
 
 // Each test is an hour of its own.
-beforeEach(() => world.owner.query("delete from app_private.rate_limits"));
+beforeEach(() => world.owner.query("delete from app_private.limit_uses"));
 
 const buy = (input: Record<string, unknown> = {}) =>
   create("createBuyer", { projectId: world.project.id, price: 390_000, ...input });

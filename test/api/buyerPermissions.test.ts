@@ -255,7 +255,7 @@ beforeAll(async () => {
 
   const draft = (input: Record<string, unknown> = {}) =>
     create("createBuyer", { projectId: project.id, price: 1, ...input });
-  const mails = () => world.owner.query("delete from app_private.rate_limits");
+  const mails = () => world.owner.query("delete from app_private.limit_uses");
   const invitation = (input: () => object | Promise<object>) =>
     mutation("inviteBuyer", async () => ({ ...(await input()) }), "");
   operations = {

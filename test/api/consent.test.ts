@@ -18,7 +18,7 @@ beforeAll(async () => {
   [world, outbox] = await Promise.all([startPortfolio(), createOutbox()]);
   await sent();
 });
-beforeEach(() => sql("truncate app_private.rate_limits, app_private.tries"));
+beforeEach(() => sql("truncate app_private.limit_uses"));
 afterAll(async () => {
   await world.stop();
   await outbox.remove();

@@ -113,7 +113,7 @@ afterAll(() => world.stop());
 beforeEach(async () => {
   write = embedded.write;
   asked.length = 0;
-  await world.owner.query("delete from app_private.rate_limits");
+  await world.owner.query("delete from app_private.limit_uses");
 });
 
 test("a draft states facts of the lead's own records and says which", async () => {
@@ -508,7 +508,9 @@ test("what cannot be is refused before anybody is asked", async () => {
   expect(codes.filter((code) => code === "RATE_LIMITED")).toHaveLength(2);
   expect(asked).toHaveLength(30);
   await world.owner.query(
-    "update app_private.rate_limits set hits = array_fill(clock_timestamp(), array[300]) where bucket = 'drafts.organization'",
+    `insert into app_private.limit_uses select app_private.limit_key('drafts.organization', $1), n, now() + interval '1 hour'
+     from generate_series(1, 300) n on conflict do nothing`,
+    [world.harbour.id],
   );
   expect(await owen.refused(suggestion, { input: { leadId: lead } })).toMatchObject({
     code: "RATE_LIMITED",
@@ -518,7 +520,7 @@ test("what cannot be is refused before anybody is asked", async () => {
 
 test("the service drafts for itself, with what is public of prices", async () => {
   const lead = await newLead({ name: "Wendy Flow", email: "wendy@example.com" });
-  const pool = new Pool({ connectionString: world.database.ownerUrl, max: 1 });
+  const pool = new Pool({ connectionString: world.database.workerUrl, max: 1 });
   try {
     const order = { leadId: lead, tone: "CONCISE", requestedBy: world.owen.id };
     expect(await draftLeadEmail(pool, embedded, by, order)).toMatchObject({

@@ -474,7 +474,7 @@ test("a sync sends events in the receiver's own fields, signed, again until they
   expect(hidden.organization.webhooks).toEqual([]);
 
   const dispatcher = await startDispatcher({
-    connectionString: world.database.ownerUrl,
+    connectionString: world.database.workerUrl,
     seal: createSeal(secretKeys),
     loopback: true,
     compute,

@@ -285,6 +285,15 @@ describe("pages", () => {
     expect(seen).toEqual(all.map((lead: any) => lead.id));
   });
 
+  test("a list that ends at its default says so; one that was asked for so many does not", async () => {
+    const query = `query ($first: Int) { leads(first: $first) { id } project(id: "bulk") { leads { id } } }`;
+    const shortened = async (variables: object) =>
+      ((await world.owen.ask(query, { ...variables })) as any).extensions.fullPages;
+    const ofProject = { path: ["project", "leads"], first: 100 };
+    expect(await shortened({})).toEqual([{ path: ["leads"], first: 100 }, ofProject]);
+    expect(await shortened({ first: 100 })).toEqual([ofProject]);
+  });
+
   test("a cursor that is none, or of another order, is refused", async () => {
     const { leadsConnection } = await world.owen.get(
       `{ leadsConnection(first: 1) { pageInfo { endCursor } } }`,

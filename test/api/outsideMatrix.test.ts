@@ -704,7 +704,7 @@ describe("what is done", () => {
   const tidy = () => {
     const made = Object.values(world.records).map(({ id }) => `'${id}'`);
     const others = `deleted_at is null and id not in (${made.join(", ")})`;
-    return world.owner.query(`begin; set local plat.service = 'on'; delete from app_private.rate_limits;
+    return world.owner.query(`begin; set local plat.service = 'on'; delete from app_private.limit_uses;
       update app_public.exports set status = 'CANCELLED' where status in ('PENDING', 'PROCESSING');
       delete from app_public.organization_integrations where ${others};
       delete from app_public.user_integrations where ${others}; commit`);

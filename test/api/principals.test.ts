@@ -27,7 +27,7 @@ beforeAll(async () => {
   world = await startWorld(undefined, { loopbackWebhooks: true });
   receiver = await startReceiver();
   dispatcher = await startDispatcher({
-    connectionString: world.database.ownerUrl,
+    connectionString: world.database.workerUrl,
     seal: createSeal(secretKeys),
     loopback: true,
     compute,
@@ -407,7 +407,7 @@ test("an event starts nothing in the name of somebody who has ended", async () =
   );
   await lead("Trigger");
   const triggers = await startTriggers({
-    connectionString: world.database.ownerUrl,
+    connectionString: world.database.workerUrl,
     compute,
     log: pino({ level: "silent" }),
   });

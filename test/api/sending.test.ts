@@ -42,7 +42,7 @@ const waiting = () =>
   );
 const forget = () =>
   sql(
-    "delete from graphile_worker._private_jobs; truncate app_private.tries, app_private.rate_limits, app_private.sending_counts, app_private.sending_changes",
+    "delete from graphile_worker._private_jobs; truncate app_private.limit_uses, app_private.sending_counts, app_private.sending_changes",
   );
 const grant = (mails: number) =>
   sql(
@@ -142,9 +142,7 @@ test("one address gets 20 mails a day of an organization, whatever is sent; the 
   expect(later).toHaveLength(5);
   for (const { seconds } of later) expect(seconds).toBeGreaterThan(86_000);
   // A day later.
-  await sql(
-    "update app_private.tries set moments = array(select m - interval '1 day' from unnest(moments) m)",
-  );
+  await sql("update app_private.limit_uses set expires_at = expires_at - interval '1 day'");
   await sql("update graphile_worker._private_jobs set run_at = now()");
   expect(await sent()).toHaveLength(5);
 });
@@ -193,6 +191,32 @@ test("the quota of the organization holds for mails and invitations, tells when 
   await sql("update app_private.sending_counts set hour = hour - interval '24 hours'");
   expect(await quotas(world.owen)).toMatchObject([{ used: 0, freesAt: null }, {}]);
   await sent();
+});
+
+test("of what is sent at once no more is admitted than the quota has, and what was not taken is given back", async () => {
+  await forget();
+  await grant(7);
+  await sql("update app_private.sending_changes set messages = 5");
+  const { id } = world.harbour;
+  const reserve = async (n: number): Promise<number> =>
+    (await sql("select app_private.reserve_mail($1, $2) as wait", [id, `r${n}@elsewhere.example`]))[0].wait;
+  const waits = await Promise.all(Array.from({ length: 40 }, (_, n) => reserve(n)));
+  expect(waits.filter((wait) => wait === 0)).toHaveLength(7);
+  for (const wait of waits.filter((one) => one > 0)) expect(wait).toBeGreaterThan(82_000);
+  // Those that have to wait are counted nowhere.
+  expect(await sql("select count(*)::int as n from app_private.limit_uses")).toEqual([{ n: 14 }]);
+  const taken = waits.indexOf(0);
+  await sql("select app_private.return_mail($1, $2)", [id, `r${taken}@elsewhere.example`]);
+  expect(await quotas(world.owen)).toMatchObject([{ used: 6, freesAt: null }, {}]);
+  expect(await sql("select count(*)::int as n from app_private.limit_uses")).toEqual([{ n: 12 }]);
+  expect(
+    await Promise.all([reserve(50), reserve(51)]).then((all) => all.filter((wait) => wait === 0)),
+  ).toHaveLength(1);
+  const granted = await Promise.all(
+    Array.from({ length: 12 }, () => sql("select app_private.reserve_sending($1, 'SMS', 2) as n", [id])),
+  );
+  expect(granted.map(([{ n }]) => n).sort()).toEqual([...Array.from({ length: 9 }, () => 0), 1, 2, 2]);
+  await forget();
 });
 
 test("the quota grows with age, and with taking payments", async () => {

@@ -84,7 +84,7 @@ describe("createAccount", () => {
       expect.objectContaining({ code: "UNAUTHENTICATED" }),
     ]);
     await login("ada");
-    await server.owner.query("truncate app_private.tries");
+    await server.owner.query("truncate app_private.limit_uses");
   });
 
   test("200 at once from one network keep nobody from signing in, and make no more than may wait", async () => {
@@ -103,10 +103,10 @@ describe("createAccount", () => {
     for (const error of refused)
       expect(error).toMatchObject({ code: "RATE_LIMITED", retryAfterSeconds: expect.any(Number) });
     const { rows } = await server.owner.query(
-      "select key from app_private.tries where key like 'login %' and cardinality(moments) > 0",
+      "select key from app_private.limit_uses where key like 'login %'",
     );
     expect(rows).toEqual([]);
-    await server.owner.query("truncate app_private.tries");
+    await server.owner.query("truncate app_private.limit_uses");
   });
 });
 
@@ -160,7 +160,7 @@ describe("login", () => {
       return answers;
     };
     expect(await tries("nobody")).toEqual(await tries("bob"));
-    await server.owner.query("truncate app_private.tries");
+    await server.owner.query("truncate app_private.limit_uses");
   });
 
   test("signing in holds for its own field; the next one acts for the token in use", async () => {

@@ -7,7 +7,7 @@ import { Client } from "pg";
 import { checkCatalog, prepareChecks } from "../../src/checks/check.ts";
 import { rules } from "../../src/checks/index.ts";
 import type { Finding } from "../../src/checks/rule.ts";
-import { sourceWords } from "../../src/checks/sources.ts";
+import { sourceWords, type SourceWords } from "../../src/checks/sources.ts";
 import { ownerUrl } from "../../src/database/roles.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { checkFiles } from "../../src/checks/files.ts";
@@ -16,7 +16,7 @@ import { faults } from "./faults.ts";
 
 let database: TestDatabase;
 let client: Client;
-let words: Set<string>;
+let words: SourceWords;
 
 beforeAll(async () => {
   database = await createTestDatabase();

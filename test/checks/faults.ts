@@ -115,10 +115,23 @@ export const faults: Fault[] = [
   {
     rule: "table-grant",
     table: "jetties",
-    sql: `revoke all on app_public.jetties from plat_user, plat_anonymous, plat_worker;
+    sql: `revoke all on app_public.jetties from plat_user, plat_anonymous;
       do $$ declare p record; begin for p in select * from pg_policies where tablename = 'jetties' loop
         execute format('drop policy %I on app_public.jetties', p.policyname); end loop; end $$`,
-    says: /`grant select on app_public\.jetties to plat_user, plat_anonymous, plat_worker;`/,
+    says: /`grant select on app_public\.jetties to plat_user, plat_anonymous;`/,
+  },
+  {
+    rule: "worker-table",
+    table: "quays",
+    sql: `grant select on app_public.quays to plat_worker;
+      create policy worker on app_public.quays for select to plat_worker using (true)`,
+    says: /Take the grant from plat_worker/,
+  },
+  {
+    rule: "worker-function",
+    sql: "grant execute on function app_private.hit_tracker to plat_worker",
+    object: "app_private.hit_tracker(text,boolean)",
+    says: /`revoke execute on function app_private\.hit_tracker\(text,boolean\) from plat_worker;`/,
   },
   {
     rule: "policy-missing",

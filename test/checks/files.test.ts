@@ -78,6 +78,15 @@ test.each([
   expect(checkFiles([file(first, "migrations/objects/a.sql"), file(second)])).toEqual([]);
 });
 
+test("a migration replaces a function of a committed one, which stays as it is", () => {
+  const committed = file("create function f() returns int stable;", "migrations/committed/000001-f.sql");
+  const replaced = "create or replace function f() returns int immutable;";
+  expect(checkFiles([committed, file(replaced, "migrations/current.sql")])).toEqual([]);
+  expect(checkFiles([committed, file(replaced, "migrations/objects/f.sql")])).toMatchObject([
+    { rule: "object-twice" },
+  ]);
+});
+
 /** squawk reads files, so these are written. */
 async function chain(texts: Record<string, string>): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), "plat-chain-"));

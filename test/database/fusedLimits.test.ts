@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { FairGate } from "../../src/limits/fairGate.ts";
+import { FairSemaphore } from "../../src/limits/fairSemaphore.ts";
 import { OperationWork, withWork } from "../../src/limits/operationWork.ts";
 import { partyOf } from "../../src/limits/party.ts";
 import { queryLimits } from "../../src/limits/queryLimits.ts";
@@ -66,8 +66,8 @@ test("a time-out among the settings holds for the statement behind them", async 
   expect((await run(main, ANN, "select 'without'")).rows).toEqual([["without"]]);
 });
 
-test("strangers have a share of the connections, and each party too; others find a place at once", async () => {
-  const connections = new FairGate({ atOnce: 5, perParty: 2, strangers: 2 });
+test("strangers have a share of the connections, and each party too; others are served at once", async () => {
+  const connections = new FairSemaphore({ capacity: 5, perParty: 2, strangers: 2 });
   const opened = world.open({ max: 6 }, { connections });
   const lock = await world.admin.connect();
   try {
@@ -84,12 +84,12 @@ test("strangers have a share of the connections, and each party too; others find
       return rows[0].n;
     };
     await until(waiting, (count) => count === 4);
-    expect(connections.numbers).toMatchObject({ inside: 4, waiting: 20 });
+    expect(connections.numbers).toMatchObject({ held: 4, waiting: 20 });
     expect((await run(opened, withWork({ ...ANN }, viewer("ann")), "select 1")).rows).toEqual([[1]]);
     expect(await waiting()).toBe(4);
     await lock.query("commit");
     await Promise.all(held);
-    expect(connections.numbers).toMatchObject({ inside: 0, waiting: 0 });
+    expect(connections.numbers).toMatchObject({ held: 0, waiting: 0 });
   } finally {
     lock.release();
   }

@@ -2,6 +2,7 @@ import { Pool } from "pg";
 import type { WithPgClient } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import { makeFusedAdaptor, type FusedAdaptorOptions } from "../../src/database/fusedAdaptor.ts";
+import type { OrderedPool } from "../../src/database/orderedPool.ts";
 import { makePool, type PoolOptions } from "../../src/database/pool.ts";
 import { startScratchCluster, type ScratchCluster } from "./scratchCluster.ts";
 import { startWireProxy, type WireProxy } from "./wireProxy.ts";
@@ -38,7 +39,7 @@ export interface FusedWorld {
 }
 
 export interface Opened {
-  readonly pool: Pool;
+  readonly pool: OrderedPool;
   readonly withPgClient: WithPgClient<NodePostgresPgClient>;
 }
 

@@ -12,6 +12,7 @@ const tables = `
   create table app_public.units (id int primary key, name text not null);
   create table app_public.leads (id int primary key, unit int references app_public.units, kind text);
   create table app_hidden.kinds (kind text primary key, title text not null);
+  create table app_hidden.columns (name text primary key, position int not null unique);
   alter table app_public.leads add constraint leads_kind foreign key (kind) references app_hidden.kinds on delete cascade;
   alter table app_public.units enable row level security;`;
 
@@ -26,7 +27,8 @@ const objects = {
     revoke execute on function app_hidden.visible from public;
     grant execute on function app_hidden.visible to plat_user;
     comment on table app_public.units is 'Units.';`,
-  "leads.sql": "insert into app_hidden.kinds values ('A', 'First'), ('B', 'Second');",
+  "leads.sql": `insert into app_hidden.kinds values ('A', 'First'), ('B', 'Second');
+    insert into app_hidden.columns values ('a', 1), ('b', 2), ('c', 3);`,
 };
 
 let database: TestDatabase;
@@ -159,6 +161,20 @@ test("declared rows follow the file; one that others refer to is not taken from 
   await sql("delete from app_public.leads");
   await edit("leads.sql", [", ('B', 'Second')", ""]);
   expect(await sql("select kind from app_hidden.kinds")).toEqual([{ kind: "A" }]);
+});
+
+test.each([
+  ["one is put in between", "('a', 1), ('new', 2), ('b', 3), ('c', 4)"],
+  ["two change places", "('a', 2), ('b', 1), ('c', 3)"],
+  ["one takes the place of one that goes", "('a', 1), ('c', 2)"],
+])("declared rows with places of their own: %s", async (_title, rows) => {
+  await edit("leads.sql", ["('a', 1), ('b', 2), ('c', 3)", rows]);
+  const found = await sql<{ name: string; position: number }>(
+    "select name, position from app_hidden.columns order by position",
+  );
+  expect(found.map(({ name, position }) => `('${name}', ${position})`).sort()).toEqual(
+    rows.split(/, (?=\()/).sort(),
+  );
 });
 
 test("structure that differs is told in a sentence each and left alone", async () => {

@@ -21,7 +21,7 @@ let dispatcher: Dispatcher;
 beforeAll(async () => {
   world = await startWorld(undefined, { loopbackWebhooks: true });
   dispatcher = await startDispatcher({
-    connectionString: world.database.ownerUrl,
+    connectionString: world.database.workerUrl,
     seal: createSeal(secretKeys),
     loopback: true,
     compute,

@@ -37,12 +37,15 @@ test("without a database, queries fail with a code and nothing of the inside; wi
   expect(down.status).toBe(200);
   expect(down.data).toEqual({ publicProjects: null });
   expectMasked(down);
+  expect(down.errors![0]!.extensions.code).toBe("UNAVAILABLE");
+  expect(down.headers["retry-after"]).toBe("5");
   expect(await world.anonymous.get(publicProjects)).toEqual({ publicProjects: [] });
 });
 
 test("a token that cannot be looked up is neither refused nor taken for none", async () => {
   const down = await whileShut(() => world.ada.ask(viewer));
   expect(down.status).toBe(503);
+  expect(down.headers["retry-after"]).toBe("5");
   expect(down.headers["www-authenticate"]).toBeUndefined();
   expect(down.data).toBeUndefined();
   expectMasked(down);

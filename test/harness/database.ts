@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Client, escapeIdentifier } from "pg";
-import { authenticatorUrl, limitDatabase } from "../../src/database/roles.ts";
+import { authenticatorUrl, limitDatabase, workerUrl } from "../../src/database/roles.ts";
 import { noteUsage } from "../mutants/usage.ts";
 
 export interface TestDatabase {
@@ -8,6 +8,8 @@ export interface TestDatabase {
   ownerUrl: string;
   /** The API's connection. */
   authenticatorUrl: string;
+  /** The connection of background work. */
+  workerUrl: string;
   /** Ends what is still connected and removes the database. */
   drop(): Promise<void>;
 }
@@ -33,6 +35,7 @@ export async function createTestDatabase(from: "template" | "empty" = "template"
   return {
     ownerUrl: owner.href,
     authenticatorUrl: authenticatorUrl(owner.href),
+    workerUrl: workerUrl(owner.href),
     drop: async () => {
       await asRoot(async (client) => {
         // Pools that were ended a moment ago say goodbye first: a forced end would reach them as an error.

@@ -30,7 +30,7 @@ export default async function globalSetup({ nonFlagArgs }: { nonFlagArgs: string
     const postgres = await startEmbeddedPostgres({ dataDir: folder, fast: true, logger });
     globalThis.platTestCluster = { postgres, folder };
     process.env.PLAT_TEST_CLUSTER = postgres.connectionString;
-    if (!existsSync(join(migrated, "catalog.json")))
+    if (!existsSync(join(migrated, "catalog.state")))
       await (await host()).keepReading(migrated, authenticatorUrl(postgres.connectionString));
     await makeTemplate(postgres.connectionString);
   } catch (error) {

@@ -60,9 +60,13 @@ export interface KeptDocuments {
 /** The text of a token that SQL has decided on, as the API gives it out. */
 export const signLoginToken = (claims: string): string => tokens.sign(JSON.parse(claims));
 
-/** Serves a database over HTTPS on a port of its own. */
+/**
+ * Serves a database over HTTPS on a port of its own.
+ * @param isClone whether the database was cloned from the migrated one and is unchanged.
+ */
 export async function serve(
   authenticatorUrl: string,
+  isClone: boolean,
   dataDir: string,
   { trustProxy = false, patienceMs, drafts, s3, ...options }: HostOptions,
 ): Promise<{ port: number; keptDocuments(): Promise<KeptDocuments>; stop(): Promise<void> }> {
@@ -78,7 +82,7 @@ export async function serve(
     baseUrl,
     compute,
     log,
-    instance: await sharedSchema(authenticatorUrl),
+    instance: await sharedSchema(authenticatorUrl, isClone),
     ...(patienceMs !== undefined && {
       adaptor: makeFusedAdaptor({ deadlines: { ...settledDeadlines, patienceMs } }),
     }),

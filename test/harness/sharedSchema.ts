@@ -15,12 +15,23 @@ type Adaptor = ReturnType<typeof makeFusedAdaptor>;
 
 const built = new Map<string, Schema>();
 
-/** What makes an instance of a preset whose schema is that of the database. */
+/**
+ * What makes an instance of a preset whose schema is that of the database.
+ * @param isClone whether it was cloned a moment ago from that of the migrated folder, whose state is known.
+ */
 export async function sharedSchema(
   connectionString: string,
+  isClone: boolean,
 ): Promise<(preset: GraphileConfig.Preset) => GraphqlInstance> {
-  const state = await catalogState(connectionString);
+  const state = (isClone ? await stateOfClones() : undefined) ?? (await catalogState(connectionString));
   return serving(built.get(state) ?? remember(state, buildOnce(state, connectionString)));
+}
+
+/** The state of clones, where it is kept; a mutant is none any more. */
+async function stateOfClones(): Promise<string | undefined> {
+  const { PLAT_TEST_MIGRATED: migrated, PLAT_TEST_MUTANT: mutant } = process.env;
+  if (!migrated || mutant) return undefined;
+  return await readFile(stateFile(migrated), "utf8").catch(() => undefined);
 }
 
 async function buildOnce(state: string, connectionString: string): Schema {
@@ -35,14 +46,17 @@ export async function buildAhead(migrated: string): Promise<void> {
   if (kept) await remember(kept.state, build("", kept));
 }
 
-/** Keeps what the database of the migrated folder says of itself beside it, unless it is there. */
+/** Keeps what the database of the migrated folder says of itself beside it. */
 export async function keepReading(migrated: string, connectionString: string): Promise<void> {
-  if (await keptReading(migrated)) return;
   const reading: Reading = { state: await catalogState(connectionString), answers: {} };
   await remember(reading.state, build(connectionString, reading));
-  const unfinished = `${readingFile(migrated)}.${process.pid}`;
-  await writeFile(unfinished, JSON.stringify(reading));
-  await rename(unfinished, readingFile(migrated));
+  const keep = async (file: string, text: string) => {
+    const unfinished = `${file}.${process.pid}`;
+    await writeFile(unfinished, text);
+    await rename(unfinished, file);
+  };
+  await keep(stateFile(migrated), reading.state);
+  await keep(readingFile(migrated), JSON.stringify(reading));
 }
 
 function remember(state: string, schema: Schema): Schema {
@@ -66,6 +80,7 @@ interface Reading {
   answers: Record<string, { rows: unknown[] }>;
 }
 
+const stateFile = (migrated: string) => join(migrated, "catalog.state");
 const readingFile = (migrated: string) => join(migrated, "catalog.json");
 
 async function keptReading(migrated: string): Promise<Reading | undefined> {

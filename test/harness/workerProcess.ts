@@ -1,7 +1,8 @@
 /** A worker in a process of its own, to be killed: `node workerProcess.ts <database> <folder of tasks> [<data folder>]`. */
+import type { Pool } from "pg";
 import pino from "pino";
 import { makePool } from "../../src/database/pool.ts";
-import { authenticatorUrl } from "../../src/database/roles.ts";
+import { authenticatorUrl, workerUrl } from "../../src/database/roles.ts";
 import { incomingFolder } from "../../src/files/incoming.ts";
 import { taskContext, type TaskContext } from "../../src/jobs/context.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
@@ -10,12 +11,12 @@ import { startWorker } from "../../src/worker.ts";
 const [connectionString, taskDirectory, dataDir] = process.argv.slice(2) as [string, string, string?];
 /** What tasks that write files need. */
 const files = dataDir && {
-  viewers: makePool({ connectionString: authenticatorUrl(connectionString), max: 2 }),
+  viewers: makePool({ connectionString: authenticatorUrl(connectionString), max: 2 }) as Pool,
   incomingFolder: incomingFolder(dataDir),
   fileStore: createFileStore({ dataDir }),
 };
 await startWorker({
-  connectionString,
+  connectionString: workerUrl(connectionString),
   taskDirectory,
   concurrency: 4,
   log: pino({ level: "silent" }),

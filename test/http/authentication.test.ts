@@ -48,10 +48,14 @@ test.each([`Bearer ${tokens.good}`, `bearer ${tokens.good}`, `BEARER   ${tokens.
   },
 );
 
-test("a database that is down during the token's look-up is our failure, and tells nothing", async () => {
+test("a database that is down during the token's look-up makes the service unavailable, and tells nothing", async () => {
   const answer = await send({ authorization: `Bearer ${tokens.databaseDown}`, "x-request-id": "down-1" });
   expect(answer.status).toBe(503);
-  expect(answer.json.errors[0].extensions).toEqual({ code: "INTERNAL", requestId: "down-1" });
+  expect(answer.json.errors[0].extensions).toEqual({
+    code: "UNAVAILABLE",
+    retryAfterSeconds: 5,
+    requestId: "down-1",
+  });
   expect(answer.text).not.toMatch(/ECONN|10\.1\.2\.3|5432/);
   const logged = server.log.find((line) => line.requestId === "down-1" && line.msg === "request failed");
   expect(logged).toMatchObject({ err: { code: "ECONNREFUSED" } });

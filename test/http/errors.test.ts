@@ -60,10 +60,6 @@ test.each([
     () => new GraphQLError("SECRET", { originalError: new Error("SECRET") }),
   ],
   ["a RangeError", () => new RangeError("Maximum call stack size exceeded SECRET")],
-  ["an unreachable database", () => sqlError("ECONNREFUSED")],
-  ["a connection that ended", () => sqlError("08006")],
-  ["a server that shuts down", () => sqlError("57P01")],
-  ["too many connections", () => sqlError("53300")],
   ["a syntax error", () => sqlError("42601")],
   ["a raise without a code of ours", () => sqlError("P0001")],
   ["PLAT0 without a detail", () => sqlError("PLAT0")],
@@ -82,13 +78,29 @@ test.each([
   expect(JSON.stringify(logged)).toMatch(/SECRET/);
 });
 
+test.each([
+  ["an unreachable database", "ECONNREFUSED"],
+  ["a connection that ended", "08006"],
+  ["a server that shuts down", "57P01"],
+  ["too many connections", "53300"],
+])("%s is masked, logged, and says when to come again", async (_name, state) => {
+  faults.resolver = () => sqlError(state);
+  const error = await only("{ fault }");
+  const { requestId } = error.extensions;
+  expect(error.extensions).toEqual({ code: "UNAVAILABLE", retryAfterSeconds: 5, requestId });
+  expect(error.answer.headers["retry-after"]).toBe("5");
+  expect(error.message).toMatch(/try again in 5 s/);
+  const logged = server.log.find((line) => line.requestId === requestId && line.msg === "operation failed");
+  expect(JSON.stringify(logged)).toMatch(/SECRET/);
+});
+
 test("a null where none may be is ours", async () => {
   expect((await only("{ required }")).extensions.code).toBe("INTERNAL");
 });
 
 test.each([
   ["an error", () => new Error("connect SECRET"), 200, "INTERNAL"],
-  ["a database that is down", () => sqlError("ECONNREFUSED"), 200, "INTERNAL"],
+  ["a database that is down", () => sqlError("ECONNREFUSED"), 200, "UNAVAILABLE"],
   ["a coded error", () => new CodedError("UNAUTHENTICATED", "Sign in again."), 200, "UNAUTHENTICATED"],
 ])("%s of the context function is coded like any other", async (_name, fault, status, code) => {
   faults.context = fault;

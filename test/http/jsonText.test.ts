@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { createByteBudget } from "../../src/limits/byteBudget.ts";
 import { parseGraphQLRequest } from "../../src/http/graphqlRequest.ts";
 import { jsonLimits, measureJson, parseJson } from "../../src/http/jsonText.ts";
 import { startServer, type TestServer, tokens } from "./server.ts";
@@ -69,47 +68,6 @@ test("duplicate members count as often as they are sent; the last one is meant",
   expect(() => parseGraphQLRequest(bodyWith(`{${'"a":1,'.repeat(jsonLimits.values)}"a":1}`))).toThrow(
     /values at most/,
   );
-});
-
-describe("memory for bodies", () => {
-  const limits = { total: 100, ofOne: 40, ofStrangers: 50, free: 5 };
-  const stranger = (network: string) => ({ userId: null, network });
-  const viewer = (userId: string) => ({ userId, network: "192.0.2.1" });
-
-  test("one viewer, one network, all strangers and everybody have so much, and wait for more", async () => {
-    const memory = createByteBudget(limits, 50);
-    const refused = expect.objectContaining({ code: "RATE_LIMITED", extensions: { retryAfterSeconds: 1 } });
-    const back = await memory.take(40, viewer("a"));
-    await expect(memory.take(6, viewer("a"))).rejects.toEqual(refused);
-    await memory.take(5, viewer("a"));
-    await memory.take(30, stranger("192.0.2.1"));
-    await expect(memory.take(11, stranger("192.0.2.1"))).rejects.toEqual(refused);
-    await expect(memory.take(21, stranger("192.0.2.2"))).rejects.toEqual(refused);
-    const strangers = await memory.take(20, stranger("192.0.2.2"));
-    await expect(memory.take(11, viewer("b"))).rejects.toEqual(refused);
-    // Who waits comes when there is room, even behind somebody for whom there is none.
-    const first = memory.take(40, viewer("a"));
-    const behind = memory.take(10, viewer("b"));
-    await behind;
-    back();
-    back();
-    (await first)();
-    strangers();
-    await memory.take(40, viewer("c"));
-    await expect(memory.take(31, viewer("b"))).rejects.toEqual(refused);
-  });
-
-  test("only so many of one sender wait; the next is refused at once", async () => {
-    const memory = createByteBudget(limits, 50);
-    await memory.take(40, viewer("a"));
-    const waiting = Array.from({ length: 16 }, () => memory.take(6, viewer("a")).catch(() => "late"));
-    let isRefused = false;
-    const next = memory.take(6, viewer("a")).catch(() => (isRefused = true));
-    await Promise.resolve();
-    await next;
-    expect(isRefused).toBe(true);
-    expect(new Set(await Promise.all(waiting))).toEqual(new Set(["late"]));
-  });
 });
 
 describe("over HTTPS", () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { getIntrospectionQuery, parse } from "postgraphile/graphql";
 import { limitExceeded, measureDocument } from "../../src/limits/measureDocument.ts";
-import { gates } from "../../src/limits/gates.ts";
+import { operations } from "../../src/limits/admission.ts";
 import { partyOf } from "../../src/limits/party.ts";
 import { startServer, tokens, type TestServer } from "./server.ts";
 
@@ -202,8 +202,8 @@ test("introspection nested in itself is refused", async () => {
 test("whoever has too many waiting is refused with the time to wait, and nobody else is", async () => {
   const network = partyOf(null, "127.0.0.1");
   const held: (() => void)[] = [];
-  for (let n = 0; n < 8; n += 1) held.push(await gates.operations.enter(network));
-  const waiting = Array.from({ length: 256 }, () => gates.operations.enter(network));
+  for (let n = 0; n < 8; n += 1) held.push(await operations.acquire(network));
+  const waiting = Array.from({ length: 256 }, () => operations.acquire(network));
   const answer = await server.graphql("{ ok }");
   expect(answer.status).toBe(429);
   expect(answer.headers["retry-after"]).toBe("1");

@@ -165,9 +165,13 @@ test("whoever waited for a lock in vain is asked to try again", async () => {
   }
 });
 
-test("a server that is not there is a failure of ours", async () => {
+test("a server that is not there makes the service unavailable", async () => {
   const nowhere = new Pool({ host: "127.0.0.1", port: await freePort() });
   const error: unknown = await nowhere.query("select 1").catch((thrown: unknown) => thrown);
-  expect(toCodedError(error, messages, true)).toMatchObject({ code: "INTERNAL", status: 503 });
+  expect(toCodedError(error, messages, true)).toMatchObject({
+    code: "UNAVAILABLE",
+    status: 503,
+    extensions: { retryAfterSeconds: 5 },
+  });
   await nowhere.end();
 });

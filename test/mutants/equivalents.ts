@@ -1,2 +1,25 @@
 /** Mutants that change nothing that anybody could see, each with the reason why. */
-export const equivalents: { pattern: RegExp; reason: string }[] = [];
+export const equivalents: { pattern: RegExp; reason: string }[] = [
+  {
+    pattern:
+      /^app_public\.(agreements|contacts|deposits|lead_notes|phone_calls|tasks) policy \w+: using: and project_id = ANY \(ARRAY\(SELECT app_hidden\.viewer_own_projects\('(lead|buyer|sale)\.read'/,
+    reason:
+      "The assignee is looked up in the lead or purchase, of those in these projects only. The condition comes first, so that of other projects none is looked up.",
+  },
+  {
+    pattern:
+      /policy portfolio_and_public_parts: using: or (organization_id = ANY .*viewer_organizations|project_id = ANY .*viewer_projects)\('project\.read'.* → false$/,
+    reason:
+      "Of a table that outsiders see all rows of, whoever sees the project sees the row. Members are answered without looking the project up.",
+  },
+  {
+    pattern:
+      /^app_public\.(workflow_executions|escalation_tickets) policy \w+: using: or (organization|project)_id = ANY .* AND .* → false$/,
+    reason: "Whoever sees all leads and purchases sees this one: they are answered without looking it up.",
+  },
+  {
+    pattern: /^app_public\.custom_reports policy managers_update: with check → true$/,
+    reason:
+      "Without it the condition for the row as it was would hold for the row as it becomes, and nobody could make another's report private. The organization, which it asks about, is no column that anybody may change.",
+  },
+];

@@ -107,7 +107,8 @@ async function ofGrants(client: Client): Promise<Mutant[]> {
        select n.nspname || '.' || p.proname, a.grantee, a.privilege_type, 'function ' || p.oid::regprocedure
        from pg_proc p join pg_namespace n on n.oid = p.pronamespace, aclexplode(p.proacl) a where n.nspname in ${schemas})
      select about, r.rolname as role, privilege, granted.on from granted join pg_roles r on r.oid = grantee
-     where r.rolname like 'plat\\_%' and not r.rolsuper
+     -- What belongs to a role needs no grant.
+     where r.rolname like 'plat\\_%' and not r.rolsuper and r.rolname <> 'plat_owner'
      order by 1, 2, 3, 4`,
   );
   return rows.map(({ about, role, privilege, on }) => ({
@@ -129,8 +130,12 @@ interface Routine {
   definition: string;
 }
 
-/** Of SQL functions their conditions, of procedural ones the checks that refuse and the permissions that they ask for. */
+/**
+ * Of functions that policies ask, be it through others, all conditions. Of other SQL functions the permissions that they ask for, of
+ * procedural ones also the checks that refuse.
+ */
 async function ofFunctions(client: Client, predicates: ReadonlySet<string>): Promise<Mutant[]> {
+  const asked = await askedByPolicies(client);
   const { rows } = await client.query<Routine>(
     `select p.oid::text, n.nspname || '.' || p.proname as name, p.oid::regprocedure::text as signature, l.lanname as language,
        p.prosrc as source, pg_get_functiondef(p.oid) as definition
@@ -140,21 +145,43 @@ async function ofFunctions(client: Client, predicates: ReadonlySet<string>): Pro
   );
   return rows.flatMap((routine) => {
     const variants =
-      routine.language === "sql" ? ofSqlBody(routine, predicates) : ofBlocks(routine, predicates);
+      routine.language === "sql"
+        ? ofSqlBody(routine, predicates, asked.has(routine.name))
+        : [
+            ...ofBlocks(routine, predicates),
+            ...(asked.has(routine.name) ? ofAnswers(routine, predicates) : []),
+          ];
     return variants.map(({ change, sql }) => ({
       id: `${routine.signature}: ${change}`,
       kind: "function" as const,
       about: routine.name,
       change,
       sql,
-      likeness: `${routine.signature}: ${change}`,
+      // Triggers that a generator made for each table.
+      likeness: `${routine.name.replace(/\.tg_\w+?__/, ".tg_…__")}: ${change}`,
     }));
   });
 }
 
-/** Only of those that decide on permissions themselves, or ask another that does. */
-function ofSqlBody({ name, source, definition }: Routine, predicates: ReadonlySet<string>) {
-  const decides = predicates.has(name);
+/** Functions that policies call, and that those call. */
+export async function askedByPolicies(client: Client): Promise<Set<string>> {
+  const { rows: routines } = await client.query<{ name: string; source: string }>(
+    `select n.nspname || '.' || p.proname as name, string_agg(p.prosrc, ' ') as source
+     from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname in ${schemas} group by 1`,
+  );
+  const sources = new Map(routines.map(({ name, source }) => [name, source]));
+  const { rows: policies } = await client.query<{ source: string }>(
+    "select concat(pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid)) as source from pg_policy",
+  );
+  const asked = new Set(policies.flatMap(({ source }) => [...calledIn(source)]));
+  for (const name of asked) for (const further of calledIn(sources.get(name) ?? "")) asked.add(further);
+  return asked;
+}
+
+/** Names of functions, with their schemas, that the SQL calls. */
+export const calledIn = (source: string): Set<string> => new Set(source.match(/\bapp_\w+\.\w+(?=\()/g));
+
+function ofSqlBody({ source, definition }: Routine, predicates: ReadonlySet<string>, decides: boolean) {
   if (!decides && ![...predicates].some((predicate) => source.includes(predicate))) return [];
   return variantsOfQuery(source, predicates)
     .filter(
@@ -191,6 +218,34 @@ function ofBlocks({ source, definition }: Routine, predicates: ReadonlySet<strin
       }),
     ),
   ];
+}
+
+/** What a procedural function answers, as a query or an expression; and where it answers before. */
+const answers =
+  /\breturn\s+query\s+(?<query>[^;]+);|\breturn\s+(?!query\b|next\b)(?<value>[^;]+);|\bif\s+(?<condition>(?:(?!\b(?:then|loop|begin)\b)[^;])*?)\s+then\s+return\b/dgi;
+
+function ofAnswers({ source, definition }: Routine, predicates: ReadonlySet<string>) {
+  return [...withoutTexts(source).matchAll(answers)].flatMap((match) =>
+    (["query", "value", "condition"] as const).flatMap((part) => {
+      const [from, to] = match.indices!.groups![part] ?? [0, 0];
+      const text = source.slice(from, to);
+      if (!text) return [];
+      const variants =
+        part === "query"
+          ? variantsOfQuery(text, predicates).map(({ change, sql }) => ({
+              change,
+              sql: sql.replace(/;\s*$/, ""),
+            }))
+          : variantsOfExpression(text, predicates);
+      return [
+        ...variants,
+        ...(part === "condition" ? [{ change: `if ${line(text)} → never`, sql: "false" }] : []),
+      ].map(({ change, sql }) => ({
+        change,
+        sql: withSource(definition, source, source.slice(0, from) + sql + source.slice(to)),
+      }));
+    }),
+  );
 }
 
 /** The same code, without what strings and comments say. */

@@ -1,29 +1,35 @@
 /**
  * `npm run test:mutants`: whether the tests notice when a rule of the database is missing. It takes policies, grants and checks away one by
- * one and runs the test files that use the table or function, those that use it most first, until one of them fails.
+ * one. First it looks, in transactions that are rolled back, whether anybody reaches other rows than test/schema/access.txt says, which takes
+ * a tenth of a second; then it runs the test files that use the table or function, those that use it most first, until one of them fails.
+ * docs/mutants.md says what to do about those that survive.
  *
- * Options: `--only <text>` takes those whose id has the text; `--kind policy|grant|function`; `--alike` takes one of those that a generator
- * made alike; `--sample <n>` takes n of them, evenly spread; `--files <n>` gives up after so many test files (6); `--jobs <n>` side by side.
- * The result of each is kept in node_modules/.cache/mutants; `--again` tries those that survived, `--afresh` all.
+ * Options: `--only <text>` takes those whose id has the text, `--kind policy|grant|function` one kind; `--each` takes also those that a
+ * generator made alike; `--sample <n>` takes n of them, evenly spread; `--rows` leaves test files out; `--files <n>` gives up after so many
+ * of them (6); `--jobs <n>` runs so many side by side. The result of each is kept in node_modules/.cache/mutants; `--again` tries those
+ * that survived, `--afresh` all; `--learn` finds out anew which files use what.
  */
-import { execFile } from "node:child_process";
 import { appendFile, mkdir, readFile, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
-import { join, relative, resolve } from "node:path";
-import { parseArgs, promisify } from "node:util";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
 import { Client } from "pg";
 import { loadModule } from "pgsql-parser";
 import { withScratchDatabase } from "../../src/cli/scratchDatabase.ts";
+import { databaseFiles } from "./files.ts";
 import { findMutants, type Mutant } from "./mutants.ts";
 import { equivalents } from "./equivalents.ts";
+import { startRowTrial, type RowTrial } from "./rows.ts";
+import { createTestProcess, type TestProcess } from "./testProcesses.ts";
 import { readUsage, type Usage } from "./usage.ts";
 
 const { values: options } = parseArgs({
   options: {
     only: { type: "string" },
     kind: { type: "string" },
-    alike: { type: "boolean" },
+    each: { type: "boolean" },
     sample: { type: "string" },
+    rows: { type: "boolean" },
     files: { type: "string", default: "6" },
     jobs: { type: "string", default: String(availableParallelism()) },
     again: { type: "boolean" },
@@ -35,111 +41,142 @@ const repository = resolve(import.meta.dirname, "../..");
 const cache = join(repository, "node_modules/.cache/mutants");
 const usageFolder = join(cache, "usage");
 const resultsFile = join(cache, "results.jsonl");
-const runWithinMs = 300_000;
 
 interface Result {
   id: string;
   /** Stands for what the mutant is: another text is another mutant. */
   sql: string;
-  /** The test file that failed, or nothing where none did. */
+  /** The test that failed, or nothing where none did. */
   killedBy?: string;
+  /** What has been asked: "rows", and test files. */
   tried: string[];
 }
 
 await loadModule();
-const usage = await learn();
-const chosen = choose(await mutants());
+await mkdir(cache, { recursive: true });
 const known = options.afresh ? new Map<string, Result>() : await results();
-const open = chosen.filter(({ id, sql }) => {
-  const result = known.get(id);
-  return !result || result.sql !== sql || (options.again && !result.killedBy);
+let chosen: Mutant[] = [];
+await withScratchDatabase(async (databaseUrl) => {
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  const all = await findMutants(client);
+  await client.end();
+  chosen = choose(all);
+  const processes = options.rows ? [] : Array.from({ length: Number(options.jobs) }, createTestProcess);
+  const open = chosen.filter((mutant) => isOpen(mutant, "rows"));
+  try {
+    // What rows say nothing about goes on meanwhile.
+    const trial = open.length > 0 ? await startRowTrial(databaseUrl) : undefined;
+    const about = open.filter((mutant) => trial?.applies(mutant));
+    await Promise.all([
+      tryRows(trial, about),
+      tryTests(
+        processes,
+        chosen.filter((mutant) => isOpen(mutant) && !about.includes(mutant)),
+      ),
+    ]);
+    await trial?.end();
+    await tryTests(
+      processes,
+      about.filter((mutant) => isOpen(mutant)),
+    );
+  } finally {
+    await Promise.all(processes.map((process) => process.end()));
+  }
 });
-console.log(`${chosen.length} mutants, ${chosen.length - open.length} of them known.`);
-const queue = open.values();
-let done = 0;
-await Promise.all(Array.from({ length: Number(options.jobs) }, () => work()));
 tell();
 
-async function work(): Promise<void> {
-  for (const mutant of queue) {
-    const result = await tryOne(mutant);
-    known.set(mutant.id, result);
-    await appendFile(resultsFile, `${JSON.stringify(result)}\n`);
-    done++;
-    const outcome = result.killedBy
-      ? `killed by ${result.killedBy}`
-      : `SURVIVED ${result.tried.length} files`;
-    console.log(`${done}/${open.length} ${mutant.id}: ${outcome}`);
+/** Whether there is something to try: a stage that it has not been through yet, or all again where nothing noticed it. */
+function isOpen({ id, sql }: Mutant, stage?: string): boolean {
+  const result = known.get(id);
+  if (!result || result.sql !== sql) return true;
+  if (result.killedBy) return false;
+  return (
+    options.again || (stage ? !result.tried.includes(stage) : result.tried.every((tried) => tried === "rows"))
+  );
+}
+
+async function note(mutant: Mutant, killedBy: string | undefined, tried: string[]): Promise<void> {
+  const { id, sql } = mutant;
+  const before = known.get(id);
+  const all = [...new Set([...(before?.sql === sql ? before.tried : []), ...tried])];
+  const result: Result = { id, sql, ...(killedBy && { killedBy }), tried: all };
+  known.set(id, result);
+  await appendFile(resultsFile, `${JSON.stringify(result)}\n`);
+}
+
+async function tryRows(trial: RowTrial | undefined, open: Mutant[]): Promise<void> {
+  let died = 0;
+  for (const [index, mutant] of open.entries()) {
+    const noticed = await trial!.notices(mutant);
+    if (noticed) died++;
+    await note(mutant, noticed && `test/schema/access.test.ts: ${noticed}`, ["rows"]);
+    if ((index + 1) % 100 === 0) console.log(`rows: ${index + 1}/${open.length}, ${died} killed`);
   }
 }
 
-async function tryOne({ id, sql, about }: Mutant): Promise<Result> {
+async function tryTests(processes: TestProcess[], open: Mutant[]): Promise<void> {
+  if (open.length === 0 || processes.length === 0) return;
+  const usage = await learn(processes);
+  const queue = open.values();
+  let done = 0;
+  await Promise.all(
+    processes.map(async (process) => {
+      for (const mutant of queue) {
+        const files = filesAbout(mutant.about, usage).slice(0, Number(options.files));
+        const { killedBy, tried } = await tryFiles(process, mutant, files).catch((error: Error) => {
+          console.log(error.message);
+          return { killedBy: undefined, tried: [] };
+        });
+        await note(mutant, killedBy, tried);
+        console.log(
+          `${++done}/${open.length} ${mutant.id}: ${killedBy ? `killed by ${killedBy}` : "SURVIVED"}`,
+        );
+      }
+    }),
+  );
+}
+
+async function tryFiles(process: TestProcess, { sql }: Mutant, files: string[]) {
   const tried: string[] = [];
-  for (const file of filesAbout(about).slice(0, Number(options.files))) {
+  for (const file of files) {
     tried.push(file);
-    if (!(await passes([file], { PLAT_TEST_MUTANT: sql }))) return { id, sql, killedBy: file, tried };
+    const failed = await process.run({ file, sql });
+    if (failed) return { killedBy: `${file}: ${failed}`, tried };
   }
-  return { id, sql, tried };
+  return { killedBy: undefined, tried };
 }
 
 /** Those first for which it is the greatest part of what they do. */
-function filesAbout(object: string): string[] {
+function filesAbout(object: string, usage: Usage[]): string[] {
   return usage
     .map(({ file, used }) => ({ file, part: (used[object] ?? 0) / total(used) }))
     .filter(({ part }) => part > 0)
     .toSorted((a, b) => b.part - a.part)
-    .map(({ file }) => relative(repository, file));
+    .map(({ file }) => file);
 }
 
 function total(used: Record<string, number>): number {
   return Object.values(used).reduce((sum, amount) => sum + amount, 0);
 }
 
-async function passes(args: string[], env: Record<string, string>): Promise<boolean> {
-  const jest = ["node_modules/jest/bin/jest.js", "--bail", "--silent"];
-  try {
-    await promisify(execFile)(process.execPath, [...jest, ...args], {
-      cwd: repository,
-      timeout: runWithinMs,
-      maxBuffer: 2 ** 26,
-      env: {
-        ...process.env,
-        GRAPHILE_ENV: "test",
-        NODE_COMPILE_CACHE: join(repository, "node_modules/.cache/node"),
-        NODE_OPTIONS: "--experimental-vm-modules --disable-warning=ExperimentalWarning",
-        ...env,
-      },
-    });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Runs all tests once, to see which use what; kept until `--learn`. */
-async function learn(): Promise<Usage[]> {
+/** Runs each file once, to see which tables and functions it uses; kept until `--learn`. */
+async function learn(processes: TestProcess[]): Promise<Usage[]> {
   if (options.learn) await rm(usageFolder, { recursive: true, force: true });
   await mkdir(usageFolder, { recursive: true });
   const found = await readUsage(usageFolder);
   if (found.length > 0) return found;
-  console.log("Runs all tests once, to see which tables and functions they use.");
-  if (!(await passes([], { PLAT_TEST_USAGE: usageFolder })))
-    throw new Error("Some tests fail without any mutant: mend them first.");
+  console.log("Runs each test file once, to see which tables and functions it uses.");
+  const queue = databaseFiles().values();
+  await Promise.all(
+    processes.map(async (process) => {
+      for (const file of queue) {
+        const failed = await process.run({ file, usage: usageFolder });
+        if (failed) throw new Error(`${file} fails without any mutant: ${failed}`);
+      }
+    }),
+  );
   return readUsage(usageFolder);
-}
-
-async function mutants(): Promise<Mutant[]> {
-  let found: Mutant[] = [];
-  await withScratchDatabase(async (ownerUrl) => {
-    const client = new Client({ connectionString: ownerUrl });
-    await client.connect();
-    try {
-      found = await findMutants(client);
-    } finally {
-      await client.end();
-    }
-  });
-  return found;
 }
 
 function choose(all: Mutant[]): Mutant[] {
@@ -148,7 +185,7 @@ function choose(all: Mutant[]): Mutant[] {
     if (equivalents.some(({ pattern }) => pattern.test(id))) return false;
     if (options.only && !id.includes(options.only)) return false;
     if (options.kind && kind !== options.kind) return false;
-    if (options.alike && kinds.has(likeness)) return false;
+    if (!options.each && kinds.has(likeness)) return false;
     kinds.add(likeness);
     return true;
   });

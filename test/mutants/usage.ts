@@ -1,18 +1,22 @@
 /** Which test files are about which tables and functions, as the statistics of their databases say. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { Client } from "pg";
+
+const repository = resolve(import.meta.dirname, "../..");
 
 /** How often a test file called each function and touched each table, with their schemas. */
 export interface Usage {
+  /** Relative to the repository. */
   file: string;
   used: Record<string, number>;
 }
 
 /** Notes what was used in the database of the running test file. Its connections have ended: they count when they do. */
 export async function noteUsage(ownerUrl: string, folder: string): Promise<void> {
-  const file = (globalThis as { expect?: typeof import("@jest/globals").expect }).expect?.getState().testPath;
-  if (!file) return;
+  const path = (globalThis as { expect?: typeof import("@jest/globals").expect }).expect?.getState().testPath;
+  if (!path) return;
+  const file = relative(repository, path);
   const client = new Client({ connectionString: ownerUrl });
   try {
     await client.connect();

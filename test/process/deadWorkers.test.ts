@@ -19,7 +19,9 @@ beforeAll(async () => {
   database = await createTestDatabase();
   owner = new Pool({ connectionString: database.ownerUrl, max: 4 });
   taskDirectory = await mkdtemp(join(tmpdir(), "plat-tasks-"));
-  await owner.query("create table app_private.runs (id serial, name text, pid int, done boolean)");
+  await owner.query(
+    "create table app_private.runs (id serial, name text, pid int, done boolean); grant select, insert on app_private.runs to plat_worker; grant usage on sequence app_private.runs_id_seq to plat_worker",
+  );
   // Hangs where it is told to, the first time or twice; elsewhere it is done at once.
   await writeFile(
     join(taskDirectory, "work.js"),
@@ -43,7 +45,7 @@ const runs = async () =>
 const locked = async () =>
   (await owner.query("select from graphile_worker._private_jobs where locked_by is not null")).rowCount;
 const worker = (lookEveryMs: number) =>
-  startWorker({ connectionString: database.ownerUrl, taskDirectory, concurrency: 4, log, lookEveryMs });
+  startWorker({ connectionString: database.workerUrl, taskDirectory, concurrency: 4, log, lookEveryMs });
 const add = (name: string, { hangs = true, queue = null as string | null } = {}) =>
   owner.query("select graphile_worker.add_job('work', $1::json, queue_name => $2)", [
     JSON.stringify({ name, hangs }),
@@ -161,7 +163,7 @@ test("a job at which two processes died is set aside under a ticket, until someb
   }
   const lines: Record<string, any>[] = [];
   const third = await startWorker({
-    connectionString: database.ownerUrl,
+    connectionString: database.workerUrl,
     taskDirectory,
     concurrency: 4,
     log: logInto(lines),

@@ -267,7 +267,7 @@ test("has a catalogue that the public sees, without what is for the team", async
 
 test("its buyer has paid a deposit with a card, at the sandbox processor", async () => {
   const log = pino({ level: "silent" });
-  const sandbox = await startSandbox({ connectionString: demo.ownerUrl, log });
+  const sandbox = await startSandbox({ connectionString: demo.workerUrl, log });
   try {
     const { api, secretKey } = sandbox;
     const url = "https://plat.example";

@@ -204,6 +204,15 @@ const refused: [NodeJS.ProcessEnv, string][] = [
   ],
   [{ TWILIO_API: "https://sms.example.com" }, "TWILIO_API needs TWILIO_ACCOUNT_SID."],
   [{ AUTHENTICATOR_URL: "postgres://u:p@h/d" }, "AUTHENTICATOR_URL needs DATABASE_URL beside it."],
+  [{ WORKER_URL: "postgres://u:p@h/d" }, "WORKER_URL needs DATABASE_URL beside it."],
+  [
+    {
+      NODE_ENV: "development",
+      DATABASE_URL: "postgres://u@h/d",
+      AUTHENTICATOR_URL: "postgres://plat_authenticator@h/d",
+    },
+    "AUTHENTICATOR_URL carries no password, so WORKER_URL has to say how background work logs in.",
+  ],
   [{ MONITORING: "9000" }, "MONITORING must be host:port, as in 127.0.0.1:9464, or off."],
   [{ PAYMENTS: "real" }, "PAYMENTS must be one of sandbox."],
   [{ DEMO: "maybe" }, "DEMO must be 1 (on) or 0 (off)."],

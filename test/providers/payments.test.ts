@@ -35,7 +35,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   owner = new Pool({ connectionString: database.ownerUrl, max: 2 });
   owner.on("error", () => {});
-  sandbox = await startSandbox({ connectionString: database.ownerUrl, log });
+  sandbox = await startSandbox({ connectionString: database.workerUrl, log });
   processor = createStripeProcessor({
     secretKey: sandbox.secretKey,
     api: sandbox.api,
@@ -228,7 +228,7 @@ describe("payments", () => {
 
   test("survive a restart", async () => {
     const { made, state } = await pay("tok_visa");
-    const other = await startSandbox({ connectionString: database.ownerUrl, log });
+    const other = await startSandbox({ connectionString: database.workerUrl, log });
     try {
       const client = createStripeProcessor({ secretKey: other.secretKey, api: other.api, ...addresses });
       expect(await client.readPayment(made.id)).toEqual(state);

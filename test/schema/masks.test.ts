@@ -39,7 +39,7 @@ let world: TwoHouses;
 let columns: Masked[];
 const planted: Planted[] = [];
 let viewers: Viewer[];
-/** Of each table and view: where its rows are read, and SQL for the JSON of a row t of it, as the API serves it. */
+/** Of each table and view: where its rows t are read, and SQL for the JSON of one, as the API serves it. */
 let served: { table: string; source: string; expression: string }[];
 /** Of each subject of reports: SQL for all its columns of a row t. */
 let reported: typeof served;
@@ -58,14 +58,16 @@ const maskedQuery = `
 
 /** Whatever is served of a row: columns that are not masked, and computed fields that are no records. */
 const servedQuery = `
-  select c.oid::regclass::text as table, app_hidden.source_of(c.oid) as source, 'jsonb_build_array(' || string_agg(x.expression, ', ') || ')' as expression from pg_class c
+  select c.oid::regclass::text as table, app_hidden.source_of(c.oid) || ' t cross join lateral (select '
+    || case when c.relkind = 'r' then format('row(%s)::%s', app_hidden.row_columns(c.oid, 't'), c.oid::regclass) else 't' end || ' as t offset 0) f' as source, 'jsonb_build_array(' || string_agg(x.expression, ', ') || ')' as expression from pg_class c
   cross join lateral (
     select format('(select jsonb_build_array(%s))', string_agg(f, ', ')) as expression from (
       select f, (row_number() over ()) / 90 as portion from (
         select format('t.%I', a.attname) as f from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
           and coalesce(col_description(c.oid, a.attnum), '') !~ '(^|\\n)@writeOnly'
         union all
-        select app_hidden.of_masked(c.oid, format('%s(t)', p.oid::regproc)) from pg_proc p join pg_type r on r.oid = p.prorettype
+        select case when obj_description(p.oid) ~ '(^|\\n)@reads ' or p.proname = any (select c.relname || '_' || m from unnest(app_hidden.masked_columns(c.oid)) m)
+          then app_hidden.of_masked(c.oid, format('%s(t)', p.oid::regproc)) else format('%s(f.t)', p.oid::regproc) end from pg_proc p join pg_type r on r.oid = p.prorettype
           left join pg_type e on e.oid = r.typelem and r.typcategory = 'A'
           where p.pronamespace = 'app_public'::regnamespace and p.pronargs = 1 and p.proargtypes[0] = c.reltype and p.provolatile <> 'v'
             and not p.proretset and (r.typtype <> 'c' or exists (select from pg_class k where k.oid = r.typrelid and k.relkind = 'c'))
@@ -75,7 +77,7 @@ const servedQuery = `
   group by c.oid order by 1`;
 
 const reportedQuery = `
-  select 'app_public.' || s.table_name as table, app_hidden.source_of(('app_public.' || s.table_name)::regclass) as source,
+  select 'app_public.' || s.table_name as table, app_hidden.source_of(('app_public.' || s.table_name)::regclass) || ' t' as source,
     'jsonb_build_array(' || string_agg('(' || app_hidden.of_masked(('app_public.' || s.table_name)::regclass, c.expression) || ')', ', ') || ')' as expression
   from app_hidden.report_subjects s join app_hidden.report_columns c using (subject) group by s.subject, s.table_name order by 1`;
 
@@ -284,7 +286,7 @@ test("no viewer finds in fields, events, views, reports or exports what the fiel
       withheld += secrets.length;
       for (const { table, source, expression } of [...served, ...reported]) {
         const rows = await read(
-          `select ${expression}::text from ${source} t ${table === "app_public.events" ? "where t.subject_id = any ($1)" : "where $1::uuid[] is not null"}`,
+          `select ${expression}::text from ${source} ${table === "app_public.events" ? "where t.subject_id = any ($1)" : "where $1::uuid[] is not null"}`,
           [planted.map(({ id }) => id)],
         );
         const text = rows.map(([row]) => row as string).join("\n");

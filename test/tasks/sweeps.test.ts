@@ -39,7 +39,7 @@ async function run(task: string): Promise<void> {
 /** How many transactions changed rows of the table while it worked: by their number on the rows that triggers copied. */
 async function watch(table: string): Promise<() => Promise<{ most: number; transactions: number }>> {
   await query(`drop table if exists app_private.watched; create table app_private.watched (xid bigint);
-    create or replace function app_private.watch() returns trigger language plpgsql as
+    create or replace function app_private.watch() returns trigger language plpgsql security definer as
       $$ begin insert into app_private.watched select pg_current_xact_id()::text::bigint from gone; return null; end $$;
     create trigger watch after delete on ${table} referencing old table as gone for each statement execute function app_private.watch()`);
   return async () => {

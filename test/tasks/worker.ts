@@ -8,7 +8,7 @@ import { Client } from "pg";
 import PostalMime, { type Email } from "postal-mime";
 import { createCompute } from "../../src/compute/pool.ts";
 import { makePool } from "../../src/database/pool.ts";
-import { authenticatorUrl } from "../../src/database/roles.ts";
+import { authenticatorUrl, workerUrl } from "../../src/database/roles.ts";
 import { incomingFolder } from "../../src/files/incoming.ts";
 import { taskContext } from "../../src/jobs/context.ts";
 import { createSeal } from "../../src/seal.ts";
@@ -44,9 +44,12 @@ export async function createOutbox(): Promise<Outbox> {
   };
 }
 
-/** Runs the jobs that are due, with the service's own tasks, and returns what the job runner logged. */
+/**
+ * Runs the jobs that are due, with the service's own tasks and rights, and returns what the job runner logged.
+ * @param loginUrl of the login that migrates.
+ */
 export async function runJobs(
-  connectionString: string,
+  loginUrl: string,
   mail: MailProvider,
   fileStore: FileStore = createFileStore({ dataDir: tmpdir() }),
   payments: PaymentProcessor = noProcessor,
@@ -55,7 +58,9 @@ export async function runJobs(
   unbound: readonly string[] = [],
 ): Promise<string[]> {
   const log: string[] = [];
-  const viewers = makePool({ connectionString: authenticatorUrl(connectionString), max: 2 });
+  const viewers = makePool({ connectionString: authenticatorUrl(loginUrl), max: 2 });
+  const connectionString = workerUrl(loginUrl);
+  const jobs = makePool({ connectionString, max: 2 });
   const host = await (globalThis.platHost?.() ?? import("../harness/host.ts"));
   const seal = createSeal(keys, { unbound: new Set(unbound) });
   const compute = createCompute({ log: { warn() {} } });
@@ -79,7 +84,7 @@ export async function runJobs(
             compute,
             baseUrl: "https://plat.example",
             oauth,
-            query: (text, values) => viewers.query(text, values),
+            query: (text, values) => jobs.query(text, values),
           }),
           incomingFolder: incomingFolder(tmpdir()),
           viewers,
@@ -96,8 +101,8 @@ export async function runJobs(
         }),
       },
     },
-  }).finally(() => Promise.all([viewers.end(), compute.stop()]));
-  await untilNoted(connectionString, workers);
+  }).finally(() => Promise.all([viewers.end(), jobs.end(), compute.stop()]));
+  await untilNoted(loginUrl, workers);
   return log;
 }
 

@@ -33,7 +33,7 @@ afterEach(async () => {
 
 const dispatch = (timeoutMs = 10_000, sealLog?: SealOptions["log"]) =>
   startDispatcher({
-    connectionString: world.database.ownerUrl,
+    connectionString: world.database.workerUrl,
     seal: createSeal(secretKeys, sealLog && { log: sealLog }),
     loopback: true,
     compute,
@@ -450,7 +450,7 @@ test("a secret whose key is missing is a failure that is tried again", async () 
   await dispatchers.pop()!.stop();
   dispatchers.push(
     await startDispatcher({
-      connectionString: world.database.ownerUrl,
+      connectionString: world.database.workerUrl,
       seal: createSeal([{ kid: "other", secret: "another key of the tests with 32 characters" }]),
       loopback: true,
       compute,

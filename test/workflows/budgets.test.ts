@@ -199,7 +199,7 @@ test("what an event has to fulfil is bounded as well, be it waited for or a trig
     conditions: { "==": [{ var: "lead.company" }, "Bright"] },
   });
   triggers = await startTriggers({
-    connectionString: world.database.ownerUrl,
+    connectionString: world.database.workerUrl,
     compute,
     log: pino({ level: "silent" }),
   });

@@ -3,12 +3,13 @@ import pino from "pino";
 import { createCompute } from "../../src/compute/pool.ts";
 import { createSmsProvider } from "../../src/providers/sms/index.ts";
 import { createSeal } from "../../src/seal.ts";
+import { workerUrl } from "../../src/database/roles.ts";
 import { startWorkflows } from "../../src/workflows/runner.ts";
 
 const [connectionString, dataDir] = process.argv.slice(2) as [string, string];
 const log = pino({ level: "silent" });
 await startWorkflows({
-  connectionString,
+  connectionString: workerUrl(connectionString),
   seal: createSeal([{ kid: "test", secret: "a key of the tests with at least 32 characters" }]),
   loopback: true,
   compute: createCompute({ log }),

@@ -3,11 +3,12 @@ import pino from "pino";
 import { createCompute } from "../../src/compute/pool.ts";
 import { createTwilio } from "../../src/providers/sms/twilio.ts";
 import { createSeal } from "../../src/seal.ts";
+import { workerUrl } from "../../src/database/roles.ts";
 import { startWorkflows } from "../../src/workflows/runner.ts";
 
 const [connectionString, api] = process.argv.slice(2) as [string, string];
 await startWorkflows({
-  connectionString,
+  connectionString: workerUrl(connectionString),
   seal: createSeal([{ kid: "test", secret: "a key of the tests with at least 32 characters" }]),
   loopback: false,
   compute: createCompute({ log: pino({ level: "silent" }) }),

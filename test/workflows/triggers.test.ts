@@ -14,7 +14,7 @@ let triggers: Triggers[];
 
 beforeAll(async () => {
   world = await startWorld();
-  const options = { connectionString: world.database.ownerUrl, compute, log: pino({ level: "silent" }) };
+  const options = { connectionString: world.database.workerUrl, compute, log: pino({ level: "silent" }) };
   // Two processes, as in a cluster.
   triggers = await Promise.all([startTriggers(options), startTriggers(options)]);
 });

@@ -17,7 +17,7 @@ export async function runWorkflows(
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
   const compute = createCompute({ log, ...computing });
   const workflows = await startWorkflows({
-    connectionString: world.database.ownerUrl,
+    connectionString: world.database.workerUrl,
     seal: createSeal(secretKeys),
     loopback: true,
     compute,

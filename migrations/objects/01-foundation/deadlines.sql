@@ -191,8 +191,7 @@ comment on function app_private.settle_due(int) is
   'Settles some of what is due in one organization; returns how many, 0 when nothing is left but what is locked.';
 grant execute on function app_private.stop_when_due(), app_private.settle_deadlines(uuid, boolean, int, interval),
   app_private.settle_due(int) to plat_authenticator;
-grant execute on function app_private.settle_deadlines(uuid, boolean, int, interval), app_private.settle_due(int)
-  to plat_worker;
+grant execute on function app_private.settle_due(int) to plat_worker;
 
 -- Time goes on in archived projects too.
 create function app_private.settle_claim(claim_id uuid) returns void

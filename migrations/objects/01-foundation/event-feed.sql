@@ -19,6 +19,27 @@ begin
   return result;
 end $$;
 
+create function app_private.viewer_sees_subject(subject_type text, subject_id uuid) returns boolean
+language plpgsql stable as $$
+declare
+  record_type app_hidden.record_types;
+  result boolean;
+begin
+  select * into record_type from app_hidden.record_types r where r.subject = subject_type;
+  if record_type.table_name is null
+    or not app_private.viewer_sees(format('app_public.%I', record_type.table_name)::regclass, subject_id) then
+    return false;
+  elsif record_type.event_permission is null then
+    return true;
+  end if;
+  execute format('select app_hidden.project_can(r.project_id, r.organization_id, $2) from app_public.%I r '
+    'where r.id = $1', record_type.table_name) into result using subject_id, record_type.event_permission;
+  return coalesce(result, false);
+end $$;
+comment on function app_private.viewer_sees_subject(text, uuid) is
+  'What app_hidden.sees_subject says, also where policies do not hold for whoever asks: in functions that run as the '
+  'owner.';
+
 create function app_hidden.deleted_records(_type anyelement) returns setof anyelement
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin

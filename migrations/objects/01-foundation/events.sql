@@ -13,14 +13,13 @@
 create policy auditors_and_seers_of_subject on app_public.events for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('audit.read')))
     -- Outside of an organization, events are of the user alone: colleagues do not read when somebody signed in.
-    or (((organization_id is null and stream_id = (select app_public.current_user_id())
-      and (select app_hidden.has_whole_account()))
+    or (((stream_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
         or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
         or project_id = any (array(select app_hidden.viewer_projects('project.read'))))
       -- Which mails a colleague gets is not for colleagues to read.
       and subject_type <> 'member' and app_hidden.sees_subject(subject_type, subject_id)));
 
-grant select on app_public.events to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.events to plat_user, plat_anonymous;
 
 comment on column app_public.events.stream_id is
   E'@behavior -*\n\nThe stream that numbers the event: its organization, or its user.';

@@ -368,7 +368,7 @@ begin
     writers);
   execute format('create policy writers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
     writers);
-  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
   execute format('grant insert (%I, file, %s) on app_public.%I to plat_user', parent_column,
     (select string_agg(quote_ident(c), ', ') from unnest(columns) c), table_name);
   execute format('grant update (%s), delete on app_public.%I to plat_user',
@@ -466,3 +466,4 @@ comment on function app_public.delete_organization_avatar is
   E'@arg organizationId The organization.\n\nDeletes the picture that stands for an organization; takes its owner.';
 comment on function app_public.delete_project_avatar is
   E'@arg projectId The project.\n\nDeletes the small picture that stands for a project.';
+grant execute on function app_private.sweep_files to plat_worker;

@@ -5,7 +5,7 @@ comment on function app_public.current_user_id() is $$
 @behavior -*
 
 The user of the token in use, or null.$$;
-grant execute on function app_public.current_user_id() to plat_user, plat_anonymous, plat_worker;
+grant execute on function app_public.current_user_id() to plat_user, plat_anonymous;
 
 comment on table app_private.error_codes is 'The codes that extensions.code of an error may have.';
 

@@ -75,7 +75,7 @@ comment on function app_hidden.keep_answer(uuid,jsonb,anyelement) is
   'field under the key that claim_answer has claimed, and returns it.';
 
 create function app_private.sweep_idempotency_keys(batch int) returns int
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   amount int;
 begin
@@ -87,3 +87,4 @@ begin
 end $$;
 comment on function app_private.sweep_idempotency_keys(int) is
   'Deletes keys that are over, at most a batch of them; returns how many.';
+grant execute on function app_private.sweep_idempotency_keys to plat_worker;

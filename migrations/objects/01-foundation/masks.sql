@@ -3,8 +3,6 @@
 -- `<table>_<column>` gives the viewer. It belongs to plat_masker, who may read whole rows and for whom the policies of
 -- plat_user hold, so that it has the rows that the viewer sees.
 
-grant create on schema app_public, app_hidden to plat_masker; -- whose views stand there
-
 create function app_hidden.masked_columns(relation regclass) returns name[]
 language sql stable as $$
   select array(select a.attname from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped

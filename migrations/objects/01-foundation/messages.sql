@@ -93,17 +93,52 @@ comment on function app_public.contact_service is $$
 Sends a message to the operator of the service.$$;
 
 -- Who gets which mail; read by the tasks.
+create function app_private.owner_addresses(organization_id uuid) returns text[]
+language sql stable as $$
+  select coalesce(array_agg(i.email::text order by i.email), '{}')
+  from app_public.organization_user_connections m
+  join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+  join app_hidden.user_identities i on i.user_id = u.id
+  where m.organization_id = $1 and m.role = 'OWNER'
+$$;
+comment on function app_private.owner_addresses(uuid) is 'The addresses of the owners of an organization.';
+
 create function app_private.organization_mailboxes(organization_id uuid) returns setof text
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+language sql stable as $$
   select o.email::text from app_public.organizations o where o.id = organization_id and o.deleted_at is null
     and app_private.is_mailbox(o.id, o.email)
   union all
-  select i.email::text from app_public.organizations o
-    join app_public.organization_user_connections m on m.organization_id = o.id and m.role = 'OWNER'
-    join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
-    join app_hidden.user_identities i on i.user_id = u.id
+  select unnest(app_private.owner_addresses(o.id)) from app_public.organizations o
     where o.id = organization_mailboxes.organization_id and o.deleted_at is null
       and not coalesce(app_private.is_mailbox(o.id, o.email), false)
 $$;
 comment on function app_private.organization_mailboxes(uuid) is
   'Where mail to an organization goes: its address for enquiries, where whoever owns that agreed; else its owners''.';
+
+create function app_private.organization_message(id uuid)
+returns table (name text, email text, phone text, message text, organization text, organization_id uuid,
+  mailboxes text[])
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select c.name, c.email, c.phone, c.message, o.name, o.id, array(select app_private.organization_mailboxes(o.id))
+  from app_private.contact_messages c join app_public.organizations o on o.id = c.organization_id
+  where c.id = organization_message.id
+$$;
+comment on function app_private.organization_message(uuid) is
+  'What a visitor wrote to an organization, and where it is forwarded to.';
+
+create function app_private.service_message(id uuid)
+returns table (name text, email text, phone text, message text)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select c.name, c.email, c.phone, c.message from app_private.contact_messages c
+  where c.id = service_message.id and c.organization_id is null
+$$;
+comment on function app_private.service_message(uuid) is 'What a visitor wrote to the operator of the service.';
+
+create function app_private.mail_is_settled(key text) returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select exists (select from app_private.mail_deliveries d where d.key = mail_is_settled.key)
+$$;
+comment on function app_private.mail_is_settled(text) is
+  'Whether a mail was taken, or refused for good: it is not sent again.';
+grant execute on function app_private.note_mail, app_private.mail_is_settled, app_private.organization_message,
+  app_private.service_message to plat_worker;

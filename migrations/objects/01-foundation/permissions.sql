@@ -297,10 +297,10 @@ end $$;
 comment on function app_hidden.require_organization(uuid, text) is
   'Refuses a viewer without the permission in the organization.';
 
-create policy everybody on app_hidden.column_permissions for select to plat_user, plat_anonymous, plat_worker
+create policy everybody on app_hidden.column_permissions for select to plat_user, plat_anonymous
   using (true);
 
-grant select on app_hidden.column_permissions to plat_user, plat_anonymous, plat_worker;
+grant select on app_hidden.column_permissions to plat_user, plat_anonymous;
 
 comment on table app_hidden.column_permissions is
   'Columns that a permission narrower than the one of the table lets somebody change.';

@@ -1,8 +1,8 @@
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).
 
-create policy everybody on app_hidden.countries for select to plat_user, plat_anonymous, plat_worker using (true);
+create policy everybody on app_hidden.countries for select to plat_user, plat_anonymous using (true);
 
-grant select on app_hidden.countries to plat_user, plat_anonymous, plat_worker;
+grant select on app_hidden.countries to plat_user, plat_anonymous;
 
 comment on table app_hidden.countries is
   'Countries with their calling code and the prefix that is dialled before national numbers.';
@@ -27,9 +27,9 @@ comment on function app_hidden.complete_address(app_public.address, text) is
   'An address with its country, the given one where it has none; null for one without anything; an unknown country is '
   'refused.';
 
-create policy everybody on app_hidden.currencies for select to plat_user, plat_anonymous, plat_worker using (true);
+create policy everybody on app_hidden.currencies for select to plat_user, plat_anonymous using (true);
 
-grant select on app_hidden.currencies to plat_user, plat_anonymous, plat_worker;
+grant select on app_hidden.currencies to plat_user, plat_anonymous;
 
 comment on table app_hidden.currencies is 'Currencies with the number of digits after the point.';
 

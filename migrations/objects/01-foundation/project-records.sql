@@ -61,7 +61,7 @@ begin
     writers);
   execute format('create policy writers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
     writers);
-  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
   perform app_private.make_project_record(table_name, subject, write_permission);
 end $$;
 comment on function app_private.make_project_table is

@@ -33,7 +33,7 @@ begin
   end if;
   execute format('create policy writers_update on app_public.%I for update to plat_user using (%s)', table_name,
     writers);
-  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
   perform app_private.make_project_record(table_name, subject, write_permission, event_permission);
 end $$;
 comment on function app_private.make_public_table is

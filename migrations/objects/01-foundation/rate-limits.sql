@@ -1,8 +1,9 @@
--- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.
+-- How often somebody may do something, whatever it is. A limit of so many uses has as many slots for each key (a
+-- network, an e-mail address, a user); a use takes a slot until the window is over. Nobody waits for anybody: the slot
+-- of a use that is not committed is passed over, and counts as taken.
 
-comment on table app_private.rate_limits is
-  'The times within the window at which a key (an address, an e-mail address, a user) used a bucket; keys are kept as '
-  'SHA-256.';
+comment on table app_private.limit_uses is
+  'Uses of limits that count still, by what is limited and whom, mostly as SHA-256.';
 
 comment on table app_private.limits is
   'What strangers, users and organizations may do how often. To change one for a service, insert a row into '
@@ -33,7 +34,11 @@ insert into app_private.limits (name, most, within, description) values
   ('verification.login', 1, '24 hours',
     'Codes sent because somebody signed in without having confirmed the address of the account.'),
   ('sign_up.network', 120, '1 hour', 'New accounts from one network.'),
-  ('sign_up.total', 120, '1 minute', 'New accounts from all networks together.'),
+  ('sign_up.area', 480, '1 hour',
+    'New accounts from one area: the networks whose IPv4 addresses begin with the same 24 bits, or IPv6 with 48.'),
+  ('sign_up.total', 120, '1 minute', 'New accounts from everywhere together.'),
+  ('sign_up.further', 60, '1 minute',
+    'New accounts from all areas together that have made one within the hour: the rest is for areas that have not.'),
   ('otp.network', 60, '1 hour', 'One-time codes asked for from one network.'),
   ('otp.account', 5, '1 hour', 'One-time codes for one account; further ones are quietly not sent.'),
   ('verification.account', 5, '1 hour', 'Codes that a user asks for to confirm the address of the account.'),
@@ -55,6 +60,61 @@ language sql stable rows 1 as $$
 $$;
 comment on function app_private.limit_of(text) is 'A limit as it holds for this service.';
 
+create function app_private.limit_key(name text, key text) returns text
+language sql immutable as $$ select name || ' ' || encode(sha256(convert_to(key, 'UTF8')), 'hex') $$;
+comment on function app_private.limit_key(text, text) is 'What the uses of a limit by somebody are kept under.';
+
+create function app_private.seconds_to_wait(key text, most int) returns int
+language sql volatile as $$
+  select coalesce((select greatest(1, ceil(extract(epoch from u.expires_at - clock_timestamp())))::int
+    from app_private.limit_uses u where u.key = seconds_to_wait.key and u.expires_at > clock_timestamp()
+    order by u.expires_at desc offset greatest(most, 1) - 1 limit 1), 0)
+$$;
+comment on function app_private.seconds_to_wait(text, int) is
+  'How long until there is room for one more use: seconds, 0 for at once. Counts nothing.';
+
+create function app_private.take_use(key text, most int, within interval, counts boolean default true) returns int
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  wait int := app_private.seconds_to_wait(take_use.key, most);
+  free int;
+  name bigint;
+begin
+  if wait > 0 or most < 1 then
+    return greatest(wait, 1);
+  end if;
+  for free in
+    select s from generate_series(1, most) s
+    where not exists (select from app_private.limit_uses u
+      where u.key = take_use.key and u.slot = s and u.expires_at > clock_timestamp()) order by s
+  loop
+    name := hashtextextended('plat.limit ' || free || ' ' || take_use.key, 0);
+    -- Who only looks is in nobody's way but of those who are about to take it.
+    continue when not case when counts then pg_try_advisory_xact_lock(name)
+      else pg_try_advisory_xact_lock_shared(name) end;
+    -- Whoever had it may have committed since the look above.
+    continue when exists (select from app_private.limit_uses u
+      where u.key = take_use.key and u.slot = free and u.expires_at > clock_timestamp());
+    if counts then
+      insert into app_private.limit_uses (key, slot, expires_at)
+        values (take_use.key, free, clock_timestamp() + within)
+        on conflict on constraint limit_uses_pkey do update set expires_at = excluded.expires_at;
+    end if;
+    return 0;
+  end loop;
+  return greatest(1, app_private.seconds_to_wait(take_use.key, most));
+end $$;
+comment on function app_private.take_use(text, int, interval, boolean) is
+  'Counts a use, unless counts is false: 0, or the seconds to wait where there is no room for it. Never waits for '
+  'another transaction: what that one has counted counts here at once, also where it is rolled back later.';
+
+create function app_private.return_use(key text) returns void
+language sql volatile as $$
+  delete from app_private.limit_uses u where u.ctid = (select l.ctid from app_private.limit_uses l
+    where l.key = return_use.key order by l.expires_at desc limit 1 for update skip locked)
+$$;
+comment on function app_private.return_use(text) is 'Takes a use back, such as one for what was not done after all.';
+
 create function app_private.rate_limit(name text, key text) returns void
 language sql volatile as $$
   select app_private.rate_limit(name, key, l.most, l.within) from app_private.limit_of(name) l
@@ -64,39 +124,25 @@ comment on function app_private.rate_limit(text, text) is 'Like the one below, w
 create function app_private.is_within_limit(name text, key text) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  return (select app_private.count_try(name || ' ' || encode(sha256(convert_to(key, 'UTF8')), 'hex'), l.most, l.within)
-    = 0 from app_private.limit_of(name) l);
+  return (select app_private.take_use(app_private.limit_key(name, key), l.most, l.within) = 0
+    from app_private.limit_of(name) l);
 end $$;
 comment on function app_private.is_within_limit(text, text) is
   'Counts one use by the key, where there is room for it: for limits that must not be told.';
 
 create function app_private.rate_limit(bucket text, key text, max int, per interval) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
 declare
-  moment timestamptz;
-  recent timestamptz[];
-  hash bytea := sha256(convert_to(key, 'UTF8'));
+  wait int;
 begin
   if key is null then
     return;
   end if;
-  -- Keys that are not seen any more go as new ones come, so that no job has to clear up.
-  delete from app_private.rate_limits r where r.ctid = any (array(
-    select s.ctid from app_private.rate_limits s where s.expires_at < now() limit 3 for update skip locked));
-  insert into app_private.rate_limits as r (bucket, key_hash, hits, expires_at) values (bucket, hash, '{}', now() + per)
-    on conflict on constraint rate_limits_pkey do update set expires_at = excluded.expires_at
-    returning r.hits into recent;
-  -- From here on the row is ours until the end of the transaction: parallel calls count one after the other.
-  moment := clock_timestamp();
-  recent := array(select hit from unnest(recent) hit where hit > moment - per order by hit);
-  if cardinality(recent) >= max then
-    perform app_hidden.fail('RATE_LIMITED', 'Too many tries; wait a little and try again.', jsonb_build_object(
-      'retryAfterSeconds', greatest(1,
-        ceil(extract(epoch from recent[cardinality(recent) - max + 1] + per - moment))::int)));
+  wait := app_private.take_use(app_private.limit_key(bucket, key), max, per);
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', 'Too many tries; wait a little and try again.',
+      jsonb_build_object('retryAfterSeconds', wait));
   end if;
-  update app_private.rate_limits r set hits = recent || moment, expires_at = moment + per
-    where r.bucket = bucket and r.key_hash = hash;
 end $$;
 comment on function app_private.rate_limit(text, text, int, interval) is
   'Counts one use of the bucket by the key and refuses it with RATE_LIMITED when there were max uses within the window '

@@ -1,9 +1,9 @@
 -- What every record has in common: id or slug, version, time stamps, soft deletion, and the three statements
 -- behind the generated operations create, update and delete. One line joins a table: app_private.make_record.
 
-create policy everybody on app_hidden.record_types for select to plat_user, plat_anonymous, plat_worker using (true);
+create policy everybody on app_hidden.record_types for select to plat_user, plat_anonymous using (true);
 
-grant select on app_hidden.record_types to plat_user, plat_anonymous, plat_worker;
+grant select on app_hidden.record_types to plat_user, plat_anonymous;
 
 comment on table app_hidden.record_types is
   'The tables of app_public that hold records: how events and messages call one, and the permission that changes it.';
@@ -87,7 +87,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select s.record_id from app_private.slugs s where s.table_name = $1 and s.slug = lower($2)
 $$;
 
-grant execute on function app_private.slug_owner(text, text) to plat_user, plat_anonymous, plat_worker;
+grant execute on function app_private.slug_owner(text, text) to plat_user, plat_anonymous;
 
 create function app_hidden.has_slug(table_name text) returns boolean
 language sql immutable parallel safe as $$

@@ -6,8 +6,7 @@ comment on table app_private.retention is
 
 insert into app_private.retention (relation, over) values
   ('app_private.mail_deliveries', 'at < now() - interval ''90 days'''),
-  ('app_private.rate_limits', 'expires_at < now()'),
-  ('app_private.tries', 'last_at < now() - interval ''1 day'''),
+  ('app_private.limit_uses', 'expires_at < now()'),
   ('app_private.consent_requests', 'confirmed_at is null and expires_at < now()'),
   ('app_private.sending_counts', 'hour < now() - interval ''2 days'''),
   ('app_private.user_otps', 'expires_at < now()'),
@@ -27,8 +26,14 @@ insert into app_private.retention (relation, over) values
   ('graphile_worker._private_jobs',
     'attempts >= max_attempts and locked_at is null and updated_at < now() - interval ''30 days''');
 
+create function app_private.retained_relations() returns setof text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select r.relation::text from app_private.retention r order by r.relation
+$$;
+comment on function app_private.retained_relations() is 'The tables whose rows are deleted once they are over.';
+
 create function app_private.sweep_retention(relation text, batch int) returns int
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   rule app_private.retention;
   amount int;
@@ -42,3 +47,4 @@ begin
 end $$;
 comment on function app_private.sweep_retention(text, int) is
   'Deletes rows of a table that are over, at most a batch of them; returns how many.';
+grant execute on function app_private.retained_relations, app_private.sweep_retention to plat_worker;

@@ -22,8 +22,14 @@ end $$;
 comment on function app_private.make_clock_step(text, text, text, text, text, jsonb) is
   'Has an event written when the clock has come to a moment of a record.';
 
+create function app_private.clock_step_names() returns table (subject text, name text)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select s.subject::text, s.name::text from app_private.clock_steps s order by s.subject, s.name
+$$;
+comment on function app_private.clock_step_names() is 'The steps that the clock makes.';
+
 create function app_private.tell_clock_step(subject text, name text, batch int) returns int
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
   step app_private.clock_steps;
@@ -90,3 +96,4 @@ select app_private.make_clock_step('deposit', 'overdue', '(n.due_at + 1)::timest
     $$n.status in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID')$$);
 select app_private.make_clock_step('task', 'overdue', 'n.due_at', 'n.due_at between $1 and $2',
   $$n.status in ('OPEN', 'IN_PROGRESS', 'WAITING')$$);
+grant execute on function app_private.clock_step_names, app_private.tell_clock_step to plat_worker;

@@ -32,7 +32,7 @@ language sql immutable strict as $$
 $$;
 
 create function app_private.sign_link(kind text, reader_id uuid) returns text
-language sql volatile as $$
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select t.text || '.' || app_private.link_signature(t.text, app_private.link_key())
   from (select kind || '.' || reader_id as text) t
 $$;

@@ -1,18 +1,18 @@
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions
 -- and the documentation read it.
 
-create policy everybody on app_hidden.transitions for select to plat_user, plat_anonymous, plat_worker using (true);
+create policy everybody on app_hidden.transitions for select to plat_user, plat_anonymous using (true);
 
-grant select on app_hidden.transitions to plat_user, plat_anonymous, plat_worker;
+grant select on app_hidden.transitions to plat_user, plat_anonymous;
 
 comment on table app_hidden.transitions is
   'The steps of each state machine; from_state null is a state to begin in; by_service steps are taken by the service '
   'only.';
 
-create policy everybody on app_hidden.transition_requirements for select to plat_user, plat_anonymous, plat_worker
+create policy everybody on app_hidden.transition_requirements for select to plat_user, plat_anonymous
   using (true);
 
-grant select on app_hidden.transition_requirements to plat_user, plat_anonymous, plat_worker;
+grant select on app_hidden.transition_requirements to plat_user, plat_anonymous;
 
 comment on table app_hidden.transition_requirements is 'What must be filled in before a record may enter a state.';
 

@@ -6,13 +6,22 @@ comment on table app_private.workers is
   'The workers that run, and those that ended and were not noticed yet; the id is what the job runner locks jobs with.';
 
 create function app_private.worker_begins(worker_id text) returns void
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   -- Shared, because the connection before may still be there where the network lost it.
   perform pg_advisory_lock_shared(7528003, hashtext(worker_id));
   insert into app_private.workers (id) values (worker_id) on conflict do nothing;
 end $$;
 comment on function app_private.worker_begins(text) is 'Says that a worker lives, for as long as the connection does.';
+
+create function app_private.worker_ends(worker_id text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform graphile_worker.force_unlock_workers(array[worker_id]);
+  delete from app_private.workers w where w.id = worker_id;
+end $$;
+comment on function app_private.worker_ends(text) is
+  'Says that a worker has stopped: what it still holds is free, and nobody has to notice that it is gone.';
 
 create function app_private.organization_of_job(task text, payload json) returns uuid
 language plpgsql stable as $$
@@ -41,7 +50,7 @@ comment on function app_private.organization_of_job(text, json) is
 
 create function app_private.free_jobs_of_dead_workers(everywhere boolean)
 returns table (job_id bigint, task text, organization_id uuid, deaths int, ticket uuid)
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   most_deaths constant int := 2;
@@ -86,7 +95,7 @@ comment on function app_private.free_jobs_of_dead_workers(boolean) is
   'released. Returns those jobs.';
 
 create function app_private.deadly_keys() returns table (key text, ticket uuid)
-language sql stable rows 10 as $$
+language sql stable rows 10 security definer set search_path = pg_catalog, pg_temp as $$
   select d.key, case when d.set_aside_at is not null then d.id end from app_private.job_deaths d
   where d.key is not null
 $$;
@@ -95,7 +104,7 @@ comment on function app_private.deadly_keys() is
   'under such a key again, such as the clock, adds what is set aside.';
 
 create function app_private.note_job_done(key text) returns void
-language sql volatile as $$
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   delete from app_private.job_deaths d where d.identity = $1 and d.set_aside_at is null
 $$;
 comment on function app_private.note_job_done(text) is
@@ -119,3 +128,5 @@ comment on function app_private.release_job(uuid) is
 comment on table app_private.job_deaths is
   'Jobs during which their process died: how often, and since when they are set aside. The id is the ticket that the '
   'log tells.';
+grant execute on function app_private.deadly_keys, app_private.free_jobs_of_dead_workers, app_private.note_job_done,
+  app_private.worker_begins, app_private.worker_ends to plat_worker;

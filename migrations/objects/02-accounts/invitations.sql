@@ -10,7 +10,7 @@ create policy admins on app_public.organization_invites for select to plat_user
 
 select app_private.make_record('organization_invites', 'organization_invite', 'org.admin');
 
-grant select on app_public.organization_invites to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.organization_invites to plat_user, plat_anonymous;
 
 comment on index app_public.organization_invites_one_pending is 'This address has a pending invitation already.';
 
@@ -291,3 +291,4 @@ $$;
 grant execute on function app_public.organization_invites_projects to plat_user, plat_anonymous;
 comment on function app_public.organization_invites_projects is
   E'@ordered\n\nThe projects that the invited will see, those changed last first.';
+grant execute on function app_private.issue_invite_token, app_private.mark_invite_sent to plat_worker;

@@ -19,12 +19,11 @@ create policy members on app_public.organizations for select to plat_user
 create policy everybody on app_public.organizations for select to plat_anonymous
   using (deleted_at is null and has_public_project);
 create policy admins on app_public.organizations for update to plat_user
-  using (id = any (array(select app_hidden.viewer_organizations('org.admin'))))
-  with check (id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+  using (id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 
 select app_private.make_record('organizations', 'organization', 'org.admin', slug_from => 'name');
 
-grant select on app_public.organizations to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.organizations to plat_user, plat_anonymous;
 grant update (name, slug, kind, description, email, phone, website_url, address, time_zone) on app_public.organizations
   to plat_user;
 
@@ -48,7 +47,7 @@ create policy members on app_public.organization_user_connections for select to 
 
 select app_private.make_record('organization_user_connections', 'member', 'org.owner');
 
-grant select on app_public.organization_user_connections to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.organization_user_connections to plat_user, plat_anonymous;
 
 comment on table app_public.organization_user_connections is 'The membership of a user in an organization.';
 comment on column app_public.organization_user_connections.role is 'What the member may do.';

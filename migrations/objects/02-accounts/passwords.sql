@@ -11,7 +11,7 @@ begin
     do update set password_hash = excluded.password_hash, changed_at = now();
   update app_public.users u set password_changed_at = now() where u.id = set_password.user_id;
   delete from app_private.user_otps o where o.user_id = set_password.user_id;
-  delete from app_private.tries t where t.key = 'login ' || set_password.user_id;
+  delete from app_private.limit_uses u where u.key = 'login ' || set_password.user_id;
   perform app_private.forgive_tries(user_id);
 end $$;
 comment on function app_private.set_password(uuid, text) is

@@ -191,6 +191,14 @@ $$;
 comment on function app_private.tell_suspended(jsonb) is
   'Has the owners told what was suspended: [{organizationId, kind, title, reason}].';
 
+create function app_private.suspension_notice(organization_id uuid) returns table (organization text, owners text[])
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select o.name, app_private.owner_addresses(o.id) from app_public.organizations o
+  where o.id = suspension_notice.organization_id and o.deleted_at is null
+$$;
+comment on function app_private.suspension_notice(uuid) is 'Who is told what was suspended in an organization.';
+grant execute on function app_private.suspension_notice to plat_worker;
+
 create function app_private.principal_fault(relation text, id uuid) returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare

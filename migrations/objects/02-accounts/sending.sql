@@ -57,13 +57,34 @@ language sql stable as $$
 $$;
 comment on function app_private.sending_quota(uuid, text) is 'The quota of an organization as it is now.';
 
-create function app_private.count_sending(organization_id uuid, channel text, amount int) returns void
+create function app_private.reserve_sending(organization_id uuid, channel text, wanted int) returns int
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  quota app_public.sending_quota;
+  granted int;
+begin
+  -- One after the other, until the transaction ends: what somebody else is about to send counts.
+  perform pg_advisory_xact_lock(hashtextextended('plat.sending ' || channel || ' ' || organization_id, 0));
+  quota := app_private.sending_quota(organization_id, channel);
+  granted := greatest(0, least(wanted, quota.per_day - quota.used));
+  if granted > 0 then
+    insert into app_private.sending_counts as c (organization_id, channel, hour, amount)
+      values (reserve_sending.organization_id, reserve_sending.channel, date_trunc('hour', now()), granted)
+      on conflict on constraint sending_counts_pkey do update set amount = c.amount + excluded.amount;
+  end if;
+  return granted;
+end $$;
+comment on function app_private.reserve_sending(uuid, text, int) is
+  'Counts as much of what an organization wants to send as its quota has room for; returns how much.';
+
+create function app_private.return_sending(organization_id uuid, channel text, amount int) returns void
 language sql volatile as $$
-  insert into app_private.sending_counts as c (organization_id, channel, hour, amount)
-    values ($1, $2, date_trunc('hour', now()), $3)
-    on conflict on constraint sending_counts_pkey do update set amount = c.amount + excluded.amount
+  update app_private.sending_counts c set amount = greatest(0, c.amount - $3)
+    where (c.organization_id, c.channel, c.hour) = (select l.organization_id, l.channel, l.hour
+      from app_private.sending_counts l where l.organization_id = $1 and l.channel = $2 and l.amount >= $3
+      order by l.hour desc limit 1)
 $$;
-comment on function app_private.count_sending(uuid, text, int) is 'Counts what an organization has sent.';
+comment on function app_private.return_sending(uuid, text, int) is 'Takes back what was counted and not sent.';
 
 create function app_public.organizations_sending_quotas(o app_public.organizations) returns app_public.sending_quota[]
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -103,7 +124,7 @@ comment on function app_private.owner_is_confirmed(uuid) is
   'Whether an owner has confirmed the address of the account: without one, the organization sends nothing to people '
   'outside of it.';
 
--- Mail. It is asked before, and counted once the mail server took it: what is tried again counts once.
+-- Mail. It is counted before it goes to the mail server, and taken back where that does not take it.
 create function app_private.mail_limits(organization_id uuid, recipient text)
 returns table (key text, most int, within interval, is_outside boolean)
 language sql stable as $$
@@ -129,23 +150,39 @@ $$;
 comment on function app_private.mail_limits(uuid, text) is
   'What limits mails of an organization to an address: none for a member who has confirmed it.';
 
-create function app_private.mail_wait(organization_id uuid, recipient text) returns int
-language sql volatile as $$
-  select coalesce(max(greatest(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within),
-    case when l.is_outside then ceil(extract(epoch from (app_private.sending_quota($1, 'MAIL')).frees_at - now()))
-    end)), 0)::int
-  from app_private.mail_limits($1, $2) l left join app_private.tries t on t.key = l.key
-$$;
-comment on function app_private.mail_wait(uuid, text) is
-  'How many seconds a mail of an organization to an address has to wait; 0 for not at all.';
+create function app_private.reserve_mail(organization_id uuid, recipient text) returns int
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  wait int;
+  is_outside boolean;
+begin
+  begin
+    select coalesce(max(app_private.take_use(l.key, l.most, l.within)), 0), bool_or(l.is_outside) into wait, is_outside
+      from app_private.mail_limits($1, $2) l;
+    if wait = 0 and is_outside and app_private.reserve_sending($1, 'MAIL', 1) = 0 then
+      wait := greatest(1, ceil(extract(epoch from (app_private.sending_quota($1, 'MAIL')).frees_at - now())));
+    end if;
+    if wait > 0 then
+      raise 'There is no room: nothing is counted.';
+    end if;
+  exception when raise_exception then
+    return wait;
+  end;
+  return 0;
+end $$;
+comment on function app_private.reserve_mail(uuid, text) is
+  'Counts a mail of an organization that is about to be sent: 0, or the seconds to wait where there is no room for it. '
+  'Two that are about to be sent at once both count. One whose process dies counts although it is sent again.';
 
-create function app_private.count_mail(organization_id uuid, recipient text) returns void
-language sql volatile as $$
-  select app_private.count_try(l.key, l.most, l.within) from app_private.mail_limits($1, $2) l;
-  select app_private.count_sending($1, 'MAIL', 1)
-    where exists (select from app_private.mail_limits($1, $2) l where l.is_outside)
-$$;
-comment on function app_private.count_mail(uuid, text) is 'Counts a mail of an organization that was sent.';
+create function app_private.return_mail(organization_id uuid, recipient text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.return_use(l.key) from app_private.mail_limits($1, $2) l;
+  perform app_private.return_sending($1, 'MAIL', 1)
+    where exists (select from app_private.mail_limits($1, $2) l where l.is_outside);
+end $$;
+comment on function app_private.return_mail(uuid, text) is
+  'Takes back the count of a mail that the mail server did not take.';
 
 create function app_private.admit_invitation(organization_id uuid, recipient text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -153,26 +190,25 @@ declare
   quota app_public.sending_quota;
 begin
   perform app_hidden.require_confirmed_address();
-  quota := app_private.sending_quota(organization_id, 'MAIL');
-  if quota.frees_at is not null then
+  perform app_private.rate_limit('invite.recipient', lower(recipient));
+  if app_private.reserve_sending(organization_id, 'MAIL', 1) = 0 then
+    quota := app_private.sending_quota(organization_id, 'MAIL');
     perform app_hidden.fail('RATE_LIMITED', format(
       'The organization has sent its %s mails of the last 24 hours to people outside of it; sendingQuotas tells when '
       'there is room.', quota.per_day), jsonb_build_object('limit', quota.per_day, 'retryAfterSeconds',
       greatest(1, ceil(extract(epoch from quota.frees_at - now()))::int)));
   end if;
-  perform app_private.rate_limit('invite.recipient', lower(recipient));
-  perform app_private.count_sending(organization_id, 'MAIL', 1);
 end $$;
 comment on function app_private.admit_invitation(uuid, text) is
   'Refuses an invitation of somebody who has not confirmed their own address, or above the quota; counts it otherwise.';
 
 create function app_private.postpone_job(task text, payload jsonb, seconds int) returns void
-language sql volatile as $$
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   -- Not all at once when there is room again.
   select app_private.add_job($1, $2, now() + make_interval(secs => $3 + random() * 300))
 $$;
 comment on function app_private.postpone_job(text, jsonb, int) is 'Enqueues a job once more, for later.';
-grant execute on function app_private.mail_wait, app_private.count_mail, app_private.postpone_job to plat_worker;
+grant execute on function app_private.reserve_mail, app_private.return_mail, app_private.postpone_job to plat_worker;
 
 -- Addresses that an organization may write to besides those of its leads, buyers and members.
 create function app_private.agreed_recipient(organization_id uuid, email text) returns uuid

@@ -22,51 +22,12 @@ comment on column app_public.authentication.token_type is E'@notNull\n\nAlways B
 comment on column app_public.authentication.expires_at is
   E'@notNull\n\nWhen the token ends by itself; it ends sooner when the password changes or the user is suspended.';
 comment on column app_public.authentication.user_id is E'@behavior -*\n\nWho signed in.';
-comment on table app_private.tries is
-  'When something was tried lately, by what is limited: an account, an address, a mail.';
-
 comment on table app_private.user_networks is
   'From which networks a user signed in during the last 90 days; only their SHA-256 is kept.';
 
 insert into app_private.event_names (subject, column_name, value, name) values
   ('user', 'password_changed_at', null, 'password_changed'),
   ('user', 'last_login_at', null, 'signed_in');
-
-create function app_private.seconds_to_wait(moments timestamptz[], most int, within interval) returns int
-language sql stable as $$
-  select case when cardinality(recent) < most then 0
-    else greatest(1, ceil(extract(epoch from recent[cardinality(recent) - most + 1] + within - clock_timestamp())))::int
-    end
-  from (select array(select m from unnest(moments) m where m > clock_timestamp() - within order by m) as recent) r
-$$;
-comment on function app_private.seconds_to_wait(timestamptz[], int, interval) is
-  'How long until one more fits into the window: seconds, 0 for at once.';
-
-create function app_private.count_try(key text, most int, within interval, counts boolean default true) returns int
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  known timestamptz[];
-  wait int;
-begin
-  if counts then
-    insert into app_private.tries as t (key) values (count_try.key)
-      on conflict on constraint tries_pkey do update set moments = t.moments
-      returning t.moments into known; -- the row is locked from here on
-  else
-    select t.moments into known from app_private.tries t where t.key = count_try.key for no key update;
-  end if;
-  wait := app_private.seconds_to_wait(coalesce(known, '{}'), most, within);
-  if wait > 0 or not counts then
-    return wait;
-  end if;
-  update app_private.tries t set last_at = clock_timestamp(),
-    moments = array(select m from unnest(known) m where m > clock_timestamp() - within order by m) || clock_timestamp()
-    where t.key = count_try.key;
-  return 0;
-end $$;
-comment on function app_private.count_try(text, int, interval, boolean) is
-  'Counts a try, unless counts is false; where the limit is reached already, counts nothing and returns the seconds to '
-  'wait. Tries of one key wait for each other.';
 
 create function app_private.network_of(ip text) returns text
 language plpgsql immutable strict parallel safe as $$
@@ -103,14 +64,12 @@ language sql stable as $$
   from (select coalesce(user_id::text, encode(sha256(convert_to(lower(btrim(name)), 'UTF8')), 'hex')) as account,
     app_private.network_of(ip) as network) a
   cross join lateral (values
-    (1, 'login.network', 'login address ' || a.network),
-    (2, 'login.account_and_network', 'login ' || a.account || ' ' || coalesce(a.network, '-')),
-    (3, 'login.account', case when not app_private.is_known_network(user_id, a.network) then 'login ' || a.account end)
-  ) t (place, name, key)
+    ('login.network', 'login address ' || a.network),
+    ('login.account_and_network', 'login ' || a.account || ' ' || coalesce(a.network, '-')),
+    ('login.account', case when not app_private.is_known_network(user_id, a.network) then 'login ' || a.account end)
+  ) t (name, key)
   cross join lateral app_private.limit_of(t.name) l
   where t.key is not null
-  -- In one order: two tries never wait for each other crosswise.
-  order by t.place
 $$;
 comment on function app_private.proof_limits(uuid, text, text) is
   'What limits tries for the password of an account, or of a name that nobody has, from an address.';
@@ -135,8 +94,8 @@ end $$;
 create function app_private.begin_proof(user_id uuid, name text, ip text) returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform app_private.refuse_tries((select max(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within))
-    from app_private.proof_limits(user_id, name, ip) l left join app_private.tries t on t.key = l.key));
+  perform app_private.refuse_tries((select max(app_private.seconds_to_wait(l.key, l.most))
+    from app_private.proof_limits(user_id, name, ip) l));
   return coalesce((select p.password_hash from app_private.user_passwords p where p.user_id = begin_proof.user_id),
     -- of random bytes that nobody kept: verifying against it takes as long, and fails
     '$argon2id$v=19$m=19456,t=2,p=1$76fxRw2/IxZz60M/y0vPbQ$PY1uRWydRUPj0nfg8nwD4vY4GXoEhUU4j95Tc9DhWVg');
@@ -146,7 +105,7 @@ create function app_private.settle_proof(user_id uuid, name text, ip text, is_ri
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   -- A right one that comes after the limit is refused like a wrong one: guesses in parallel learn nothing more.
-  perform app_private.refuse_tries((select max(app_private.count_try(l.key, l.most, l.within, not is_right))
+  perform app_private.refuse_tries((select max(app_private.take_use(l.key, l.most, l.within, not is_right))
     from app_private.proof_limits(user_id, name, ip) l));
 end $$;
 
@@ -185,7 +144,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   network text := app_private.network_of(app_hidden.setting('ip'));
 begin
-  delete from app_private.tries t where t.key = 'login ' || forgive_tries.user_id || ' ' || coalesce(network, '-');
+  delete from app_private.limit_uses u where u.key = 'login ' || forgive_tries.user_id || ' ' || coalesce(network, '-');
   insert into app_private.user_networks as n (user_id, network_sha256)
     select forgive_tries.user_id, sha256(convert_to(network, 'UTF8')) where network is not null
     on conflict on constraint user_networks_pkey do update set last_at = now()
@@ -195,15 +154,31 @@ comment on function app_private.forgive_tries(uuid) is
   'After the right password: the wrong ones from the same network count no longer, and the network is known.';
 
 -- New accounts: a refusal costs a look, the hash comes after it, and what was hashed counts, also where it made no
--- account.
+-- account. What all of them together may do goes by turns: whoever has made one leaves half of it to who has not.
+create function app_private.area_of(ip text) returns text
+language sql immutable strict parallel safe as $$
+  select network(set_masklen(n, case family(n) when 4 then 24 else 48 end))::text
+  from (select app_private.network_of(ip)::inet as n) a
+$$;
+comment on function app_private.area_of(text) is
+  'What is likely to be in one hand: the networks around an address. Null for what is none.';
+
 create function app_private.sign_up_limits(ip text) returns table (key text, most int, within interval)
 language sql stable as $$
+  -- Materialized: whether there is a use, before this one is counted.
+  with known as materialized (
+    select a.area, app_private.seconds_to_wait(a.area, 1) > 0 as has_use
+    from (select 'sign up area ' || app_private.area_of(ip) as area) a
+  )
   select t.key, l.most, l.within
-  from (values ('sign_up.network', 'sign up ' || app_private.network_of(ip)), ('sign_up.total', 'sign up')) t (name,
-    key)
+  from known
+  cross join lateral (values ('sign_up.network', 'sign up ' || app_private.network_of(ip)),
+    ('sign_up.area', known.area), ('sign_up.further', case when known.has_use then 'sign up further' end),
+    ('sign_up.total', 'sign up')) t (name, key)
   cross join lateral app_private.limit_of(t.name) l
   where t.key is not null
 $$;
+comment on function app_private.sign_up_limits(text) is 'What limits new accounts from an address.';
 
 create function app_private.refuse_sign_up(wait int) returns void
 language plpgsql volatile as $$
@@ -217,9 +192,8 @@ end $$;
 create function app_private.begin_sign_up(ip text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform app_private.refuse_sign_up((
-    select max(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within))
-    from app_private.sign_up_limits(ip) l left join app_private.tries t on t.key = l.key));
+  perform app_private.refuse_sign_up((select max(app_private.seconds_to_wait(l.key, l.most))
+    from app_private.sign_up_limits(ip) l));
 end $$;
 comment on function app_private.begin_sign_up(text) is
   'RATE_LIMITED where no further account may be made from there at the moment; counts nothing.';
@@ -227,7 +201,7 @@ comment on function app_private.begin_sign_up(text) is
 create function app_private.count_sign_up(ip text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform app_private.refuse_sign_up((select max(app_private.count_try(l.key, l.most, l.within))
+  perform app_private.refuse_sign_up((select max(app_private.take_use(l.key, l.most, l.within))
     from app_private.sign_up_limits(ip) l));
 end $$;
 comment on function app_private.count_sign_up(text) is 'Counts a new account, in a transaction of its own.';

@@ -9,14 +9,13 @@ create policy self_and_colleagues on app_public.users for select to plat_user
   using (deleted_at is null and (id = (select app_public.current_user_id())
     or id = any (array(select app_hidden.colleague_ids()))
     or id = any (array(select app_hidden.viewer_counterparts()))
-    or exists (select from app_public.buyers b where b.user_id = users.id and b.deleted_at is null)));
+    or exists (select from app_public.buyers b where b.user_id = users.id)));
 create policy self on app_public.users for update to plat_user
-  using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
-  with check (id = (select app_public.current_user_id()));
+  using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()));
 
 select app_private.make_record('users', 'user', slug_from => 'last_name');
 
-grant select on app_public.users to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.users to plat_user, plat_anonymous;
 grant update (slug, first_name, last_name, title, phone, time_zone, language) on app_public.users to plat_user;
 grant update (avatar_url) on app_public.users to plat_user;
 

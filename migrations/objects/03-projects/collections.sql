@@ -13,7 +13,7 @@ create policy marketers_delete on app_public.project_collections for delete to p
 
 select app_private.make_record('project_collections', 'project_collection', 'marketing.manage');
 
-grant select on app_public.project_collections to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.project_collections to plat_user, plat_anonymous;
 grant insert (organization_id, title, slug, description, public, sequence, project_ids), update (title, slug,
   description, public, sequence, project_ids), delete on app_public.project_collections to plat_user;
 

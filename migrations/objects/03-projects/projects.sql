@@ -12,8 +12,7 @@ create policy portfolio_and_public on app_public.projects for select to plat_use
 create policy managers_insert on app_public.projects for insert to plat_user
   with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 create policy managers_update on app_public.projects for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))))
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 create policy managers_delete on app_public.projects for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 
@@ -35,7 +34,7 @@ select app_private.make_searchable('projects', 'PROJECT', 'r.title',
   '(r.address).administrative_area, (r.address).postal_code, r.overview)',
   project => 'r.id');
 
-grant select on app_public.projects to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.projects to plat_user, plat_anonymous;
 grant insert (organization_id, title, slug, type, status, visibility, overview, overview_headline, design,
   design_heading, address, time_zone, currency, website_url, amenities, sales_start_date, completion_date,
   reservation_expiration, reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers,
@@ -106,7 +105,7 @@ create policy portfolio on app_public.project_organizations for select to plat_u
 
 select app_private.make_record('project_organizations', 'affiliation', 'project.manage');
 
-grant select on app_public.project_organizations to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.project_organizations to plat_user, plat_anonymous;
 
 comment on table app_public.project_organizations is 'An organization that has a part in a project.';
 comment on column app_public.project_organizations.owner_id is
@@ -382,3 +381,4 @@ create trigger _540_search_public after update on app_public.projects for each r
   when ((old.visibility = 'PUBLIC' and old.archived_at is null) is distinct
     from (new.visibility = 'PUBLIC' and new.archived_at is null))
   execute function app_private.tg_projects__search_public();
+grant execute on function app_private.place_project to plat_worker;

@@ -135,7 +135,7 @@ create trigger _200_prepare before insert or update on app_public.promotions
 create policy with_promotion on app_hidden.promotion_targets for select to plat_user, plat_anonymous
   using ((select true from app_public.promotions p where p.id = promotion_id));
 
-grant select on app_hidden.promotion_targets to plat_user, plat_anonymous, plat_worker;
+grant select on app_hidden.promotion_targets to plat_user, plat_anonymous;
 
 comment on table app_hidden.promotion_targets is
   'The units, lots or floor plans that a promotion is for; none where it is for the whole project.';

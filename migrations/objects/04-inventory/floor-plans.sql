@@ -60,7 +60,7 @@ select app_private.make_searchable('floor_plans', 'FLOOR_PLAN', 'concat_ws('' ''
   'concat_ws('' '', r.subtitle, r.description)',
   offered => 'r.status <> ''DRAFT''');
 
-grant select on app_public.floor_plans to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.floor_plans to plat_user, plat_anonymous;
 grant insert (project_id, title, subtitle, code, description, status, home_type, base_price, bedrooms, bedrooms_max,
   baths, half_baths, garage, stories, sqft, sqft_max, balcony_sqft, hoa_fee, orientation, sequence, tour_url, metadata)
   on app_public.floor_plans to plat_user;

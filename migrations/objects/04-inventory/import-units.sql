@@ -5,16 +5,16 @@
 --
 -- PERF: what an import of many rows pays for each row, or for each statement, without getting anything for it.
 
-create policy everybody on app_hidden.imports for select to plat_user, plat_anonymous, plat_worker using (true);
+create policy everybody on app_hidden.imports for select to plat_user, plat_anonymous using (true);
 
-grant select on app_hidden.imports to plat_user, plat_anonymous, plat_worker;
+grant select on app_hidden.imports to plat_user, plat_anonymous;
 
 comment on table app_hidden.imports is
   'The operations that import rows into projects: into which table, and the permission that it takes.';
 
-create policy everybody on app_hidden.import_columns for select to plat_user, plat_anonymous, plat_worker using (true);
+create policy everybody on app_hidden.import_columns for select to plat_user, plat_anonymous using (true);
 
-grant select on app_hidden.import_columns to plat_user, plat_anonymous, plat_worker;
+grant select on app_hidden.import_columns to plat_user, plat_anonymous;
 
 comment on table app_hidden.import_columns is
   'The columns of an import, besides its name in the API under these spellings; type where it is not that of the '

@@ -24,7 +24,7 @@ select app_private.make_state_machine('lots', 'lot', steps => app_private.invent
   initial => array['UNRELEASED', 'AVAILABLE', 'OFF_MARKET'],
   requirements => array[['AVAILABLE', 'price', 'A lot that is for sale needs a price.']]);
 
-grant select on app_public.lots to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.lots to plat_user, plat_anonymous;
 grant insert (project_id, number, title, block, phase, status, price, premium, address, area_sqft, orientation,
   features, parcel_number, multi_unit, metadata) on app_public.lots to plat_user;
 grant update (number, title, block, phase, status, price, premium, address, area_sqft, orientation, features,

@@ -31,7 +31,7 @@ select app_private.make_searchable('units', 'UNIT', 'concat_ws('' '', r.title, r
   'concat_ws('' '', r.subtitle, r.building, r.mls_id, (r.address).thoroughfare)',
     offered => 'r.status <> ''UNRELEASED''');
 
-grant select on app_public.units to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.units to plat_user, plat_anonymous;
 grant insert (project_id, title, number, subtitle, description, floor_plan_id, lot_id, building, level, phase, status,
   price, hoa_fee, bedrooms, baths, half_baths, garage, sqft, orientation, view, address, model, is_spec, is_bmr,
   is_furnished, is_accessible, mls_id, construction_status, listing_date, estimated_delivery_date, metadata) on

@@ -21,7 +21,7 @@ select app_private.make_searchable('agents', 'BUYER_AGENT', 'r.name',
   'concat_ws('' '', r.brokerage, r.license_number, r.email, r.phone)',
   project => 'null::uuid');
 
-grant select on app_public.agents to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.agents to plat_user, plat_anonymous;
 grant insert (organization_id, name, email, phone, brokerage, license_number), update (name, email, phone, brokerage,
   license_number), delete on app_public.agents to plat_user;
 

@@ -13,7 +13,7 @@ create policy seers_of_lead on app_public.project_contact_messages for select to
 
 select app_private.make_project_record('project_contact_messages', 'contact_message', 'lead.write');
 
-grant select on app_public.project_contact_messages to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.project_contact_messages to plat_user, plat_anonymous;
 
 comment on table app_public.project_contact_messages is 'What a visitor wrote to the sales office of a project.';
 comment on column app_public.project_contact_messages.lead_id is

@@ -12,7 +12,7 @@ create policy managers_delete on app_public.fallout_reasons for delete to plat_u
 
 select app_private.make_project_record('fallout_reasons', 'fallout_reason', 'project.manage');
 
-grant select on app_public.fallout_reasons to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.fallout_reasons to plat_user, plat_anonymous;
 grant insert (project_id, name, applies_to, category, active, sequence), update (name, applies_to, category, active,
   sequence), delete on app_public.fallout_reasons to plat_user;
 

@@ -3,7 +3,7 @@ select app_private.make_buyer_list('lead_notes', 'notes', 'The notes, pinned fir
   'pinned desc, id desc');
 
 -- Own leads need no condition of their own here: nobody sees others where own ones are all that one may write to.
-grant select on app_public.lead_notes to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.lead_notes to plat_user, plat_anonymous;
 grant insert (lead_id, text, pinned, visibility), update (text, pinned, visibility), delete on app_public.lead_notes to
   plat_user;
 grant insert (buyer_id) on app_public.lead_notes to plat_user;

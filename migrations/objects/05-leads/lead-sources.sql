@@ -12,7 +12,7 @@ create policy managers_delete on app_public.lead_sources for delete to plat_user
 
 select app_private.make_project_record('lead_sources', 'lead_source', 'project.manage');
 
-grant select on app_public.lead_sources to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.lead_sources to plat_user, plat_anonymous;
 grant insert (project_id, name, code, category, active), update (name, category, active), delete on
   app_public.lead_sources to plat_user;
 

@@ -53,7 +53,7 @@ select app_private.make_state_machine('leads', 'lead',
 select app_private.make_searchable('leads', 'LEAD', 'concat_ws('' '', r.name, r.legal_name)',
   'concat_ws('' '', r.first_name, r.last_name, r.email, r.phone, r.company)', assignee => 'r.assignee_id');
 
-grant select on app_public.leads to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.leads to plat_user, plat_anonymous;
 grant insert (project_id, name, email, phone, address, status, source, source_id, company, is_agent, is_represented,
   subscribed, assignee_id, registered_at, tags, metadata) on app_public.leads to plat_user;
 grant update (name, first_name, last_name, legal_name, email, phone, address, status, source_id, company, is_agent,

@@ -10,7 +10,7 @@ select app_private.make_state_machine('tasks', 'task',
 select app_private.make_buyer_list('tasks', 'tasks', 'What there is to do for the buyer, what is due first comes first',
   'due_at asc, id asc');
 
-grant select on app_public.tasks to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.tasks to plat_user, plat_anonymous;
 grant insert (lead_id, organization_id, project_id, title, description, type, priority, assignee_id, due_at) on
   app_public.tasks to plat_user;
 grant update (title, description, type, status, priority, assignee_id, due_at) on app_public.tasks to plat_user;

@@ -83,7 +83,7 @@ create function app_private.workflow_mail(execution_id uuid, sequence int)
 returns table (key text, recipients text[], subject text, body text, html text, reply_to_name text,
   reply_to_address text, organization text, workflow text, to_team boolean,
   postal_address text, person_id uuid, organization_id uuid)
-language sql stable as $$
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select format('workflow %s %s', e.id, r.sequence),
     -- Who asked since then not to be contacted, or not to get such mails, is not.
     case when exists (select from app_public.leads l where l.id = e.lead_id and l.do_not_contact
@@ -142,3 +142,4 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function app_private.generation_mail(uuid, uuid) is
   'The mail of an accepted draft; none once its lead is not to be contacted.';
+grant execute on function app_private.generation_mail, app_private.workflow_mail to plat_worker;

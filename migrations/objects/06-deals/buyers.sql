@@ -33,7 +33,7 @@ select app_private.make_deadline('rescission', 'app_public.buyers', 'rescission_
 select app_private.make_searchable('buyers', 'BUYER', 'concat_ws('' '', r.first_name, r.last_name, r.legal_name)',
   'concat_ws('' '', r.email, r.phone, r.company)', assignee => 'r.assignee_id');
 
-grant select on app_public.buyers to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.buyers to plat_user, plat_anonymous;
 grant insert (project_id, unit_id, lot_id, lead_id, reservation_id, first_name, last_name, legal_name, email, phone,
   company, address, status, assignee_id, occupancy_type, financing_type, financing_contingency, amount_financed, price,
   purchase_date, estimated_closing_date, metadata) on app_public.buyers to plat_user;

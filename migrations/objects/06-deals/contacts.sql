@@ -111,7 +111,7 @@ begin
     writers);
   execute format('create policy sellers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
     writers);
-  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
 
   execute format('create trigger _010_deal before insert on app_public.%I for each row execute function '
     'app_private.tg__deal_child(%s)',

@@ -29,7 +29,7 @@ select app_private.make_state_machine('negotiations', 'negotiation',
   initial => array['OPEN'],
   requirements => array[['CANCELLED', 'cancellation_reason', 'A negotiation that is cancelled needs a reason.']]);
 
-grant select on app_public.negotiations to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.negotiations to plat_user, plat_anonymous;
 grant insert (unit_id, lead_id, buyer_id, reservation_id, floor_price, offer_expiration_hours, notes) on
   app_public.negotiations to plat_user;
 grant update (status, floor_price, offer_expiration_hours, cancellation_reason, notes) on app_public.negotiations to

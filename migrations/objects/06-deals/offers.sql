@@ -30,7 +30,7 @@ select app_private.make_state_machine('offers', 'offer',
 select app_private.make_deadline('offer', 'app_public.offers', 'expires_at', 'new.status = ''PENDING''', '{status}',
   'app_private.settle_offer(uuid)');
 
-grant select on app_public.offers to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.offers to plat_user, plat_anonymous;
 
 -- No policy lets anybody insert: create_offer does, and these are its members.
 grant insert (negotiation_id, side, price, parent_id, closing_date, earnest_money, financing_type,
@@ -102,7 +102,7 @@ create policy sellers on app_public.offer_responses for select to plat_user
 
 select app_private.make_project_record('offer_responses', 'offer_response', 'sale.write');
 
-grant select on app_public.offer_responses to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.offer_responses to plat_user, plat_anonymous;
 
 comment on table app_public.offer_responses is 'The answer to an offer, which is final.';
 comment on column app_public.offer_responses.offer_id is 'The offer.';

@@ -31,7 +31,7 @@ begin
   execute format('create policy sellers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
     writers);
   execute format('grant select, delete on app_public.%I to plat_user', table_name);
-  execute format('grant select on app_public.%I to plat_anonymous, plat_worker', table_name);
+  execute format('grant select on app_public.%I to plat_anonymous', table_name);
   execute format('create trigger _010_parent before insert on app_public.%I for each row execute function '
     'app_private.tg__parent_project(''personalizations'', ''personalization_id'')', table_name);
   perform app_private.make_project_record(table_name, subject, 'sale.write');

@@ -7,7 +7,7 @@ create policy writers_update on app_public.personalization_selections for update
 create policy writers_delete on app_public.personalization_selections for delete to plat_user
   using (app_hidden.may_choose(personalization_id));
 
-grant select on app_public.personalization_selections to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.personalization_selections to plat_user, plat_anonymous;
 grant insert (personalization_id, option_id, quantity, note), update (quantity, note), delete on
   app_public.personalization_selections to plat_user;
 

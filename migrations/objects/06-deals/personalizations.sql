@@ -28,7 +28,7 @@ select app_private.make_state_machine('personalizations', 'personalization',
     ['APPROVED', 'CANCELLED', 'hand', 'sale.write']],
   initial => array['DRAFT']);
 
-grant select on app_public.personalizations to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.personalizations to plat_user, plat_anonymous;
 grant insert (unit_id, lead_id, buyer_id, title, notes, due_on), update (status, title, notes, due_on), delete on
   app_public.personalizations to plat_user;
 grant update (selections_changed_at) on app_public.personalizations to plat_user;

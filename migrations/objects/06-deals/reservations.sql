@@ -30,7 +30,7 @@ select app_private.make_state_machine('reservations', 'reservation',
     ['CANCELLED', 'REFUNDED', 'hand']],
   initial => array['PENDING', 'CONFIRMED']);
 
-grant select on app_public.reservations to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.reservations to plat_user, plat_anonymous;
 grant insert (lead_id, unit_id, lot_id, accepted_terms, status, buyer_legal_name, occupancy_type, occupancy_type_other,
   financing_type, financing_contingency, preapproved, purchase_authorization, transaction_id, expiration, notes,
   metadata), update (status, price, expiration, buyer_legal_name, occupancy_type, occupancy_type_other, financing_type,

@@ -15,7 +15,7 @@ comment on table app_private.webhook_redeliveries is
 create policy admins on app_public.webhook_deliveries for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 
-grant select on app_public.webhook_deliveries to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.webhook_deliveries to plat_user, plat_anonymous;
 
 comment on table app_public.webhook_deliveries is
   E'@behavior -operation\n@defaultOrder id desc\n\nAn event on its way to a webhook, with what the receiver answered '
@@ -79,6 +79,24 @@ $$;
 comment on function app_private.review_sender(app_public.webhooks) is
   'Suspends a webhook, or the integration that it belongs to, where its principal has ended.';
 
+create function app_private.review_webhook(id uuid) returns void
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.review_sender(w) from app_public.webhooks w
+  where w.id = review_webhook.id and w.deleted_at is null
+$$;
+comment on function app_private.review_webhook(uuid) is
+  'Suspends a webhook, or the integration that it belongs to, where its principal has ended.';
+
+create function app_private.disabled_webhook(id uuid)
+returns table (url text, reason text, organization text, owners text[])
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select w.url, w.disabled_reason, o.name, app_private.owner_addresses(o.id)
+  from app_public.webhooks w join app_public.organizations o on o.id = w.organization_id and o.deleted_at is null
+  where w.id = disabled_webhook.id and w.integration_id is null and w.status = 'DISABLED' and w.deleted_at is null
+$$;
+comment on function app_private.disabled_webhook(uuid) is
+  'What the owners are told of a webhook that the service disabled; none where it is not disabled any more.';
+
 -- Fanning out.
 create function app_private.make_deliveries(webhook app_public.webhooks, after_sequence bigint,
   to_sequence bigint) returns void
@@ -112,7 +130,7 @@ comment on function app_private.make_deliveries(app_public.webhooks, bigint, big
   'Queues the events of a range that a webhook wants and its principal may read.';
 
 create function app_private.fan_out_webhooks(batch int) returns boolean
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   webhook app_public.webhooks;
   progress record;
@@ -179,7 +197,7 @@ comment on function app_private.webhook_body(app_public.events) is
   'record itself, which the receiver reads from the API.';
 
 create function app_private.free_webhook_deliveries() returns int
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   amount int;
 begin
@@ -215,7 +233,7 @@ comment on function app_private.disable_webhook(uuid, text) is
 create function app_private.settle_webhook_delivery(delivery_id uuid, attempt int, response_status int,
   response_body text, duration_ms int, retry_after int)
 returns void
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
   before text := coalesce(current_setting('plat.service', true), '');
@@ -276,7 +294,7 @@ comment on function app_private.settle_webhook_delivery(uuid, int, int, text, in
   'answer.';
 
 create function app_private.refuse_webhook_secret(delivery_id uuid, attempt int) returns void
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
 begin
@@ -293,7 +311,7 @@ comment on function app_private.refuse_webhook_secret(uuid, int) is
   'is disabled.';
 
 create function app_private.sweep_webhook_deliveries(batch int) returns int
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   amount int;
 begin
@@ -363,3 +381,6 @@ comment on function app_public.redeliver_events is
   'Sends the events of a range of the sequence once more, those that the webhook wants, under their former '
   'ids. Takes the permission org.admin.';
 grant execute on function app_public.send_test_webhook, app_public.redeliver_events to plat_user, plat_anonymous;
+grant execute on function app_private.disabled_webhook, app_private.fan_out_webhooks,
+  app_private.free_webhook_deliveries, app_private.refuse_webhook_secret, app_private.review_webhook,
+  app_private.settle_webhook_delivery, app_private.sweep_webhook_deliveries to plat_worker;

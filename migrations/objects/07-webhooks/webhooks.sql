@@ -41,7 +41,7 @@ select app_private.make_state_machine('webhooks', 'webhook',
     ['ENABLED', 'FAILING', 'service']],
   initial => array['ENABLED']);
 
-grant select on app_public.webhooks to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.webhooks to plat_user, plat_anonymous;
 grant update (url, description, events, status), delete on app_public.webhooks to plat_user;
 
 comment on table app_public.webhooks is 'An address that the events of an organization are sent to.';

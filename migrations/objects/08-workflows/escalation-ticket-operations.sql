@@ -222,3 +222,4 @@ begin
 end $$;
 comment on function app_private.reassign_by_ticket(app_public.escalation_tickets) is
   'Hands the purchase of a ticket, or its lead, to whom the resolution names.';
+grant execute on function app_private.end_resolution to plat_worker;

@@ -11,8 +11,8 @@
 -- A ticket about a lead or purchase is seen by those who see that. Whoever sees all of them is not asked about each.
 create policy seers on app_public.escalation_tickets for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))) and (
-    (lead_id is null and buyer_id is null)
-    or organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+    (organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+      and organization_id = any (array(select app_hidden.viewer_organizations('buyer.read'))))
     -- PERF: looked up one by one; as `exists` it would be a set of all leads that the viewer sees.
     or ((lead_id is null or (select true from app_public.leads l where l.id = lead_id))
       and (buyer_id is null or (select true from app_public.buyers b where b.id = buyer_id)))));
@@ -30,7 +30,7 @@ select app_private.make_deadline('escalation_ticket', 'app_public.escalation_tic
   $$new.status in ('OPEN', 'FAILED')$$, '{status}',
   'app_private.settle_escalation_ticket(uuid)');
 
-grant select on app_public.escalation_tickets to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.escalation_tickets to plat_user, plat_anonymous;
 grant update (priority, assignee_id, due_at) on app_public.escalation_tickets to plat_user;
 
 comment on table app_public.escalation_tickets is

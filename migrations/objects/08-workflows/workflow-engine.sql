@@ -190,7 +190,7 @@ comment on function app_private.execution_data(uuid[], app_public.workflow_steps
 -- Taking a step.
 create function app_private.due_workflow_steps() returns table (workflow_id uuid, steps_revision int, sequence int,
   way text, organization_id uuid)
-language sql stable rows 10 as $$
+language sql stable rows 10 security definer set search_path = pg_catalog, pg_temp as $$
   -- Along the index: as many looks as there are steps that something waits for, however many executions do.
   with recursive waiting as (
     (select e.workflow_id, e.steps_revision, e.current_step from app_public.workflow_executions e
@@ -310,7 +310,7 @@ comment on function app_private.step_items(app_public.workflow_steps, uuid[]) is
 
 create function app_private.look_at_step(workflow_id uuid, steps_revision int, sequence int,
   most int) returns table (execution_id uuid, item text, step text)
-language plpgsql volatile rows 200 as $$
+language plpgsql volatile rows 200 security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
   step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
@@ -338,7 +338,7 @@ comment on function app_private.look_at_step(uuid, int, int, int) is
 
 create function app_private.claim_step(workflow_id uuid, steps_revision int, sequence int, most int, holder int,
   lease interval) returns table (execution_id uuid, item text, step text)
-language plpgsql volatile rows 200 as $$
+language plpgsql volatile rows 200 security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
   step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
@@ -363,7 +363,7 @@ comment on function app_private.claim_step(uuid, int, int, int, int, interval) i
   'Leaves executions for which a computed step is due to a worker, as many as fit; gives what computing takes.';
 
 create function app_private.settle_step(step_id uuid, results jsonb, holder int) returns void
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
   held app_public.workflow_executions[];
@@ -389,7 +389,7 @@ comment on function app_private.settle_step(uuid, jsonb, int) is
   '| error, code}].';
 
 create function app_private.release_executions(ids uuid[], holder int) returns void
-language sql volatile as $$
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   update app_public.workflow_executions e set holder = null, held_until = null
     where e.id = any (ids) and e.holder = $2
 $$;
@@ -398,7 +398,7 @@ comment on function app_private.release_executions(uuid[], int) is
 
 create function app_private.take_workflow_step(workflow_id uuid, steps_revision int, sequence int,
   most int, ids uuid[] default null) returns jsonb
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
   step app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
@@ -605,7 +605,7 @@ comment on function app_private.escalate_execution(uuid, app_public.workflow_ste
 
 -- Calls: the executions are held while somebody outside is asked.
 create function app_private.hold_executions(step_id uuid, works jsonb, holder int, lease interval) returns void
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
   insert into app_public.workflow_step_runs as r (execution_id, step_id, sequence, attempt, status)
@@ -619,7 +619,7 @@ comment on function app_private.hold_executions(uuid, jsonb, int, interval) is
   'Leaves executions to a worker while it asks somebody outside on behalf of a step: [{executionId, attempt}].';
 
 create function app_private.settle_call(step_id uuid, result jsonb, holder int) returns boolean
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
   execution app_public.workflow_executions;
@@ -637,7 +637,7 @@ end $$;
 comment on function app_private.settle_call(uuid, jsonb, int) is 'Brings in what came of a call.';
 
 create function app_private.free_executions() returns int
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   most_deaths constant int := 2;
   amount int;
@@ -694,7 +694,7 @@ comment on function app_private.set_execution_aside(uuid, int, app_public.workfl
   'Pauses an execution whose step ended its process twice, and asks people what is to become of it.';
 
 create function app_private.resume_due_executions() returns int
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   ids uuid[];
 begin
@@ -758,7 +758,7 @@ comment on function app_private.look_back(uuid[]) is
 
 create function app_private.wake_executions(most int, holder int, lease interval, except_of uuid[])
 returns table (organization_id uuid, step_id uuid, execution_id uuid, attempt int, event_ids uuid[], item text)
-language plpgsql volatile rows 200 as $$
+language plpgsql volatile rows 200 security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
   ids uuid[];
@@ -819,7 +819,7 @@ comment on function app_private.wake_executions(int, int, interval, uuid[]) is
   'events}, beside it the ids of the events.';
 
 create function app_private.settle_wakeups(results jsonb, holder int) returns void
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
   held uuid[];
@@ -854,3 +854,7 @@ end $$;
 comment on function app_private.settle_wakeups(jsonb, int) is
   'What a worker decided on events for executions that it holds: [{stepId, executionId, attempt, eventIds, eventId | '
   'error, code}]. Those for which the event has come go on, the others wait further.';
+grant execute on function app_private.claim_step, app_private.due_workflow_steps, app_private.free_executions,
+  app_private.hold_executions, app_private.look_at_step, app_private.release_executions,
+  app_private.resume_due_executions, app_private.settle_call, app_private.settle_step, app_private.settle_wakeups,
+  app_private.take_workflow_step, app_private.wake_executions to plat_worker;

@@ -11,11 +11,14 @@ comment on table app_private.workflow_batches is
 
 create policy readers on app_public.workflow_executions for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
-    and (organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-      or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+    -- PERF: whoever sees all of them need not look one up.
+    and ((organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.read'))))
+      or (project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+        and project_id = any (array(select app_hidden.viewer_projects('buyer.read'))))
       or num_nonnulls(lead_id, buyer_id) = 0
-      or (lead_id is not null and exists (select from app_public.leads l where l.id = lead_id))
-      or (buyer_id is not null and exists (select from app_public.buyers b where b.id = buyer_id))));
+      or exists (select from app_public.leads l where l.id = lead_id)
+      or exists (select from app_public.buyers b where b.id = buyer_id)));
 
 select app_private.make_record('workflow_executions', 'workflow_execution', 'workflow.run');
 select app_private.make_state_machine('workflow_executions', 'workflow_execution',
@@ -26,7 +29,7 @@ select app_private.make_state_machine('workflow_executions', 'workflow_execution
   -- One that must not be started, such as of a workflow that leads to itself, is there as FAILED, with the reason.
   initial => array['PENDING', 'FAILED']);
 
-grant select on app_public.workflow_executions to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.workflow_executions to plat_user, plat_anonymous;
 
 comment on constraint workflow_executions_context_size on app_public.workflow_executions is
   'context is an object of 20,000 characters at most.';
@@ -95,7 +98,7 @@ comment on constraint workflow_executions_paused_by_id_fkey on app_public.workfl
 create policy seers_of_execution on app_public.workflow_step_runs for select to plat_user
   using (exists (select from app_public.workflow_executions e where e.id = execution_id));
 
-grant select on app_public.workflow_step_runs to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.workflow_step_runs to plat_user, plat_anonymous;
 
 comment on table app_public.workflow_step_runs is
   E'@behavior -operation\n@defaultOrder sequence asc, attempt asc\n@partOf execution_id\n\nAn attempt at a step.';

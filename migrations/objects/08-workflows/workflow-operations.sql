@@ -471,3 +471,4 @@ grant execute on function app_public.create_workflow_execution, app_public.batch
   app_public.pause_workflow_execution, app_public.resume_workflow_execution, app_public.cancel_workflow_execution,
   app_public.cancel_workflow_executions, app_public.cancel_workflow_executions_payload_executions to plat_user,
   plat_anonymous;
+grant execute on function app_private.execution_lock to plat_worker;

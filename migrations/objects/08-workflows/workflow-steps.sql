@@ -149,7 +149,7 @@ begin
 end $$;
 
 create function app_private.note_workflow_mail(execution_id uuid, sequence int) returns void
-language sql volatile as $$
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   update app_public.workflow_step_runs r set error = d.detail
   from app_private.mail_deliveries d
   where r.execution_id = note_workflow_mail.execution_id and r.sequence = note_workflow_mail.sequence
@@ -533,3 +533,4 @@ begin
       format('Carries out steps of the type %s.', upper(type)));
   end loop;
 end $$;
+grant execute on function app_private.note_workflow_mail to plat_worker;

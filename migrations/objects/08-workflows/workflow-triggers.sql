@@ -181,7 +181,7 @@ comment on function app_private.holder_lives(int, timestamptz) is
 
 create function app_private.claim_events(batch int, holder int, lease interval, except_of uuid[])
 returns table (organization_id uuid, from_sequence bigint, upto bigint, candidates jsonb)
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   stream app_private.workflow_streams;
@@ -257,7 +257,7 @@ comment on function app_private.claim_events(int, int, interval, uuid[]) is
 
 create function app_private.start_by_events(organization_id uuid, upto bigint, starts jsonb, refused jsonb,
   holder int) returns void
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   home constant uuid := organization_id;
   reached bigint;
@@ -305,7 +305,7 @@ comment on function app_private.start_by_events(uuid, bigint, jsonb, jsonb, int)
   '[{workflowId, error}], and moves the cursor of the organization, where the worker still holds it.';
 
 create function app_private.release_stream(organization_id uuid, holder int) returns void
-language sql volatile as $$
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   update app_private.workflow_streams s set holder = null, held_until = null
     where s.organization_id = $1 and s.holder = $2
 $$;
@@ -314,7 +314,7 @@ comment on function app_private.release_stream(uuid, int) is 'Gives back the str
 -- The clock.
 create function app_private.due_schedules() returns table (organization_id uuid, workflow_id uuid, schedule text,
   time_zone text, was_due_at timestamptz)
-language sql stable rows 10 as $$
+language sql stable rows 10 security definer set search_path = pg_catalog, pg_temp as $$
   select w.organization_id, w.id, w.trigger ->> 'schedule', coalesce(w.trigger ->> 'timeZone', p.time_zone,
     o.time_zone), t.next_run_at
   from app_private.workflow_triggers t
@@ -329,7 +329,7 @@ comment on function app_private.due_schedules() is
 
 create function app_private.run_schedule(workflow_id uuid, next_run_at timestamptz,
   was_due_at timestamptz) returns void
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   workflow app_public.workflows;
   is_due boolean;
@@ -373,7 +373,7 @@ comment on function app_private.run_schedule(uuid, timestamptz, timestamptz) is
 
 create function app_private.claim_run(batch int, holder int, lease interval, except_of uuid[])
 returns table (run_id uuid, organization_id uuid, workflow_id uuid, subject_ids uuid[], items jsonb)
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   run app_private.workflow_runs;
@@ -423,7 +423,7 @@ comment on function app_private.claim_run(int, int, interval, uuid[]) is
 
 create function app_private.start_run(run_id uuid, subject_ids uuid[], chosen uuid[], error text,
   holder int) returns void
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
   run app_private.workflow_runs;
@@ -452,7 +452,7 @@ comment on function app_private.start_run(uuid, uuid[], uuid[], text, int) is
   'Starts those of the subjects of a line that are chosen, and notes why others were not; none of them is left.';
 
 create function app_private.release_run(run_id uuid, holder int) returns void
-language sql volatile as $$
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   update app_private.workflow_runs r set holder = null, held_until = null where r.id = $1 and r.holder = $2
 $$;
 comment on function app_private.release_run(uuid, int) is 'Gives back the line that a worker does not go through.';
@@ -474,3 +474,6 @@ begin
   end if;
 end $$;
 comment on function app_private.start_by_schedule(uuid, uuid[]) is 'Starts what the clock and the conditions want.';
+grant execute on function app_private.claim_events, app_private.claim_run, app_private.due_schedules,
+  app_private.release_run, app_private.release_stream, app_private.run_schedule, app_private.start_by_events,
+  app_private.start_run to plat_worker;

@@ -13,7 +13,7 @@ select app_private.make_state_machine('workflows', 'workflow',
   steps => array[['DRAFT', 'ENABLED'], ['ENABLED', 'DISABLED'], ['DISABLED', 'ENABLED'], ['DISABLED', 'ARCHIVED']],
   initial => array['DRAFT']);
 
-grant select on app_public.workflows to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.workflows to plat_user, plat_anonymous;
 
 -- The grants are the input types; there is no policy to write by, since operations check the definition first.
 grant insert (organization_id, project_id, name, description, subject_type, trigger, conditions, reentry),
@@ -55,7 +55,7 @@ comment on constraint workflows_created_by_id_fkey on app_public.workflows is
 create policy readers on app_public.workflow_steps for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))));
 
-grant select on app_public.workflow_steps to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.workflow_steps to plat_user, plat_anonymous;
 
 comment on table app_public.workflow_steps is E'@behavior -operation\n\nA step of a workflow.';
 comment on column app_public.workflow_steps.workflow_id is E'@behavior -*\n\nThe workflow.';

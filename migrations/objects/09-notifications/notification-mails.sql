@@ -1,12 +1,11 @@
 -- What a mail says, settled when it is closed; how somebody stops a kind without signing in; and the tasks of the day.
 
 create function app_private.close_notification_mail(id uuid, shown int default 25) returns jsonb
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   mail app_private.notification_mails;
   reader record;
   item record;
-  before constant text := current_setting('role');
   items app_private.notification_items[];
   happened jsonb;
   shown_data jsonb := '{}';
@@ -34,11 +33,10 @@ begin
       'data', coalesce(i.data, e.data))) from unnest(items) i left join app_public.events e on e.id = i.event_id);
     -- As the reader: whatever changed since, the policies have the last word about each record that is shown, and the
     -- masks about what of it.
-    perform set_config('plat.user_id', reader.user_id::text, true);
-    perform set_config('role', 'plat_user', true);
+    perform app_private.set_claims(jsonb_build_object('user_id', reader.user_id));
     foreach item in array items loop
       exit when cardinality(seen) = shown;
-      if app_hidden.sees_subject(item.subject_type, item.subject_id) then
+      if app_private.viewer_sees_subject(item.subject_type, item.subject_id) then
         seen := seen || item.place;
         shown_data := shown_data || jsonb_build_object(item.place, (
           select app_hidden.event_value(h ->> 'type', (h ->> 'id')::uuid, h -> 'data', h -> 'data')
@@ -47,8 +45,7 @@ begin
         hidden := hidden + 1;
       end if;
     end loop;
-    perform set_config('role', before, true);
-    perform set_config('plat.user_id', '', true);
+    perform app_private.set_claims('{}');
   end if;
   if seen = '{}' then
     delete from app_private.notification_mails m where m.id = mail.id;
@@ -82,7 +79,9 @@ comment on function app_private.close_notification_mail(uuid, int) is
   'sees none of the records.';
 
 create function app_private.drop_notification_mail(id uuid) returns void
-language sql volatile as $$ delete from app_private.notification_mails m where m.id = $1 $$;
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  delete from app_private.notification_mails m where m.id = $1
+$$;
 comment on function app_private.drop_notification_mail(uuid) is 'Removes a mail that was sent.';
 
 -- The link in each mail. Its signature was checked before these are asked.
@@ -114,7 +113,7 @@ comment on table app_private.task_digests is
   'The day, where the member is, for which the tasks were last put together.';
 
 create function app_private.queue_task_digests(after_id uuid, batch int) returns uuid
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   last_id uuid;
 begin
@@ -170,3 +169,5 @@ end $$;
 comment on function app_private.queue_task_digests(uuid, int) is
   'Queues the tasks that are due today or overdue for those of the next members for whom it is morning and who were '
   'not told today; returns the last member it looked at, null after all.';
+grant execute on function app_private.close_notification_mail, app_private.drop_notification_mail,
+  app_private.queue_task_digests to plat_worker;

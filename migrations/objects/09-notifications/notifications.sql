@@ -261,7 +261,7 @@ comment on function app_private.add_notifications(uuid, bigint, bigint, int) is
   'Writes what the events of a range, and so many messages to the team, tell to whom.';
 
 create function app_private.fan_out_notifications(batch int) returns boolean
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   progress record;
   upto bigint;
@@ -306,3 +306,4 @@ language sql volatile as $$
 $$;
 comment on function app_private.skip_notifications() is
   'Leaves all that was written so far untold, as after loading the demo.';
+grant execute on function app_private.fan_out_notifications to plat_worker;

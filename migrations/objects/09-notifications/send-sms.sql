@@ -72,34 +72,38 @@ comment on function app_private.message_plans(app_public.workflow_steps, app_pri
   'without a call: TAKEN, WAIT, SKIP, FAIL.';
 
 create function app_private.begin_messages(step_id uuid, results jsonb) returns jsonb
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   step app_public.workflow_steps := (select s from app_public.workflow_steps s where s.id = step_id);
+  home uuid := (select w.organization_id from app_public.workflows w where w.id = step.workflow_id);
   work app_private.step_work[];
   calls jsonb;
+  granted int;
+  unused int;
 begin
   select array_agg(row((r ->> 'executionId')::uuid, (r ->> 'attempt')::int, r -> 'input')::app_private.step_work)
     into work
     from jsonb_array_elements(results) r where r ? 'input';
+  -- Counted before, and what none of them takes is taken back below.
+  granted := app_private.reserve_sending(home, 'SMS', coalesce(cardinality(work), 0));
   with planned as materialized (
     select p.*, p.result ->> 'result' = 'SEND' as sends from app_private.message_plans(step, work) p
   ), plans as materialized (
     -- Above the quota of the organization, or too many to one number: later.
     select p.execution_id, p.attempt, p.message, case
         when not p.sends then p.result
-        when not app_private.owner_is_confirmed(w.organization_id) then jsonb_build_object('result', 'FAIL', 'error',
+        when not app_private.owner_is_confirmed(home) then jsonb_build_object('result', 'FAIL', 'error',
           'No owner of the organization has confirmed the e-mail address of their account: requestEmailVerification '
           'sends a code, verifyEmail takes it.')
-        when row_number() over (partition by p.sends order by p.execution_id) > q.per_day - q.used
+        when row_number() over (partition by p.sends order by p.execution_id) > granted
           then jsonb_build_object('result', 'WAIT', 'until', coalesce(q.frees_at, now() + interval '1 hour'))
         when (select count(*) from app_private.text_messages m where m.recipient = (p.message).recipient
           and m.began_at > now() - l.within and m.id <> (p.message).id) >= l.most
           then jsonb_build_object('result', 'WAIT', 'until', now() + interval '1 hour')
         else p.result end as result
     from planned p
-    join app_public.workflows w on w.id = step.workflow_id
     cross join app_private.limit_of('sms.recipient') l
-    cross join lateral app_private.sending_quota(w.organization_id, 'SMS') q
+    cross join app_private.sending_quota(home, 'SMS') q
   ), noted as (
     insert into app_private.text_messages as m
       select (p.message).* from plans p where p.result ->> 'result' = 'SEND'
@@ -115,9 +119,10 @@ begin
           where p.result ->> 'result' = 'FIND' and k.recipient = p.result ->> 'to'
             and k.provider_id is not null))) filter (where p.result ->> 'result' in ('SEND', 'FIND'))
     into work, calls from plans p;
-  perform app_private.count_sending(w.organization_id, 'SMS', s.amount) from app_public.workflows w
-    cross join (select count(*)::int as amount from jsonb_each(calls) c where c.value ->> 'result' = 'SEND') s
-    where w.id = step.workflow_id and s.amount > 0;
+  unused := granted - (select count(*) from jsonb_each(calls) c where c.value ->> 'result' = 'SEND');
+  if unused > 0 then
+    perform app_private.return_sending(home, 'SMS', unused);
+  end if;
   if work is not null then
     perform app_private.perform_step(step, work);
   end if;
@@ -150,3 +155,4 @@ begin
 end $$;
 comment on function app_private.stop_numbers(text[], text) is
   'Nobody is written to at these numbers any more, and the leads who were do not follow marketing messages.';
+grant execute on function app_private.begin_messages to plat_worker;

@@ -37,7 +37,7 @@ create policy own on app_public.processor_cards for select to plat_user
 
 select app_private.make_record('processor_cards', 'processor_card');
 
-grant select on app_public.processor_cards to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.processor_cards to plat_user, plat_anonymous;
 
 comment on table app_public.processor_cards is 'A card of a user, as the payment processor keeps it.';
 comment on column app_public.processor_cards.processor_id is 'Its id at the processor.';
@@ -218,3 +218,11 @@ grant execute on function app_public.create_processor_card, app_public.update_pr
   app_public.remove_processor_card, app_public.processor_cards_status, app_public.users_cards to plat_user,
   plat_anonymous;
 comment on function app_public.processor_cards_status is E'@notNull\n\nWhether it can be charged.';
+
+create function app_private.removed_card(id uuid) returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select c.processor_id from app_public.processor_cards c where c.id = removed_card.id and c.removed_at is not null
+$$;
+comment on function app_private.removed_card(uuid) is
+  'By what id the processor knows a card that its owner has removed; null for one that is there.';
+grant execute on function app_private.removed_card to plat_worker;

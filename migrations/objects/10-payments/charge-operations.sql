@@ -366,8 +366,16 @@ $$;
 comment on function app_private.payment_of_processor(text) is
   'The payment that has that id at the processor; null for one that is not ours.';
 
+create function app_private.disputed_charge(id uuid) returns table (intent uuid, charge text, payment text)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select c.intent_id, c.processor_id, c.payment_intent_id from app_public.processor_charges c
+  where c.id = disputed_charge.id
+$$;
+comment on function app_private.disputed_charge(uuid) is
+  'A charge as its payment and as the processor know it, to accept its dispute.';
+
 create function app_private.payments_to_reconcile(most int) returns setof jsonb
-language sql stable as $$
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   (select app_private.payment_facts(p) || jsonb_build_object('kind', 'payment', 'abandon', p.card_id is not null
     and p.status in ('REQUIRES_CONFIRMATION', 'REQUIRES_PAYMENT_METHOD')
       or p.inserted_at < now() - interval '24 hours')
@@ -441,3 +449,5 @@ language sql stable as $$
 $$;
 comment on function app_hidden.sees_finance(uuid, uuid) is
   'Whether the viewer sees the charges of the project, or of the organization where there is none, as one of its team.';
+grant execute on function app_private.disputed_charge, app_private.give_up_payment, app_private.note_looked_at,
+  app_private.note_payment, app_private.payments_to_reconcile to plat_worker;

@@ -48,7 +48,7 @@ create policy bookkeepers on app_public.processor_charges for update to plat_use
   using (organization_id = any (array(select app_hidden.viewer_organizations('finance.write')))
     or project_id = any (array(select app_hidden.viewer_projects('finance.write'))));
 
-grant select on app_public.processor_charges to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.processor_charges to plat_user, plat_anonymous;
 grant update (metadata) on app_public.processor_charges to plat_user;
 
 comment on table app_public.processor_charges is $$

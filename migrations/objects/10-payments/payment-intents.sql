@@ -1,7 +1,7 @@
 create policy payer on app_public.payment_intents for select to plat_user
   using (user_id = (select app_hidden.viewer_payer()) or created_by_id = (select app_hidden.viewer_payer()));
 
-grant select on app_public.payment_intents to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.payment_intents to plat_user, plat_anonymous;
 
 comment on table app_public.payment_intents is 'A payment by card, from the wish to the charge.';
 comment on column app_public.payment_intents.organization_id is E'@behavior -*\n\nWho is paid.';

@@ -13,7 +13,7 @@ create policy billing on app_public.organization_payments_representatives for se
 select app_private.make_record('organization_payments_representatives', 'organization_payments_representative',
   'org.billing');
 
-grant select on app_public.organization_payments_representatives to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.organization_payments_representatives to plat_user, plat_anonymous;
 
 comment on table app_public.organization_payments_representatives is
   'Somebody whom the payment processor wants to know before an organization takes payments.';
@@ -190,7 +190,7 @@ comment on function app_private.note_representative(uuid, jsonb) is 'What the pr
 grant execute on function app_private.note_account, app_private.note_representative to plat_authenticator;
 
 create function app_private.account_to_sync(account text) returns jsonb
-language sql stable as $$
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select jsonb_build_object('organizationId', a.organization_id, 'accountId', a.processor_id, 'people', coalesce((
     select jsonb_object_agg(r.processor_person_id, r.id) from app_public.organization_payments_representatives r
     where r.organization_id = a.organization_id and r.processor_person_id is not null), '{}'))
@@ -286,3 +286,5 @@ grant execute on function app_public.create_organization_payments_representative
   app_public.organizations_payments_requirements to plat_user, plat_anonymous;
 comment on function app_public.organization_payments_representatives_dob is
   'Date of birth; null without the permission org.billing.';
+grant execute on function app_private.account_to_sync, app_private.note_account, app_private.note_representative
+  to plat_worker;

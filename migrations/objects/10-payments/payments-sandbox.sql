@@ -2,5 +2,15 @@
 -- API of the real one shows them, what it answered under which idempotency key, and the events that it still has to
 -- deliver. Nothing else of the database reads these tables.
 
-comment on table app_private.sandbox_objects is 'The objects of the sandbox processor.';
-comment on table app_private.sandbox_requests is 'What the sandbox processor answered under idempotency keys.';
+comment on table app_private.sandbox_objects is
+  E'@worker It stands for a party outside of the service.\n\nThe objects of the sandbox processor.';
+comment on table app_private.sandbox_requests is
+  E'@worker It stands for a party outside of the service.\n\nWhat the sandbox processor answered under idempotency '
+  'keys.';
+
+-- Like a party outside of the service, it is asked by the client of the processor alone.
+create policy sandbox on app_private.sandbox_objects to plat_worker using (true);
+create policy sandbox on app_private.sandbox_requests for select to plat_worker using (true);
+create policy sandbox_insert on app_private.sandbox_requests for insert to plat_worker with check (true);
+grant select, insert, update, delete on app_private.sandbox_objects to plat_worker;
+grant select, insert on app_private.sandbox_requests to plat_worker;

@@ -21,13 +21,21 @@ comment on function app_private.take_processor_event(jsonb) is
   'Takes an event of the processor, once, and enqueues what follows from it.';
 grant execute on function app_private.take_processor_event(jsonb) to plat_authenticator;
 
+create function app_private.subject_of_processor_event(id text) returns table (payment jsonb, account jsonb)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.payment_of_processor(e.object_id), app_private.account_to_sync(e.account_id)
+  from app_private.processor_events e where e.id = subject_of_processor_event.id and e.handled_at is null
+$$;
+comment on function app_private.subject_of_processor_event(text) is
+  'The payment or account that an event is about, nulls where it is none of ours; no row for one that is handled.';
+
 create function app_private.handled_processor_event(id text) returns void
-language sql volatile as $$
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   update app_private.processor_events e set handled_at = now() where e.id = $1
 $$;
 
 create function app_private.sweep_processor_events() returns timestamptz
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   -- Longer than the processor repeats them, and than it lists them.
   delete from app_private.processor_events e where e.received_at < now() - interval '60 days';
@@ -36,3 +44,5 @@ begin
 end $$;
 comment on function app_private.sweep_processor_events() is
   'Forgets old events; returns when the latest one that was taken was made.';
+grant execute on function app_private.handled_processor_event, app_private.subject_of_processor_event,
+  app_private.sweep_processor_events, app_private.take_processor_event to plat_worker;

@@ -1,7 +1,7 @@
 create policy seers_of_charge on app_public.processor_refunds for select to plat_user
   using (exists (select from app_public.processor_charges c where c.id = processor_refunds.charge_id));
 
-grant select on app_public.processor_refunds to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.processor_refunds to plat_user, plat_anonymous;
 
 comment on table app_public.processor_refunds is 'Money given back of a charge.';
 comment on column app_public.processor_refunds.organization_id is E'@behavior -*\n\nWho gives it back.';
@@ -189,7 +189,9 @@ comment on function app_private.note_refund(uuid, jsonb) is
   'Writes down what the processor says of a refund; without an id, that it refused it.';
 
 create function app_private.refund_to_make(id uuid) returns jsonb
-language sql stable as $$ select app_private.refund_facts(r) from app_public.processor_refunds r where r.id = $1 $$;
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.refund_facts(r) from app_public.processor_refunds r where r.id = $1
+$$;
 comment on function app_private.refund_to_make(uuid) is 'What the processor is told of a refund.';
 
 create function app_public.refund_processor_charge(made app_public.made_refund, charge_id uuid,
@@ -212,3 +214,4 @@ language sql stable as $$ select case when r.note is not null and app_hidden.see
   then r.note end $$;
 comment on function app_public.processor_refunds_note is
   'What the team should know; null without the permission finance.read.';
+grant execute on function app_private.note_refund, app_private.refund_to_make to plat_worker;

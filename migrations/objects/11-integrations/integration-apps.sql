@@ -84,7 +84,7 @@ grant execute on function app_private.are_event_names to plat_authenticator;
 create function app_private.claim_webhook_deliveries(batch int, lease interval, holder int)
 returns table (delivery_id uuid, webhook_id uuid, attempt int, message_id uuid, url text, body text, sealed text,
   previous_sealed text, mapping jsonb, organization_id uuid)
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   work record;
@@ -270,3 +270,5 @@ insert into app_public.integration_apps (key, name, description, category, scope
     'ORGANIZATION', 'OAUTH2',
     '{openid,email,offline_access}', false, null, '{"type": "object", "properties": {}, "additionalProperties": false}',
       null);
+grant execute on function app_private.claim_webhook_deliveries, app_private.mail_account, app_private.note_synced,
+  app_private.are_event_names, app_private.workflow_mail_sender to plat_worker;

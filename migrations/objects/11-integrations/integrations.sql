@@ -9,7 +9,7 @@
 
 create policy members on app_public.integration_apps for select to plat_user using (true);
 
-grant select on app_public.integration_apps to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.integration_apps to plat_user, plat_anonymous;
 
 comment on table app_public.integration_apps is
   E'@behavior -*:list -*:connection\n\nAn application that can be connected.';
@@ -43,7 +43,6 @@ comment on function app_hidden.viewer_integrator() is
 
 create policy admins on app_public.organization_integrations for select to plat_user
   using (deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
-create policy worker on app_public.organization_integrations for select to plat_worker using (true);
 
 select app_private.make_record('organization_integrations', 'organization_integration', 'org.admin');
 select app_private.make_state_machine(t.name, t.subject,
@@ -54,8 +53,7 @@ select app_private.make_state_machine(t.name, t.subject,
 from (values ('organization_integrations', 'organization_integration'),
   ('user_integrations', 'user_integration')) t (name, subject);
 
-grant select on app_public.organization_integrations, app_public.user_integrations to plat_user, plat_anonymous,
-  plat_worker;
+grant select on app_public.organization_integrations, app_public.user_integrations to plat_user, plat_anonymous;
 
 create function app_private.organization_integration_lacks(i app_public.organization_integrations) returns text
 language plpgsql stable as $$
@@ -134,7 +132,6 @@ comment on constraint organization_integrations_organization_id_fkey on app_publ
 
 create policy own on app_public.user_integrations for select to plat_user
   using (deleted_at is null and user_id = (select app_hidden.viewer_integrator()));
-create policy worker on app_public.user_integrations for select to plat_worker using (true);
 
 select app_private.make_record('user_integrations', 'user_integration');
 

@@ -11,7 +11,7 @@ create policy managers_delete on app_public.custom_exports for delete to plat_us
 
 select app_private.make_record('custom_exports', 'custom_export', 'report.manage');
 
-grant select on app_public.custom_exports to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.custom_exports to plat_user, plat_anonymous;
 grant insert (organization_id, project_id, name, description, subject, format, columns, filter, sort),
   update (name, description, format, columns, filter, sort), delete on app_public.custom_exports to plat_user;
 

@@ -22,7 +22,7 @@ create policy managers_delete on app_public.custom_reports for delete to plat_us
 
 select app_private.make_record('custom_reports', 'custom_report', 'report.manage');
 
-grant select on app_public.custom_reports to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.custom_reports to plat_user, plat_anonymous;
 grant insert (organization_id, project_id, name, description, kind, subject, columns, filter, group_by, chart,
   visibility), update (name, description, kind, columns, filter, group_by, chart, visibility), delete on
   app_public.custom_reports to plat_user;

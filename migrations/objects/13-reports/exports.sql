@@ -28,7 +28,7 @@ select app_private.make_state_machine('exports', 'export',
 select app_private.make_deadline('export', 'app_public.exports', 'expires_at', 'new.status = ''COMPLETED''', '{status}',
   'app_private.settle_export(uuid)');
 
-grant select on app_public.exports to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.exports to plat_user, plat_anonymous;
 
 comment on table app_public.exports is
   E'@defaultOrder id desc\n\nA file of records, as whoever asked for it might see them.';
@@ -459,6 +459,14 @@ language sql stable as $$
 $$;
 comment on function app_private.worker_lives(text) is 'Whether the worker said that it lives, and still does.';
 
+create function app_private.settle_before_export(id uuid) returns void
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.settle_deadlines(e.organization_id, true) from app_public.exports e
+  where e.id = settle_before_export.id
+$$;
+comment on function app_private.settle_before_export(uuid) is
+  'Settles what is due in the organization of an export, so that its rows are those that a reader finds.';
+
 create function app_private.start_export(id uuid, holder text) returns table (worker uuid, requested_by_id uuid,
   token_id uuid, token_organization_id uuid, token_scopes text,
   subject text, format text, filename text, stale_key text)
@@ -495,3 +503,6 @@ end $$;
 comment on function app_private.start_export(uuid, text) is
   'Hands an export to a worker, which the job runner knows as `holder`; no row where there is nothing to do, or '
   'another one is at it, in which case it looks again later.';
+grant execute on function app_private.export_goes_on, app_private.start_export, app_private.note_export,
+  app_private.keep_export_file, app_private.finish_export, app_private.give_up_export, app_private.settle_before_export,
+  app_private.sweep_exports to plat_worker;

@@ -2,17 +2,17 @@
 -- names columns, and a name that is no row here is refused. The expressions stand here and nowhere else; nothing of a
 -- caller's ever becomes part of a statement but as a quoted value.
 
-create policy everybody on app_hidden.report_subjects for select to plat_user, plat_anonymous, plat_worker using (true);
+create policy everybody on app_hidden.report_subjects for select to plat_user, plat_anonymous using (true);
 
-grant select on app_hidden.report_subjects to plat_user, plat_anonymous, plat_worker;
+grant select on app_hidden.report_subjects to plat_user, plat_anonymous;
 
 comment on table app_hidden.report_subjects is
   'What reports and exports can be about: the table, the permissions that decide which of its rows somebody sees '
   '(without the first there is nothing to see), and the column, never null, by which the latest row comes first.';
 
-create policy everybody on app_hidden.report_columns for select to plat_user, plat_anonymous, plat_worker using (true);
+create policy everybody on app_hidden.report_columns for select to plat_user, plat_anonymous using (true);
 
-grant select on app_hidden.report_columns to plat_user, plat_anonymous, plat_worker;
+grant select on app_hidden.report_columns to plat_user, plat_anonymous;
 
 comment on table app_hidden.report_columns is
   'The columns of each subject by their names in the API. The expression is over the row t; permission is what it '

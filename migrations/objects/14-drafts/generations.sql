@@ -34,7 +34,7 @@ select app_private.make_deadline('generation', 'app_public.service_intelligence_
   'new.status = ''PENDING''', '{status}',
   'app_private.settle_overdue_generation(uuid)');
 
-grant select on app_public.service_intelligence_generations to plat_user, plat_anonymous, plat_worker;
+grant select on app_public.service_intelligence_generations to plat_user, plat_anonymous;
 
 comment on table app_public.service_intelligence_generations is
   E'@defaultOrder id desc\n\nA text that the drafting service wrote for a person to look at. Nothing is sent.';
@@ -240,3 +240,10 @@ comment on function app_private.send_draft_by_ticket(app_public.escalation_ticke
   'Sends the draft of a ticket to its lead.';
 insert into app_hidden.ticket_actions (action, permission, perform)
   values ('SEND_DRAFT', 'lead.write', 'app_private.send_draft_by_ticket');
+
+create function app_private.generation_by_id(id uuid) returns app_public.service_intelligence_generations
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select g from app_public.service_intelligence_generations g where g.id = generation_by_id.id
+$$;
+comment on function app_private.generation_by_id(uuid) is 'A draft that the service asked for before.';
+grant execute on function app_private.generation_by_id to plat_worker;

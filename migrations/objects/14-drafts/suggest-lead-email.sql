@@ -101,7 +101,7 @@ comment on function app_hidden.begin_lead_email(text, text, text, text, text, js
 create function app_private.begin_lead_email_for(lead_id uuid, purpose text default null, tone text default null,
   language text default null,
   instructions text default null, requested_by uuid default null, request text default null) returns jsonb
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   lead app_public.leads;
 begin

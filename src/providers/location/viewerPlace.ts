@@ -1,4 +1,7 @@
 import type { Pool } from "pg";
+import { inShare } from "../../database/orderedPool.ts";
+import type { FairSemaphore } from "../../limits/fairSemaphore.ts";
+import { partyOf } from "../../limits/party.ts";
 import type { Logger } from "../../log.ts";
 import type { CityName, LocationProvider, Place } from "./place.ts";
 
@@ -7,15 +10,16 @@ export type ViewerPlace = (ip: string | undefined) => Promise<Place | null>;
 
 /**
  * Finds the place of a viewer, and sees to it first that the cities of projects have theirs: what was changed before is
- * near or far in the next query. A failure of the provider is logged and leaves the place unknown.
+ * near or far in the next query. What it asks the database for counts for the network of the viewer. A failure of the provider is logged and leaves the place unknown.
  */
 export function createViewerPlace(
-  pool: Pick<Pool, "query">,
+  pool: Pool,
   provider: LocationProvider,
   log: Pick<Logger, "warn">,
+  connections?: FairSemaphore,
 ): ViewerPlace {
-  const placeNewCities = async () => {
-    const { rows } = await pool.query<CityName & { id: string }>(
+  const placeNewCities = async (database: Pick<Pool, "query">) => {
+    const { rows } = await database.query<CityName & { id: string }>(
       `select id, name, administrative_area as "administrativeArea", country from app_private.cities_to_look_up()`,
     );
     if (rows.length === 0) return;
@@ -25,11 +29,11 @@ export function createViewerPlace(
       latitude: places[n]?.latitude ?? null,
       longitude: places[n]?.longitude ?? null,
     }));
-    await pool.query("select app_private.place_cities($1)", [JSON.stringify(placed)]);
+    await database.query("select app_private.place_cities($1)", [JSON.stringify(placed)]);
   };
   return async (ip) => {
     try {
-      await placeNewCities();
+      await placeNewCities(inShare(pool, connections, partyOf(null, ip)));
       return ip ? await provider.locate(ip) : null;
     } catch (error) {
       log.warn({ err: error }, "The place of a viewer could not be found.");

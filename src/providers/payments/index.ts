@@ -9,8 +9,8 @@ export * from "./processor.ts";
 export interface PaymentsOptions {
   /** Undefined means the sandbox. */
   stripe: { secretKey: string; webhookSecret: string | undefined; api: string | undefined } | undefined;
-  /** The owner's connection, for the state of the sandbox. */
-  ownerUrl: string;
+  /** The connection of background work, which keeps the state of the sandbox; asked for where there is one. */
+  workerUrl: () => string;
   /** Where the sandbox delivers its events: this process; undefined where it takes none. */
   endpoint: string | undefined;
   /** Where payers come back to from their bank. */
@@ -26,11 +26,11 @@ export interface Payments {
 
 /** Stripe where there is a key; else a sandbox of our own, which the same client talks to in the same way. */
 export async function openPayments(options: PaymentsOptions): Promise<Payments> {
-  const { stripe, ownerUrl, endpoint, log, ...addresses } = options;
+  const { stripe, workerUrl, endpoint, log, ...addresses } = options;
   if (stripe) return { processor: createStripeProcessor({ ...stripe, ...addresses }), close: async () => {} };
   const webhookSecret = `whsec_${randomBytes(24).toString("hex")}`;
   const sandbox = await startSandbox({
-    connectionString: ownerUrl,
+    connectionString: workerUrl(),
     endpoint: endpoint === undefined ? undefined : { url: endpoint, secret: webhookSecret },
     log,
   });

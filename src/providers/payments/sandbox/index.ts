@@ -18,7 +18,7 @@ import { requests, type Handler } from "./requests.ts";
 import { withStore } from "./store.ts";
 
 export interface SandboxOptions {
-  /** The owner's connection to the database that it keeps its state in. */
+  /** The connection of plat_worker to the database that it keeps its state in. */
   connectionString: string;
   /** Where it delivers events; nowhere, as long as another process does, where left out. */
   endpoint?: Endpoint | undefined;

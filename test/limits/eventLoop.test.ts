@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { loopTurns } from "../../src/limits/loopTurns.ts";
+import { eventLoop } from "../../src/limits/eventLoop.ts";
 import { partyOf } from "../../src/limits/party.ts";
 
 const ann = partyOf("ann", undefined);
@@ -11,7 +11,7 @@ function work(ms: number): void {
   while (performance.now() < end);
 }
 
-test("long pieces are done one at a time, by turns, and others are served between any two", async () => {
+test("long pieces are done one at a time, fairly by party, and others are served between any two", async () => {
   const order: string[] = [];
   let served = 0;
   const others = setInterval(() => (served += 1), 0);
@@ -21,10 +21,10 @@ test("long pieces are done one at a time, by turns, and others are served betwee
     work(20);
   };
   await Promise.all([
-    ...Array.from({ length: 4 }, () => loopTurns.run(ann, piece("ann"))),
-    loopTurns.run(bob, piece("bob")),
+    ...Array.from({ length: 4 }, () => eventLoop.run(ann, piece("ann"))),
+    eventLoop.run(bob, piece("bob")),
     (async () => {
-      await loopTurns.take(bob);
+      await eventLoop.ready(bob);
       piece("bob")();
     })(),
   ]);
@@ -32,10 +32,10 @@ test("long pieces are done one at a time, by turns, and others are served betwee
   expect(order.slice(1)).toEqual(["ann after 1", "bob after 1", "ann after 1", "bob after 1", "ann after 1"]);
 });
 
-test("work that fails gives its turn back", async () => {
+test("work that fails lets the next one run", async () => {
   const fails = () => {
     throw new Error("failed");
   };
-  await expect(loopTurns.run(ann, fails)).rejects.toThrow("failed");
-  expect(await loopTurns.run(bob, () => "done")).toBe("done");
+  await expect(eventLoop.run(ann, fails)).rejects.toThrow("failed");
+  expect(await eventLoop.run(bob, () => "done")).toBe("done");
 });

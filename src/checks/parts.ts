@@ -1,0 +1,38 @@
+/** The parts of `npm run check`: processes that look at the project side by side. */
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+
+export interface CheckPart {
+  /** What is said to be red. */
+  name: string;
+  command: string;
+  args: readonly string[];
+  /** Whether what it says is of interest only when it is red. */
+  chatty?: boolean;
+}
+
+/**
+ * Runs a part to its end, and shows what it said then, as a whole.
+ * @returns whether it is green: one that cannot be started, or is killed, is not.
+ */
+export async function runPart(
+  { name, command, args, chatty = false }: CheckPart,
+  options: { cwd: string; env?: NodeJS.ProcessEnv; show: (text: string) => void },
+): Promise<boolean> {
+  const { cwd, env = process.env, show } = options;
+  const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => (said += text));
+  const status = await new Promise<number>((resolve) => {
+    child.once("error", (error) => {
+      said += `${error.message}\n`;
+      resolve(1);
+    });
+    child.once("close", (code, signal) => resolve(code ?? 128 + constants.signals[signal!]));
+  });
+  const isGreen = status === 0;
+  if (!isGreen) show(`${name}: red (${status})\n${said}`);
+  else if (said && !chatty) show(said);
+  return isGreen;
+}

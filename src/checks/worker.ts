@@ -1,0 +1,23 @@
+import type { Rule } from "./rule.ts";
+
+/** What background work may do: no more than its tasks do, and through functions. */
+export const workerRules: Rule[] = [
+  {
+    name: "worker-table",
+    why: "What background work may do with a table, a statement that is slipped into one of its tasks may do with all rows of all organizations.",
+    query: `
+      select distinct t.object, format('Take the grant from plat_worker, and write a definer function that does what the task is for; or write into the '
+        'comment of %s \`@worker …\`: why it holds nothing of anybody.', t.object) as write
+      from granted g join tables t on t.oid = g.table_oid
+      where g.role = 'plat_worker' and coalesce(pg_temp.tag(t.comment, 'worker'), '') = ''`,
+  },
+  {
+    name: "worker-function",
+    why: "A right that no task uses is there for whoever breaks into one.",
+    query: `
+      select f.object, format('Write \`revoke execute on function %s from plat_worker;\`: nothing that background work runs names it.', f.object) as write
+      from functions f join pg_proc p on p.oid = f.oid
+      where exists (select from aclexplode(p.proacl) a where a.grantee = 'plat_worker'::regrole)
+        and not exists (select from worker_mentions m where m.callee = f.oid)`,
+  },
+];

@@ -1,0 +1,70 @@
+/**
+ * `npm run check`: the types, the form, and whether what is generated is up to date. The parts run side by side, those that
+ * need a migrated database on one; each is shown when it has ended. All run to their end, whatever the others find.
+ */
+import { join } from "node:path";
+import { runPart, type CheckPart } from "../checks/parts.ts";
+import { withScratchDatabase } from "./scratchDatabase.ts";
+
+const repository = join(import.meta.dirname, "../..");
+const cache = join(repository, "node_modules/.cache");
+const env = {
+  ...process.env,
+  NODE_COMPILE_CACHE: join(cache, "node"),
+  GRAPHILE_ENV: "production",
+};
+
+const tool = (name: string, ...args: string[]) => ({
+  command: join(repository, "node_modules/.bin", name),
+  args,
+});
+const script = (file: string, ...args: string[]) => ({
+  command: process.execPath,
+  args: [join(repository, "src/cli", file), ...args],
+});
+
+/** PERF: what was green before is known by its content. */
+const parts: CheckPart[] = [
+  { name: "types", ...tool("tsc", "--incremental", "--tsBuildInfoFile", join(cache, "tsc/tsbuildinfo")) },
+  {
+    name: "form",
+    chatty: true,
+    ...tool(
+      "prettier",
+      "--check",
+      "--cache",
+      "--cache-strategy",
+      "content",
+      "--cache-location",
+      join(cache, "prettier/cache"),
+      ".",
+    ),
+  },
+  { name: "lint", chatty: true, ...tool("oxlint") },
+  { name: "migrations", ...script("checkMigrations.ts") },
+  { name: "settings", ...script("settings.ts", "--check") },
+];
+const onDatabase = (ownerUrl: string): CheckPart[] => [
+  { name: "schema", ...script("schema.ts", "--check", ownerUrl) },
+  { name: "docs", ...script("docs.ts", "--check", ownerUrl) },
+  { name: "rules of the schema", ...script("checkSchema.ts", ownerUrl) },
+];
+
+const red: string[] = [];
+const run = async (part: CheckPart) => {
+  if (!(await runPart(part, { cwd: repository, env, show: (text) => process.stdout.write(text) })))
+    red.push(part.name);
+};
+const databases = withScratchDatabase(
+  async (ownerUrl) => void (await Promise.all(onDatabase(ownerUrl).map(run))),
+).catch((error: Error) => {
+  console.error(error.message);
+  red.push("database");
+});
+await Promise.all([databases, ...parts.map(run)]);
+
+if (red.length === 0) console.log("All is well.");
+else {
+  console.error(`Red: ${red.join(", ")}.`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,90 @@
+import { DatabaseError, Pool, type PoolClient, type PoolConfig } from "pg";
+import { FairSemaphore } from "../limits/fairSemaphore.ts";
+import type { Party } from "../limits/party.ts";
+import { closesConnection, DatabaseConnectionError } from "./databaseErrors.ts";
+
+type ConnectCallback = Parameters<Pool["connect"]>[0];
+
+/** All callers of a pool are one party: they get connections in the order in which they asked. */
+const callers: Party = { group: "callers", key: "callers" };
+
+/**
+ * A pool that serves its callers in order and keeps its connections. node-postgres' own does neither: its `query` closes the connection
+ * after any error, also after one that a function of the database raises for the caller; and a caller who comes while such a
+ * connection is being replaced is served before those who wait. A flood of refused requests then cost PostgreSQL a process
+ * each, and some of the others waited until it was over.
+ */
+export class OrderedPool extends Pool {
+  readonly #order: FairSemaphore;
+
+  constructor(config: PoolConfig & { max: number; connectionTimeoutMillis: number }) {
+    super(config);
+    this.#order = new FairSemaphore({
+      capacity: config.max,
+      timeoutMs: config.connectionTimeoutMillis,
+      refusal: () => new DatabaseConnectionError("08001", new Error("No connection became free in time.")),
+    });
+  }
+
+  /** Callers that wait for a connection. */
+  get waiting(): number {
+    return this.#order.numbers.waiting;
+  }
+
+  /** @throws DatabaseConnectionError 08001 where no connection can be made, or none becomes free in time; DatabaseError where the server refuses it */
+  override connect(): Promise<PoolClient>;
+  override connect(callback: ConnectCallback): void;
+  override connect(callback?: ConnectCallback): Promise<PoolClient> {
+    if (callback) throw new TypeError("Connections of this pool are asked for by promise.");
+    return this.#connect();
+  }
+
+  async #connect(): Promise<PoolClient> {
+    const leave = await this.#order.acquire(callers);
+    let client: PoolClient;
+    try {
+      client = await super.connect();
+    } catch (error) {
+      leave();
+      if (error instanceof DatabaseError) throw error;
+      throw new DatabaseConnectionError("08001", error);
+    }
+    const release = client.release.bind(client);
+    client.release = (destroy) => {
+      release(destroy);
+      leave();
+    };
+    return client;
+  }
+
+  /** Runs one statement on a connection of the pool, which is closed only where the error leaves it unusable. No callbacks. */
+  override async query(...statement: any[]): Promise<any> {
+    const client = await this.connect();
+    // The driver tells of an error before the server is ready for the next statement.
+    const { promise: ready, resolve: onReady } = Promise.withResolvers<void>();
+    client.once("drain", onReady).once("end", onReady);
+    let isUsable = true;
+    try {
+      return await (client as { query(...statement: any[]): Promise<any> }).query(...statement);
+    } catch (error) {
+      isUsable = error instanceof DatabaseError && !closesConnection(error);
+      if (isUsable) await ready;
+      throw error;
+    } finally {
+      client.off("drain", onReady).off("end", onReady);
+      client.release(!isUsable || client.getTransactionStatus() !== "I");
+    }
+  }
+}
+
+/** Statements of the service's own that are run for a party, within its share of the connections. */
+export function inShare(
+  pool: Pool,
+  connections: FairSemaphore | undefined,
+  party: Party,
+): Pick<Pool, "query"> {
+  if (!connections) return pool;
+  const query = (...statement: any[]) =>
+    connections.run(party, () => (pool as { query(...statement: any[]): Promise<any> }).query(...statement));
+  return { query } as Pick<Pool, "query">;
+}

@@ -1,0 +1,107 @@
+/**
+ * Admission control: how much of each resource is in use at once in one process, and how it is shared. Whoever is not admitted
+ * at once waits; see {@link FairSemaphore} for the order.
+ */
+import { FairSemaphore } from "./fairSemaphore.ts";
+
+/** Operations of this cost and above are large: their rows and answers are in memory at the same time. */
+export const LARGE_COST = 5_000;
+
+/** Operations, from the first look at their document to the end of their answer. */
+export const operations = new FairSemaphore({
+  // More than the connections of the database can serve, so that those which wait for something else do not keep it idle.
+  capacity: 64,
+  // What a browser sends to one host at once, and some.
+  perParty: 8,
+  // A quarter is for who has none under way.
+  reserved: 16,
+  strangers: 16,
+  queuePerParty: 256,
+  queuePerGroup: 512,
+  timeoutMs: 15_000,
+});
+
+/** Large operations; each is in {@link operations} too. Four at 3 MB of text are about 100 MB of rows, objects and text. */
+export const largeOperations = new FairSemaphore({
+  capacity: 4,
+  perParty: 2,
+  reserved: 1,
+  strangers: 2,
+  timeoutMs: 15_000,
+});
+
+/** Introspection queries in a text that nobody sent before: each takes up to 100 ms of the event loop in one piece. */
+export const introspections = new FairSemaphore({ capacity: 2, timeoutMs: 15_000 });
+/** How long such a query keeps its unit after it was answered, in milliseconds: 20 of them a minute. */
+export const INTROSPECTION_HOLD_MS = 6_000;
+
+/**
+ * Hashes of passwords. Each takes 19 MiB and one of libuv's four threads, of which two are left to files and cryptography. The
+ * groups are "sign-in" and "sign-up", the parties networks.
+ */
+export const passwordHashes = new FairSemaphore({
+  capacity: 2,
+  queuePerParty: 20,
+  queuePerGroup: 500,
+  timeoutMs: 10_000,
+});
+
+/** Look-ups of tokens, by network: a flood of requests from one waits for itself before it waits for a connection. */
+export const authentications = new FairSemaphore({ capacity: 4, timeoutMs: 10_000 });
+
+/** Bytes of request bodies that are being read, parsed or wait to be answered. */
+export const requestBodies = new FairSemaphore({
+  // Parsed values take several times as much: a seventh of what the process may use.
+  capacity: 96_000_000,
+  // Two of the largest of a signed-in viewer.
+  perParty: 24_000_000,
+  strangers: 24_000_000,
+  queuePerParty: 16,
+  timeoutMs: 20_000,
+});
+/** Bodies up to so many bytes are not counted in {@link requestBodies}. */
+export const SMALL_BODY = 16_384;
+
+/** Bytes of files on their way in, by viewer. They go to the disk, of which so much stays in use by them at a time. */
+export const uploadsOfViewers = new FairSemaphore({
+  capacity: 2_000_000_000,
+  perParty: 250_000_000,
+  queuePerParty: 16,
+  timeoutMs: 20_000,
+});
+/** The same by organization, whose members share it. */
+export const uploadsOfOrganizations = new FairSemaphore({
+  capacity: Infinity,
+  perParty: 500_000_000,
+  queuePerParty: 16,
+  timeoutMs: 20_000,
+});
+
+/**
+ * Connections of a pool that operations use.
+ * @param poolSize what shares are of
+ * @param capacity what operations have of it; the rest is for finding out who asks
+ */
+export function connectionShares(poolSize: number, capacity: number): FairSemaphore {
+  const share = (part: number) => Math.max(1, Math.floor(poolSize * part));
+  return new FairSemaphore({
+    capacity: Math.max(1, capacity),
+    perParty: share(0.4),
+    reserved: capacity > 4 ? 2 : 0,
+    strangers: share(0.3),
+    timeoutMs: 15_000,
+  });
+}
+
+/** The event loop: what is done there in one piece that takes more than a few milliseconds; see eventLoop.ts. */
+export const eventLoopShare = {
+  /** The part of the time that all such pieces together have; the rest is for everything that is short. */
+  share: 0.25,
+  /** Milliseconds of such work that a process does without a pause after it had none for a while. */
+  burstMs: 150,
+} as const;
+
+/** Bodies from this size on, in bytes, are large: they are parsed within the event loop's share, and read at a bounded rate. */
+export const LARGE_BODY = 256_000;
+/** Bytes of large bodies a second: to decrypt and read them takes about a quarter of the event loop at this rate. */
+export const LARGE_BODY_RATE = 30_000_000;

@@ -1,0 +1,13 @@
+/** Test files whose databases can be given a mutant. */
+import { globSync } from "node:fs";
+import { resolve } from "node:path";
+
+/** Processes of their own make their databases themselves; the rest takes long or is not about rules of the database. */
+const without = /^test\/(bench|browser|dev|docs|faults|fuzz|harness|hostile|process|releases)\//;
+
+/** Relative to the repository. */
+export function databaseFiles(): string[] {
+  return globSync("test/**/*.test.ts", { cwd: resolve(import.meta.dirname, "../..") })
+    .filter((file) => !without.test(file))
+    .toSorted();
+}

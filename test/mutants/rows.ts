@@ -1,0 +1,108 @@
+/** Mutants tried on the rows of test/harness/rowWorld.ts, each in a transaction that is rolled back: a tenth of a second for most. */
+import { isDeepStrictEqual } from "node:util";
+import { Client } from "pg";
+import { reachOf, readWhole, startRows, type Reach } from "../harness/rowReach.ts";
+import { calledIn, type Mutant } from "./mutants.ts";
+
+export interface RowTrial {
+  /**
+   * Whether somebody reaches other rows than before, which test/schema/access.test.ts notices.
+   * @returns the table and command, or nothing where all reach the same, or where the mutant is about no table
+   */
+  notices(mutant: Mutant): Promise<string | undefined>;
+  /** Whether the mutant is about rows at all: a policy, a grant on a table, or a function that policies ask. */
+  applies(mutant: Mutant): boolean;
+  end(): Promise<void>;
+}
+
+/** @param databaseUrl a migrated database of its own, as superuser */
+export async function startRowTrial(databaseUrl: string): Promise<RowTrial> {
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  const world = await startRows(client);
+  const reached = async (tables: string[]) => {
+    await client.query("begin");
+    try {
+      return await reachOf(client, world, tables);
+    } finally {
+      await client.query("rollback");
+    }
+  };
+  const before = await reached([...world.tables.keys()]);
+  const asking = await tablesAsking(client, [...world.tables.keys()]);
+
+  function difference(after: Reach): string | undefined {
+    for (const [what, byViewer] of after) if (!isDeepStrictEqual(byViewer, before.get(what))) return what;
+    return undefined;
+  }
+
+  /** Of a table that is the same for everybody. */
+  async function readsLess(table: string, sql: string): Promise<string | undefined> {
+    const counts = async () => {
+      const found = [];
+      for (const role of ["plat_user", "plat_anonymous"])
+        found.push((await readWhole(client, world, role, [table])).get(table));
+      return found;
+    };
+    await client.query("begin");
+    try {
+      const usual = await counts();
+      await client.query(sql);
+      return isDeepStrictEqual(await counts(), usual) ? undefined : `${table} whole`;
+    } catch (error) {
+      if ((error as { code?: string }).code === "42501") return `${table} whole`;
+      throw error;
+    } finally {
+      await client.query("rollback");
+    }
+  }
+
+  return {
+    async notices({ about, sql, kind }) {
+      if (kind !== "function" && !world.tables.has(about)) return await readsLess(about, sql);
+      const tables = kind === "function" ? some(asking.get(about) ?? []) : [about];
+      for (let from = 0; from < tables.length; from += 8) {
+        await client.query("begin");
+        try {
+          await client.query(sql);
+          const found = difference(await reachOf(client, world, tables.slice(from, from + 8)));
+          if (found) return found;
+        } finally {
+          await client.query("rollback");
+        }
+      }
+      return undefined;
+    },
+    applies: ({ kind, about, id }) =>
+      kind === "policy" || (kind === "grant" ? id.includes(" on table ") : asking.has(about)),
+    end: () => client.end(),
+  };
+}
+
+/** PERF: what every policy asks shows in a few tables of each area. */
+const mostTables = 16;
+const some = (tables: string[]): string[] =>
+  tables.filter((_table, index) => index % Math.ceil(tables.length / mostTables) === 0);
+
+/** By function the tables whose policies ask it, be it through other functions. */
+async function tablesAsking(client: Client, tables: string[]): Promise<Map<string, string[]>> {
+  const { rows: routines } = await client.query<{ name: string; source: string }>(
+    `select n.nspname || '.' || p.proname as name, string_agg(p.prosrc, ' ') as source
+     from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname like 'app\\_%' group by 1`,
+  );
+  const calls = new Map(routines.map(({ name, source }) => [name, calledIn(source)]));
+  const { rows: policies } = await client.query<{ table: string; source: string }>(
+    `select polrelid::regclass::text as table, string_agg(concat(pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid)), ' ') as source
+     from pg_policy where polrelid = any ($1::regclass[]) group by 1`,
+    [tables],
+  );
+  const asking = new Map<string, string[]>();
+  for (const { table, source } of policies) {
+    const asked = calledIn(source);
+    for (const name of asked) {
+      asking.set(name, [...(asking.get(name) ?? []), table]);
+      for (const further of calls.get(name) ?? []) asked.add(further);
+    }
+  }
+  return asking;
+}

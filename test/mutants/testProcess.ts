@@ -1,0 +1,57 @@
+/**
+ * A process that runs test files one after the other, each on databases with one mutant: the cluster with the migrated template, the
+ * modules of the API and its GraphQL schema stay from file to file, so that a file costs little more than what it does itself.
+ */
+import { resolve } from "node:path";
+import { runCLI } from "@jest/core";
+import type { Config } from "@jest/types";
+import globalSetup from "../harness/globalSetup.ts";
+import globalTeardown from "../harness/globalTeardown.ts";
+import type { Answer, Run } from "./testProcesses.ts";
+
+const repository = resolve(import.meta.dirname, "../..");
+/** What a test says that waited for something. */
+const waited =
+  /Exceeded timeout|Waited|tim(e|ed)[ -]?out|Connection terminated|statement timeout|ECONNRESET/i;
+const jest = {
+  rootDir: repository,
+  roots: ["<rootDir>/test"],
+  extensionsToTreatAsEsm: [".ts"],
+  transform: { "\\.ts$": "<rootDir>/test/harness/strip-types.cjs" },
+  testEnvironment: "<rootDir>/test/mutants/environment.ts",
+  testTimeout: 60_000,
+  maxWorkers: 1,
+};
+
+await globalSetup({ nonFlagArgs: [] });
+process.on("message", (asked: Run) => {
+  run(asked).then(
+    (answer) => process.send!(answer),
+    (error: Error) => process.send!({ failed: null, error: error.message }),
+  );
+});
+process.once("disconnect", () => {
+  void globalTeardown().then(() => process.exit());
+});
+process.send!({ ready: true });
+
+async function run({ file, sql = "", usage = "" }: Run): Promise<Answer> {
+  Object.assign(process.env, { PLAT_TEST_MUTANT: sql, PLAT_TEST_USAGE: usage });
+  const argv = {
+    _: [file],
+    $0: "jest",
+    config: JSON.stringify(jest),
+    runInBand: true,
+    runTestsByPath: true,
+    silent: true,
+    reporters: [],
+    watchman: false,
+  } as unknown as Config.Argv;
+  const { results } = await runCLI(argv, [repository]);
+  const [result] = results.testResults;
+  if (!result) throw new Error(`${file} was not run.`);
+  const failed = result.testResults.find(({ status }) => status === "failed");
+  if (failed)
+    return { failed: failed.fullName, late: failed.failureMessages.some((message) => waited.test(message)) };
+  return { failed: result.testExecError || results.numFailedTestSuites > 0 ? "the file as a whole" : null };
+}

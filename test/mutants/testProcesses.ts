@@ -1,0 +1,111 @@
+/** Processes that run test files with a mutant; see testProcess.ts. */
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { join, resolve } from "node:path";
+import { startChild } from "../harness/child.ts";
+
+const repository = resolve(import.meta.dirname, "../..");
+/** A mutant may keep a test waiting for ever. */
+const runWithinMs = 240_000;
+/** Realms of test files leave something behind: a process ends after so many. */
+const mostRuns = 80;
+
+export interface Run {
+  /** Relative to the repository. */
+  file: string;
+  /** What is done to each database of the file, by its owner. */
+  sql?: string;
+  /** Where to note which tables and functions the file uses. */
+  usage?: string;
+}
+
+export interface Answer {
+  /** The name of the test that failed, or null where all passed. */
+  failed: string | null;
+  /** Whether it failed for having waited too long, which a busy machine may be the reason of. */
+  late?: boolean;
+  /** Why the file could not be run. */
+  error?: string;
+}
+
+export interface TestProcess {
+  /**
+   * A test that failed for having waited is tried twice.
+   * @returns the name of the test that failed, or null where all passed
+   * @throws Error where the file could not be run
+   */
+  run(run: Run): Promise<string | null>;
+  end(): Promise<void>;
+}
+
+export function createTestProcess(): TestProcess {
+  let child: ChildProcess | undefined;
+  let runs = 0;
+
+  async function start(): Promise<ChildProcess> {
+    const options = "--experimental-vm-modules --disable-warning=ExperimentalWarning";
+    const started = startChild([join(import.meta.dirname, "testProcess.ts")], {
+      cwd: repository,
+      // What a test prints is not asked for.
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+      env: {
+        ...process.env,
+        GRAPHILE_ENV: "test",
+        NODE_COMPILE_CACHE: join(repository, "node_modules/.cache/node"),
+        NODE_OPTIONS: options,
+      },
+    });
+    const [answer] = await Promise.race([
+      once(started, "message"),
+      once(started, "exit").then(() => [{ ready: false }]),
+    ]);
+    if (!(answer as { ready: boolean }).ready) throw new Error("The process of the tests did not start.");
+    return started;
+  }
+
+  async function end(): Promise<void> {
+    const ending = child;
+    child = undefined;
+    if (!ending || ending.exitCode !== null) return;
+    const gone = once(ending, "exit");
+    ending.disconnect();
+    await gone;
+  }
+
+  async function runOnce(asked: Run): Promise<Answer> {
+    if (runs++ % mostRuns === 0) await end();
+    child ??= await start();
+    const running = child;
+    const over = new AbortController();
+    const tooLong = AbortSignal.timeout(runWithinMs);
+    const signal = AbortSignal.any([over.signal, tooLong]);
+    try {
+      running.send(asked);
+      const answers = [
+        once(running, "message", { signal }).then(([answer]) => answer as Answer),
+        once(running, "exit", { signal }).then((): Answer => ({ failed: null, error: "The process ended." })),
+      ];
+      // The other one is given up at the end.
+      for (const answer of answers) answer.catch(() => {});
+      const answer = await Promise.race(answers);
+      if (answer.error) throw new Error(`${asked.file}: ${answer.error}`);
+      return answer;
+    } catch (error) {
+      child = undefined;
+      // Its tests wait: it ends by itself when they give up.
+      if (running.connected) running.disconnect();
+      if (tooLong.aborted) return { failed: "took too long", late: true };
+      throw error;
+    } finally {
+      over.abort();
+    }
+  }
+
+  return {
+    async run(asked) {
+      const first = await runOnce(asked);
+      return (first.failed && first.late ? await runOnce(asked) : first).failed;
+    },
+    end,
+  };
+}
