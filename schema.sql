@@ -45580,7 +45580,7 @@ begin
       order by d.next_refresh_at limit batch for update skip locked))
     returning s.integration_id, s.scope::text;
 end $function$;
-grant execute on function app_private.due_integrations(integer) to plat_authenticator, plat_worker;
+grant execute on function app_private.due_integrations(integer) to plat_worker;
 
 -- The workflows whose line is due, or of which nobody has found out when it is.
 create function app_private.due_schedules() returns table(
@@ -47257,7 +47257,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     and app_private.token_ended(i.principal_token_id) is null
   order by i.id desc limit 1
 $function$;
-grant execute on function app_private.mail_account(uuid) to plat_authenticator, plat_worker;
+grant execute on function app_private.mail_account(uuid) to plat_worker;
 
 -- Whether a mail was taken, or refused for good: it is not sent again.
 create function app_private.mail_is_settled(key text) returns boolean
@@ -49428,7 +49428,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       or d.buyer_id = any (array(select app_hidden.viewer_purchases()))
       or d.lead_id = any (array(select app_hidden.viewer_purchase_leads())))
 $function$;
-grant execute on function app_private.price_of_deposit(uuid) to plat_anonymous, plat_user;
+grant execute on function app_private.price_of_deposit(uuid) to plat_user;
 
 -- Why nobody answers any more for what this user made with this access token; null while they do.
 create function app_private.principal_ended(user_id uuid, token_id uuid) returns text
@@ -50454,7 +50454,6 @@ begin
   perform app_hidden.require_organization(workflow.organization_id, 'workflow.run');
   return workflow;
 end $function$;
-grant execute on function app_private.require_workflow(uuid, text) to plat_anonymous, plat_user;
 
 -- When a rescission period ends: so many days from the midnight after the day of signing, in the time zone; null
 --   without days.
@@ -51697,7 +51696,7 @@ begin
   end loop;
   return 0;
 end $function$;
-grant execute on function app_private.settle_due(integer) to plat_authenticator, plat_worker;
+grant execute on function app_private.settle_due(integer) to plat_worker;
 
 -- Ends a ticket that nobody decided in time.
 create function app_private.settle_escalation_ticket(ticket_id uuid) returns void

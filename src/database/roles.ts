@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
 import { Client, type DatabaseError, escapeIdentifier, escapeLiteral } from "pg";
+import { onConnection } from "./onConnection.ts";
 
 /** The API logs in as it. It owns nothing, inherits nothing and can only become one of the viewers' roles. */
 export const authenticator = "plat_authenticator";
@@ -170,6 +171,28 @@ async function canLogIn(connectionString: string): Promise<boolean> {
   } finally {
     await client.end();
   }
+}
+
+/**
+ * For a login that somebody chose: one that may more than the roles it stands for would undo what they are limited for.
+ * @param setting the name of the setting that it was given by.
+ * @param loginUrl of a migrated database.
+ * @throws Error with a sentence for the user.
+ */
+export async function requireLimited(setting: string, loginUrl: string): Promise<void> {
+  const { rows } = await onConnection(loginUrl, (client) =>
+    client.query<{ name: string; excess: string | null }>(
+      `select rolname as name, case when rolsuper then 'is a superuser' when rolbypassrls then 'passes by row-level security'
+         when rolcreaterole then 'may make roles' when pg_has_role(oid, $1, 'member') then 'is in ' || $1 end as excess
+       from pg_roles where rolname = current_user`,
+      [schemaOwner],
+    ),
+  );
+  const { name, excess } = rows[0]!;
+  if (excess)
+    throw new Error(
+      `${setting} logs in as ${name}, which ${excess}: give it a login of its own, as the README says under Deployment.`,
+    );
 }
 
 /** Two processes that alter one role at once: the slower one is told XX000, "tuple concurrently updated". */
