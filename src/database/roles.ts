@@ -73,7 +73,8 @@ export function ownerUrl(loginUrl: string): string {
  * @param loginUrls how the API and background work will log in.
  */
 export async function ensureRoles(owner: Client, loginUrls: readonly string[]): Promise<void> {
-  for (const role of [schemaOwner, ...viewerRoles, masker]) await createRole(owner, role, "nologin noinherit");
+  for (const role of [schemaOwner, ...viewerRoles, masker])
+    await createRole(owner, role, "nologin noinherit");
   await grantMembership(owner, schemaOwner, "current_user", "usage");
   await grantMembership(owner, "plat_user", masker, "usage");
   await grantMembership(owner, masker, schemaOwner, "usage");

@@ -29,5 +29,7 @@ export async function runGuide(file: string, owner: ClientBase): Promise<void> {
   if (blocks.length !== 2) throw new Error(`${file} has to hold a migration and a file of objects.`);
   const [migration, objects] = blocks.map(({ text }) => text);
   await owner.query(`begin; ${migration}; commit`);
-  await owner.query(`begin; ${objects}; select app_private.make_event_triggers(); select app_private.make_masked_views(); commit`);
+  await owner.query(
+    `begin; ${objects}; select app_private.make_event_triggers(); select app_private.make_masked_views(); commit`,
+  );
 }

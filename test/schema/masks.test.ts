@@ -246,9 +246,9 @@ async function hidden(read: Read): Promise<Planted[]> {
   for (const table of new Set(planted.map((one) => one.table))) {
     const here = columns.filter((one) => one.table === table && one.reader);
     // The owner, for whom no policy holds, calls the functions themselves.
-    const field = ({ column, reader }: Masked) => (read === unguarded ? `${reader}(t)` : `t.${column}`);
+    const expression = ({ column, reader }: Masked) => (read === unguarded ? `${reader}(t)` : `t.${column}`);
     const rows = await read(
-      `select t.id, jsonb_build_object(${here.map((one) => `'${one.column}', ${field(one)}`).join(", ")})
+      `select t.id, jsonb_build_object(${here.map((one) => `'${one.column}', ${expression(one)}`).join(", ")})
        from ${read === unguarded ? table : viewOf(table)} t where t.id = any ($1)`,
       [planted.filter((one) => one.table === table).map(({ id }) => id)],
     );
@@ -565,10 +565,10 @@ test("the view that masks gives what the functions give", async () => {
             [seen.map(([id]) => id as string)],
           )) as [string, string][],
         );
-        for (const [id, values] of seen) {
+        for (const [id, shown] of seen) {
           compared += 1;
-          if (given.get(id) !== values)
-            differences.push(`${viewer.name}: ${values} for ${given.get(id)} in ${table}`);
+          if (given.get(id) !== shown)
+            differences.push(`${viewer.name}: ${shown} for ${given.get(id)} in ${table}`);
         }
       }
     });
