@@ -16561,7 +16561,7 @@ end$function$;
 create function app_public.personalization_credits_currency(
   c app_public.personalization_credits
 ) returns app_public.currency_code
-language sql stable as $function$ select app_private.project_currency(c.project_id) $function$;
+language sql stable as $function$ select app_private.currency_for_viewer(c.project_id) $function$;
 grant execute on function app_public.personalization_credits_currency(
   app_public.personalization_credits
 ) to plat_anonymous, plat_user;
@@ -16965,7 +16965,7 @@ grant execute on function app_public.personalization_discounts_amount(
 create function app_public.personalization_discounts_currency(
   d app_public.personalization_discounts
 ) returns app_public.currency_code
-language sql stable as $function$ select app_private.project_currency(d.project_id) $function$;
+language sql stable as $function$ select app_private.currency_for_viewer(d.project_id) $function$;
 grant execute on function app_public.personalization_discounts_currency(
   app_public.personalization_discounts
 ) to plat_anonymous, plat_user;
@@ -17176,7 +17176,7 @@ create function app_public.personalization_selections_total(
   s app_public.personalization_selections
 ) returns app_public.money
 language sql stable as $function$ select app_hidden.round_money(app_public.personalization_selections_unit_price(s) *
-  s.quantity, app_private.project_currency(s.project_id)) $function$;
+  s.quantity, app_private.currency_for_viewer(s.project_id)) $function$;
 grant execute on function app_public.personalization_selections_total(
   app_public.personalization_selections
 ) to plat_anonymous, plat_user;
@@ -17748,7 +17748,7 @@ plat_user;
 --
 -- Currency of its amounts, that of the project.
 create function app_public.personalizations_currency(p app_public.personalizations) returns app_public.currency_code
-language sql stable as $function$ select app_private.project_currency(p.project_id) $function$;
+language sql stable as $function$ select app_private.currency_for_viewer(p.project_id) $function$;
 grant execute on function app_public.personalizations_currency(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -40474,8 +40474,8 @@ language sql stable parallel safe as $function$
 $function$;
 grant execute on function app_hidden.has_whole_account() to plat_anonymous, plat_user;
 
--- @withoutViewer Whoever sees the project sees what is for sale and its price; orders ask for projects that the
---   viewer sees.
+-- @withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they see
+--   what is for sale; asking once more takes a list of 10,000 three times as long.
 --
 -- Highest price of the units for sale; projects without come last.
 create function app_hidden.highest_price(project_id uuid) returns numeric
@@ -40874,8 +40874,8 @@ exception when data_exception or integrity_constraint_violation then
 end $function$;
 grant execute on function app_hidden.lots_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
--- @withoutViewer Whoever sees the project sees what is for sale and its price; orders ask for projects that the
---   viewer sees.
+-- @withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they see
+--   what is for sale; asking once more takes a list of 10,000 three times as long.
 --
 -- Lowest price of the units for sale; projects without come last.
 create function app_hidden.lowest_price(project_id uuid) returns numeric
@@ -41267,8 +41267,8 @@ begin
 end $function$;
 grant execute on function app_hidden.offered_app(text, text, text, jsonb) to plat_anonymous, plat_user;
 
--- @withoutViewer Whoever sees the project sees the homes that are for sale; lists ask for projects that the viewer
---   sees.
+-- @withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they see
+--   what is for sale; asking once more takes a list of 10,000 three times as long.
 --
 -- Whether a project has a unit for sale with so many bedrooms.
 create function app_hidden.offers_bedrooms(project_id uuid, bedrooms int4range) returns boolean
@@ -41282,8 +41282,8 @@ begin
 end $function$;
 grant execute on function app_hidden.offers_bedrooms(uuid, int4range) to plat_anonymous, plat_user;
 
--- @withoutViewer Whoever sees the project sees the homes that are for sale; lists ask for projects that the viewer
---   sees.
+-- @withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they see
+--   what is for sale; asking once more takes a list of 10,000 three times as long.
 --
 -- Whether a project has a unit for sale at such a price; whoever sees the project sees those.
 create function app_hidden.offers_price(project_id uuid, price numrange) returns boolean
@@ -41506,12 +41506,11 @@ $function$;
 grant execute on function app_hidden.project_distances(double precision, double precision) to plat_anonymous,
 plat_user;
 
--- @withoutViewer What day it is at a project tells nothing of it but its time zone.
---
--- The day it is in the time zone of the project.
+-- The day it is in the time zone of a project in which the viewer has a part.
 create function app_hidden.project_today(project_id uuid) returns date
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select (now() at time zone p.time_zone)::date from app_public.projects p where p.id = $1
+  select (now() at time zone p.time_zone)::date from app_public.projects p
+    where p.id = $1 and app_private.has_part_in(p.id)
 $function$;
 grant execute on function app_hidden.project_today(uuid) to plat_anonymous, plat_user;
 
@@ -43565,6 +43564,8 @@ begin
 end $function$;
 grant execute on function app_private.authenticate_access_token(bytea) to plat_authenticator;
 
+-- @step The login token is verified; its user, epoch and id are what it says.
+--
 -- Who signs in with a login token of this user, epoch and id; no row when access ended since, but for the session
 --   that was kept, or the user may not sign in.
 create function app_private.authenticate_session(user_id uuid, session_epoch integer, session_id uuid default
@@ -43598,6 +43599,8 @@ begin
 end $function$;
 grant execute on function app_private.begin_batch(uuid, uuid[], jsonb) to plat_user;
 
+-- @step The user is the viewer, whose token is verified.
+--
 -- Like begin_login, for a signed-in user who gives the password once more.
 create function app_private.begin_confirmation(user_id uuid, ip text) returns text
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -43605,6 +43608,8 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.begin_confirmation(uuid, text) to plat_authenticator;
 
+-- @step The user is the viewer, asked for by integration_to_connect.
+--
 -- Remembers that a user was sent to give consent, for a quarter of an hour; the latest counts.
 create function app_private.begin_consent(
   of_scope text, integration_id uuid, user_id uuid, id uuid, sealed_verifier text
@@ -45381,6 +45386,13 @@ begin
   perform app_private.add_enum_values(name, value_list);
 end $function$;
 
+-- The currency of a project in which the viewer has a part, beside amounts of its records.
+create function app_private.currency_for_viewer(project_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select p.currency from app_public.projects p where p.id = $1 and app_private.has_part_in(p.id)
+$function$;
+grant execute on function app_private.currency_for_viewer(uuid) to plat_anonymous, plat_user;
+
 -- The keys of jobs during which their process died; with a ticket where the job is set aside: whoever adds a job
 --   under such a key again, such as the clock, adds what is set aside.
 create function app_private.deadly_keys() returns table(key text, ticket uuid)
@@ -46549,6 +46561,35 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     where m.user_id = has_part.user_id and p.project_id = has_part.project_id)
 $function$;
 
+-- Whether the viewer sees a project, or works with or buys in it whatever they see: of any other its id tells
+--   nothing. For what is told beside records, whose own policies are asked too.
+create function app_private.has_part_in(project_id uuid) returns boolean
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_public.current_user_id();
+  only_organization constant uuid := app_hidden.setting('organization_id')::uuid;
+  owner_id uuid;
+  is_open boolean;
+begin
+  -- The service itself reads for those whom it has asked for.
+  if current_setting('role') not in ('plat_user', 'plat_anonymous') then
+    return true;
+  end if;
+  select p.organization_id, p.deleted_at is null and p.archived_at is null and p.visibility in ('PUBLIC', 'UNLISTED')
+    into owner_id, is_open from app_public.projects p where p.id = has_part_in.project_id;
+  if is_open or owner_id is null or viewer is null then
+    return coalesce(is_open, false);
+  end if;
+  return exists (select from app_public.organization_user_connections m
+      where m.user_id = viewer and m.organization_id = owner_id
+        and (only_organization is null or m.organization_id = only_organization))
+    or exists (select from app_public.project_organizations a
+      join app_public.organization_user_connections m on m.organization_id = a.organization_id and m.user_id = viewer
+      where a.project_id = has_part_in.project_id
+        and (only_organization is null or m.organization_id = only_organization))
+    or has_part_in.project_id = any (array(select app_hidden.viewer_purchase_projects()));
+end $function$;
+
 -- Says where the active tracker with the key leads, nulls where there is none, and counts the hit where `counts`.
 create function app_private.hit_tracker(
   key text, counts boolean, out kind text, out destination text, out utm jsonb
@@ -46632,6 +46673,8 @@ begin
     else 'This value has the wrong form.' end);
 end $function$;
 
+-- @step The viewer was asked for by integration_to_connect, or it is a job of the service.
+--
 -- An integration, its application and what it is let in by, sealed.
 create function app_private.integration_facts(of_scope text, id uuid) returns jsonb
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -48060,6 +48103,8 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.mark_invite_sent(uuid) to plat_worker;
 
+-- @step The link that names the lead or purchase is signed.
+--
 -- Who writes marketing mail to a lead, or to a purchase without one, living or deleted; null where there is no such
 --   organization any more.
 create function app_private.marketing_sender(person_id uuid) returns text
@@ -48447,6 +48492,8 @@ begin
   return chosen;
 end $function$;
 
+-- @step It is what the processor says of the account.
+--
 -- What the processor says of the account of an organization; the first account stays.
 create function app_private.note_account(organization_id uuid, account jsonb) returns text
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -48512,6 +48559,8 @@ begin
 end $function$;
 grant execute on function app_private.note_card(uuid, jsonb, text, boolean) to plat_authenticator;
 
+-- @step It is a setting of the operator.
+--
 -- Whether the operator has registered the service where consents are given; null: nowhere.
 create function app_private.note_configured_apps(client text) returns void
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -48520,6 +48569,8 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.note_configured_apps(text) to plat_authenticator;
 
+-- @step The viewer was asked for by integration_to_connect, or it is a job of the service.
+--
 -- Writes down that an application let an integration in, which enables it; or, with pending, what is still missing.
 create function app_private.note_connected(
   of_scope text, id uuid, config jsonb, sealed text, lookup bytea, expires_at timestamp
@@ -48558,6 +48609,8 @@ grant execute on function app_private.note_connected(
   text, uuid, jsonb, text, bytea, timestamp with time zone, text, text, jsonb
 ) to plat_authenticator, plat_worker;
 
+-- @step The user is the payer whom begin_card or begin_payment has asked for.
+--
 -- How the processor calls a user, once and for all.
 create function app_private.note_customer(user_id uuid, processor_id text) returns text
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -48580,6 +48633,8 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.note_export(uuid, uuid, integer, text[], text[]) to plat_worker;
 
+-- @step The viewer was asked for by integration_to_connect, or it is a job of the service.
+--
 -- Writes down that an application did not let an integration in: the state stays, until the service itself has
 --   failed five times, or for good.
 create function app_private.note_failed(
@@ -48648,6 +48703,8 @@ begin
 end $function$;
 grant execute on function app_private.note_mail(text, text, text, text) to plat_worker;
 
+-- @step It is what the processor says of the payment.
+--
 -- Writes down the state that a payment has at the processor: of its intent, its charge, refunds and disputes. Again,
 --   or an older state after a newer one, changes nothing.
 create function app_private.note_payment(id uuid, state jsonb) returns jsonb
@@ -48734,6 +48791,8 @@ begin
 end $function$;
 grant execute on function app_private.note_payment(uuid, jsonb) to plat_authenticator, plat_worker;
 
+-- @step It is what the processor says of the refund.
+--
 -- Writes down what the processor says of a refund; without an id, that it refused it.
 create function app_private.note_refund(id uuid, state jsonb) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -48771,6 +48830,8 @@ begin
 end $function$;
 grant execute on function app_private.note_report_run(uuid) to plat_user;
 
+-- @step It is what the processor says of the representative.
+--
 -- What the processor says of a representative.
 create function app_private.note_representative(id uuid, person jsonb) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -48784,6 +48845,8 @@ begin
 end $function$;
 grant execute on function app_private.note_representative(uuid, jsonb) to plat_authenticator, plat_worker;
 
+-- @step It is a job of the service.
+--
 -- Something went through an integration.
 create function app_private.note_synced(of_scope text, id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -49482,14 +49545,11 @@ begin
   return result;
 end $function$;
 
--- @withoutViewer Callers show it beside amounts of records that the viewer sees.
---
 -- The currency of a project.
 create function app_private.project_currency(project_id uuid) returns text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select p.currency from app_public.projects p where p.id = $1
 $function$;
-grant execute on function app_private.project_currency(uuid) to plat_anonymous, plat_user;
 
 -- What limits tries for the password of an account, or of a name that nobody has, from an address.
 create function app_private.proof_limits(user_id uuid, name text, ip text) returns table(
@@ -51602,6 +51662,8 @@ begin
   perform set_config('plat.clock', '', true);
 end $function$;
 
+-- @step The user is the viewer, whose token is verified.
+--
 -- Like settle_login, for a signed-in user who gives the password once more.
 create function app_private.settle_confirmation(user_id uuid, ip text, is_right boolean) returns void
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -54454,6 +54516,8 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select coalesce((select w.id from app_public.webhooks w where w.integration_id = $1), md5('webhook of ' || $1)::uuid)
 $function$;
 
+-- @step The link, or the header of a mail, that names the lead or purchase is signed.
+--
 -- Stops the marketing mail of an organization to a lead (or a purchase without one) and to whoever else has its
 --   address; done again, it changes nothing.
 create function app_private.withdraw_consent(person_id uuid, request_id text) returns void
