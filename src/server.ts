@@ -100,9 +100,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     if (demo === "loaded") log.info("The demo organization is loaded.");
     if (config.mode === "migrate") return await shutdown.begin("migrated", 0);
     await requireMigrated(database);
-    const { authenticatorUrl: AUTHENTICATOR_URL, workerUrl: WORKER_URL } = config;
-    for (const [setting, url] of Object.entries({ AUTHENTICATOR_URL, WORKER_URL }))
-      if (url) await requireLimited(setting, url);
+    if (config.authenticatorUrl) await requireLimited("AUTHENTICATOR_URL", config.authenticatorUrl);
+    if (config.workerUrl) await requireLimited("WORKER_URL", config.workerUrl);
     readiness.add("migrated", async () => (await database.missing()).length === 0);
 
     const payments = await openPayments({

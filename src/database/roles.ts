@@ -9,6 +9,12 @@ export const authenticator = "plat_authenticator";
 export const schemaOwner = "plat_owner";
 
 /**
+ * Owns the views that show tables with masked columns. It may read these tables whole, under the policies of plat_user, of which it
+ * is a member: a view reads with the rights of its owner, and the owner of a table is held by no policy.
+ */
+export const masker = "plat_masker";
+
+/**
  * Background work logs in as it. It owns nothing, can become nobody else and reads no table of ours: it runs jobs, and
  * executes the functions that are granted to it, which run as their owner.
  */
@@ -67,8 +73,11 @@ export function ownerUrl(loginUrl: string): string {
  * @param loginUrls how the API and background work will log in.
  */
 export async function ensureRoles(owner: Client, loginUrls: readonly string[]): Promise<void> {
-  for (const role of [schemaOwner, ...viewerRoles]) await createRole(owner, role, "nologin noinherit");
+  for (const role of [schemaOwner, ...viewerRoles, masker])
+    await createRole(owner, role, "nologin noinherit");
   await grantMembership(owner, schemaOwner, "current_user", "usage");
+  await grantMembership(owner, "plat_user", masker, "usage");
+  await grantMembership(owner, masker, schemaOwner, "usage");
   for (const role of [authenticator, workerRole]) await createRole(owner, role, "login noinherit");
   for (const role of viewerRoles) {
     await grantMembership(owner, role, authenticator);
@@ -165,19 +174,25 @@ async function canLogIn(connectionString: string): Promise<boolean> {
   }
 }
 
+/** The roles that a login may be in, by the setting that names it. */
+const limits = { AUTHENTICATOR_URL: [authenticator, ...viewerRoles], WORKER_URL: [workerRole] };
+
 /**
  * For a login that somebody chose: one that may more than the roles it stands for would undo what they are limited for.
- * @param setting the name of the setting that it was given by.
+ * @param setting by which it was given.
  * @param loginUrl of a migrated database.
  * @throws Error with a sentence for the user.
  */
-export async function requireLimited(setting: string, loginUrl: string): Promise<void> {
+export async function requireLimited(setting: keyof typeof limits, loginUrl: string): Promise<void> {
   const { rows } = await onConnection(loginUrl, (client) =>
     client.query<{ name: string; excess: string | null }>(
-      `select rolname as name, case when rolsuper then 'is a superuser' when rolbypassrls then 'passes by row-level security'
-         when rolcreaterole then 'may make roles' when pg_has_role(oid, $1, 'member') then 'is in ' || $1 end as excess
-       from pg_roles where rolname = current_user`,
-      [schemaOwner],
+      `select m.rolname as name, case when m.rolsuper then 'is a superuser' when m.rolbypassrls then 'passes by row-level security'
+         when m.rolcreaterole then 'may make roles' when m.rolreplication then 'may replicate'
+         else 'is in ' || (select string_agg(r.rolname, ', ' order by 1) from pg_roles r
+           where r.oid <> m.oid and r.rolname <> all ($1) and pg_has_role(m.oid, r.oid, 'member')
+             and (r.rolname ~ '^(pg|plat)_' or r.oid = (select d.datdba from pg_database d where d.datname = current_database()))) end as excess
+       from pg_roles m where m.rolname = current_user`,
+      [limits[setting]],
     ),
   );
   const { name, excess } = rows[0]!;

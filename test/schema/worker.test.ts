@@ -188,10 +188,16 @@ test("another login does as well, where it is a member, and none that may more",
       );
       await expect(client.query("select from app_public.leads")).rejects.toMatchObject({ code: "42501" });
     });
-    await owner.query(`grant plat_owner to ${role}`);
-    await expect(requireLimited("WORKER_URL", url.href)).rejects.toThrow(
-      `WORKER_URL logs in as ${role}, which is in plat_owner: `,
-    );
+    for (const other of ["plat_user", "pg_read_all_data", "plat_owner"]) {
+      await owner.query(`grant ${other} to ${role}`);
+      await expect(requireLimited("WORKER_URL", url.href)).rejects.toThrow(
+        // The owner is in roles itself.
+        `WORKER_URL logs in as ${role}, which is in ${other}`,
+      );
+      await owner.query(`revoke ${other} from ${role}`);
+    }
+    await owner.query(`alter role ${role} replication`);
+    await expect(requireLimited("WORKER_URL", url.href)).rejects.toThrow(/which may replicate: /);
   } finally {
     await owner.query(`drop role ${role}`);
   }

@@ -220,6 +220,95 @@ end $$;
 comment on function app_hidden.project_can(uuid, uuid, text) is
   'Whether the viewer has the permission in the project, be it for their own leads only.';
 
+-- The two sets that project_can looks into, for those who ask of many rows.
+create function app_hidden.organizations_where(permission text) returns setof uuid
+language plpgsql stable security definer rows 3 set search_path = pg_catalog, pg_temp as $$
+begin
+  if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
+    return;
+  end if;
+  return query
+    select m.organization_id from app_public.organization_user_connections m
+    join app_private.role_permissions r on r.role = m.role and r.permission = organizations_where.permission
+      and not r.in_affiliated
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+end $$;
+comment on function app_hidden.organizations_where(text) is
+  'The organizations in whose projects the viewer has the permission, be it for their own leads only.';
+
+create function app_hidden.projects_where(permission text) returns setof uuid
+language plpgsql stable security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+begin
+  if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
+    return;
+  end if;
+  return query
+    select p.project_id from app_public.organization_user_connections m
+    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
+    join app_private.role_permissions r on r.role = p.role and r.permission = projects_where.permission
+      and r.in_affiliated
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+end $$;
+comment on function app_hidden.projects_where(text) is
+  'Projects of others in which the viewer has the permission, be it for their own leads only.';
+
+create function app_private.asked_once(condition text) returns text
+language plpgsql immutable as $$
+declare
+  a constant text := '([\w.]+)';
+  permission constant text := '(''[\w.]+'')';
+begin
+  condition := regexp_replace(condition, format('app_hidden\.project_can\(%s, %s, %s\)', a, a, permission),
+    '(\2 = any (array(select app_hidden.organizations_where(\3))) or \1 = any (array(select '
+    'app_hidden.projects_where(\3))))', 'g');
+  condition := regexp_replace(condition, format('app_hidden\.organization_can\(%s, %s\)', a, permission),
+    '(\1 = any (array(select app_hidden.viewer_organizations(\2))))', 'g');
+  condition := regexp_replace(condition, format('app_hidden\.sees_finance\(%s, %s\)', a, a),
+    '(\2 = any (array(select app_hidden.viewer_organizations(''finance.read''))) or coalesce(\1 = any (array(select '
+    'app_hidden.viewer_projects(''finance.read''))), false))', 'g');
+  return regexp_replace(condition, format('app_hidden\.deal_can\(%s, %s, %s, %s\)', a, a, a, permission),
+    'coalesce(\1 = any (array(select app_hidden.viewer_organizations(\4))) or \2 = any (array(select '
+    'app_hidden.viewer_projects(\4))) or (\3 = (select app_public.current_user_id()) and \2 = any (array(select '
+    'app_hidden.viewer_own_projects(\4)))), false)', 'g');
+end $$;
+comment on function app_private.asked_once(text) is
+  'A condition on a row that calls project_can, organization_can, sees_finance or deal_can, written so that a view '
+  'asks for the viewer''s organizations and projects once for the statement, not for each row.';
+
+create function app_private.has_part_in(project_id uuid) returns boolean
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  viewer constant uuid := app_public.current_user_id();
+  only_organization constant uuid := app_hidden.setting('organization_id')::uuid;
+  owner_id uuid;
+  is_open boolean;
+begin
+  -- The service itself reads for those whom it has asked for.
+  if current_setting('role') not in ('plat_user', 'plat_anonymous') then
+    return true;
+  end if;
+  select p.organization_id, p.deleted_at is null and p.archived_at is null and p.visibility in ('PUBLIC', 'UNLISTED')
+    into owner_id, is_open from app_public.projects p where p.id = has_part_in.project_id;
+  if is_open or owner_id is null or viewer is null then
+    return coalesce(is_open, false);
+  end if;
+  return exists (select from app_public.organization_user_connections m
+      where m.user_id = viewer and m.organization_id = owner_id
+        and (only_organization is null or m.organization_id = only_organization))
+    or exists (select from app_public.project_organizations a
+      join app_public.organization_user_connections m on m.organization_id = a.organization_id and m.user_id = viewer
+      where a.project_id = has_part_in.project_id
+        and (only_organization is null or m.organization_id = only_organization))
+    or has_part_in.project_id = any (array(select app_hidden.viewer_purchase_projects()));
+end $$;
+comment on function app_private.has_part_in(uuid) is
+  'Whether the viewer sees a project, or works with or buys in it whatever they see: of any other its id tells '
+  'nothing. For what is told beside records, whose own policies are asked too.';
+
 create function app_hidden.require_organization(organization_id uuid, permission text) returns void
 language plpgsql stable as $$
 begin

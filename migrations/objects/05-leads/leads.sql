@@ -215,6 +215,8 @@ comment on type app_public.delete_lead_source_payload is
 comment on column app_public.delete_lead_source_payload.id is E'@notNull\n\nThe deleted lead source.';
 comment on column app_public.delete_lead_source_payload.deleted is E'@notNull\n\nWhether it is deleted.';
 comment on column app_public.delete_lead_source_payload.project_id is E'@behavior -*\n\nIts project.';
+comment on column app_public.delete_lead_source_payload.reassigned_buyers is
+  E'@notNull\n\nHow many buyers moved to the other source.';
 comment on column app_public.delete_lead_source_payload.reassigned_leads is
   E'@notNull\n\nHow many leads moved to the other source.';
 
@@ -288,7 +290,7 @@ create trigger _310_reserved before update of status on app_public.leads for eac
 
 create function app_public.leads_buyer(l app_public.leads) returns app_public.buyers
 language sql stable as $$
-  select b from app_public.buyers b where b.lead_id = l.id and b.deleted_at is null and b.status <> 'CANCELLED'
+  select b.* from app_hidden.masked_buyers b where b.lead_id = l.id and b.deleted_at is null and b.status <> 'CANCELLED'
 $$;
 comment on function app_public.leads_buyer is 'The purchase in force that the lead became.';
 

@@ -337,8 +337,8 @@ begin
   return app_private.payment_facts(intent);
 end $$;
 comment on function app_private.note_payment(uuid, jsonb) is
-  'Writes down the state that a payment has at the processor: of its intent, its charge, refunds and disputes. Again, '
-  'or an older state after a newer one, changes nothing.';
+  E'@step It is what the processor says of the payment.\n\nWrites down the state that a payment has at the processor: '
+  'of its intent, its charge, refunds and disputes. Again, or an older state after a newer one, changes nothing.';
 
 create function app_private.give_up_payment(id uuid, code text, message text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -428,7 +428,7 @@ create function app_public.create_processor_charge(made app_public.made_payment,
     description text default null)
 returns app_public.processor_charges
 language sql volatile as $$
-  select c from app_public.processor_charges c where c.intent_id = made::uuid order by c.id desc limit 1
+  select c.* from app_hidden.masked_processor_charges c where c.intent_id = made::uuid order by c.id desc limit 1
 $$;
 comment on function app_public.create_processor_charge is $$
 @deprecated Use `createPaymentIntent`.

@@ -174,7 +174,8 @@ begin
   return (select a.processor_id from app_private.payments_accounts a where a.organization_id = organization_id);
 end $$;
 comment on function app_private.note_account(uuid, jsonb) is
-  'What the processor says of the account of an organization; the first account stays.';
+  E'@step It is what the processor says of the account.\n\nWhat the processor says of the account of an organization; '
+  'the first account stays.';
 
 create function app_private.note_representative(id uuid, person jsonb) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -186,7 +187,8 @@ begin
       verified_at = case when person ->> 'status' = 'VERIFIED' then coalesce(r.verified_at, now()) end
     where r.id = id and (r.processor_person_id is null or r.processor_person_id = person ->> 'id');
 end $$;
-comment on function app_private.note_representative(uuid, jsonb) is 'What the processor says of a representative.';
+comment on function app_private.note_representative(uuid, jsonb) is
+  E'@step It is what the processor says of the representative.\n\nWhat the processor says of a representative.';
 grant execute on function app_private.note_account, app_private.note_representative to plat_authenticator;
 
 create function app_private.account_to_sync(account text) returns jsonb
@@ -210,7 +212,7 @@ create function app_public.create_organization_payments_representative(
   address app_public.address default null
 ) returns app_public.organization_payments_representatives
 language sql volatile as $$
-  select r from app_public.organization_payments_representatives r where r.id = told::uuid
+  select r.* from app_hidden.masked_organization_payments_representatives r where r.id = told::uuid
 $$;
 
 create function app_public.update_organization_payments_representative(
@@ -221,7 +223,7 @@ create function app_public.update_organization_payments_representative(
   address app_public.address default null, expected_version int default null
 ) returns app_public.organization_payments_representatives
 language sql volatile as $$
-  select r from app_public.organization_payments_representatives r where r.id = told::uuid
+  select r.* from app_hidden.masked_organization_payments_representatives r where r.id = told::uuid
 $$;
 comment on function app_public.create_organization_payments_representative is
   E'@arg organization_id The organization.\n'
@@ -269,7 +271,7 @@ begin
       (select a.processor_id from app_private.payments_accounts a where a.organization_id = result.organization_id),
       'personId', result.processor_person_id));
   end if;
-  return result;
+  return app_hidden.masked(result);
 end $$;
 comment on function app_public.remove_organization_payments_representative is
   'Removes a representative, here and at the processor, which may restrict the account until there is another. Takes '
