@@ -46,6 +46,9 @@ export const passwordHashes = new FairSemaphore({
   timeoutMs: 10_000,
 });
 
+/** Connections that begin in one iteration of the event loop, by network; see listen.ts. */
+export const handshakes = new FairSemaphore({ capacity: 1 });
+
 /** Look-ups of tokens, by network: a flood of requests from one waits for itself before it waits for a connection. */
 export const authentications = new FairSemaphore({ capacity: 4, timeoutMs: 10_000 });
 
