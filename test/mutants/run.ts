@@ -190,10 +190,23 @@ function choose(all: Mutant[]): Mutant[] {
     return true;
   });
   const amount = Number(options.sample ?? wanted.length);
-  return wanted.filter(
-    (_, index) =>
-      Math.floor((index * amount) / wanted.length) < Math.floor(((index + 1) * amount) / wanted.length),
-  );
+  return wanted
+    .filter(
+      (_, index) =>
+        Math.floor((index * amount) / wanted.length) < Math.floor(((index + 1) * amount) / wanted.length),
+    )
+    .toSorted((a, b) => rank(a) - rank(b));
+}
+
+/** What a survivor would be worst of comes first: who may see and do what, then other checks, then what may be superfluous. */
+function rank({ kind, change }: Mutant): number {
+  if (kind === "policy") return 0;
+  if (kind === "grant") return 3;
+  return /_can\(|scopes_allow|_sees\(|sees_|whole_account|require_(?!step|currency)|viewer_|lacks/.test(
+    change,
+  )
+    ? 1
+    : 2;
 }
 
 async function results(): Promise<Map<string, Result>> {
