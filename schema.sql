@@ -39324,7 +39324,6 @@ language sql stable as $function$
   -- By the clock: who waited for a lock began before the claim they meet.
   select claim.expires_at is not null and claim.expires_at <= clock_timestamp()
 $function$;
-grant execute on function app_hidden.claim_is_over(app_hidden.claims) to plat_anonymous, plat_user;
 
 -- The members of input that are columns: text trimmed, empty text null, ids and slugs resolved to records that the
 --   viewer sees.
@@ -39412,7 +39411,7 @@ begin
   end if;
   return address;
 end $function$;
-grant execute on function app_hidden.complete_address(app_public.address, text) to plat_anonymous, plat_user;
+grant execute on function app_hidden.complete_address(app_public.address, text) to plat_user;
 
 -- Whether a text has every word, whatever case and accents.
 create function app_hidden.contains_words(texts text, words text) returns boolean
@@ -39572,9 +39571,6 @@ language sql immutable parallel safe as $function$
     2 * 6371 * asin(least(1, sqrt(sind((other_latitude - latitude) / 2) ^ 2
       + cosd(latitude) * cosd(other_latitude) * sind((other_longitude - longitude) / 2) ^ 2))) end
 $function$;
-grant execute on function app_hidden.distance_km(
-  double precision, double precision, double precision, double precision
-) to plat_anonymous, plat_user;
 
 -- The changes of an event without those whose value, before or after, the viewer may not read.
 create function app_hidden.event_changes(
@@ -39598,7 +39594,6 @@ create function app_hidden.event_matches(name text, wanted text[]) returns boole
 language sql immutable as $function$
   select name = any (wanted) or split_part(name, '.', 1) || '.*' = any (wanted) or '*' = any (wanted)
 $function$;
-grant execute on function app_hidden.event_matches(text, text[]) to plat_anonymous, plat_user;
 
 -- Members of a record by the names of the API, as an event has them, with null for what the viewer may not read.
 --   record: the whole record of the event.
@@ -39817,7 +39812,6 @@ grant execute on function app_hidden.is_colleague(uuid) to plat_anonymous, plat_
 
 create function app_hidden.is_service() returns boolean
 language sql stable as $function$ select app_hidden.setting('service') = 'on' $function$;
-grant execute on function app_hidden.is_service() to plat_anonymous, plat_user;
 
 -- Whether the viewer sees the reservation as its buyer.
 create function app_hidden.is_viewers_reservation(reservation_id uuid) returns boolean
@@ -39860,7 +39854,6 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     where scope in (r.permission, split_part(r.permission, '.', 1) || '.*'))
     or scope in ('purchase.own', 'purchase.*')
 $function$;
-grant execute on function app_hidden.known_scope(text) to plat_anonymous, plat_user;
 
 -- What a mail to the lead may state, as the viewer sees it.
 create function app_hidden.lead_email_facts(lead app_public.leads) returns jsonb
@@ -40046,7 +40039,6 @@ language sql stable as $function$
       from jsonb_array_elements(facts) f
       where f ->> 'kind' = 'unit' and not (f ->> 'priced')::boolean having count(*) > 0)], null)
 $function$;
-grant execute on function app_hidden.lead_email_warnings(app_public.leads, jsonb) to plat_anonymous, plat_user;
 
 -- The units that a lead is after: those they reserved or negotiate about, else up to three for sale within their
 --   budget.
@@ -40266,7 +40258,7 @@ language sql stable as $function$
     and (p.buyer_id = any (array(select app_hidden.viewer_purchases()))
       or app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.write')))
 $function$;
-grant execute on function app_hidden.may_choose(uuid) to plat_anonymous, plat_user;
+grant execute on function app_hidden.may_choose(uuid) to plat_user;
 
 -- Tries an upload without its content and undoes it: what it would be refused for is refused before the file is
 --   read. The target is a table of files, or the operation of an import; the input is that of the operation. Answers
@@ -40309,7 +40301,6 @@ language sql immutable parallel safe as $function$
   cross join lateral (select length(body) + case when is_gsm then regexp_count(body, '[\^{}\\\[~\]|€]')
     else regexp_count(body, '[\U00010000-\U0010FFFF]') end as units) u
 $function$;
-grant execute on function app_hidden.message_segments(text) to plat_anonymous, plat_user;
 
 -- How many rows a file of the format can have; null for as many as there are.
 create function app_hidden.most_rows_of_export(subject text, format text) returns integer
@@ -40538,7 +40529,6 @@ begin
     when digits ~ '^-?\d+(\.\d+)?$' then digits
     else value end;
 end $function$;
-grant execute on function app_hidden.plain_number(text) to plat_anonymous, plat_user;
 
 create function app_hidden.processor_charges_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -40620,7 +40610,7 @@ create function app_hidden.project_today(project_id uuid) returns date
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select (now() at time zone p.time_zone)::date from app_public.projects p where p.id = $1
 $function$;
-grant execute on function app_hidden.project_today(uuid) to plat_anonymous, plat_user;
+grant execute on function app_hidden.project_today(uuid) to plat_user;
 
 create function app_hidden.projects_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -41120,7 +41110,6 @@ language sql stable as $function$
       and (r.token !~ '@own ' or replace(r.token, '@own ', '@project ') <> all (n.now)))
   from (select app_hidden.report_rights(organization_id, project_id, permissions) as now) n
 $function$;
-grant execute on function app_hidden.report_rights_hold(text[], uuid, uuid, text[]) to plat_anonymous, plat_user;
 
 -- The SQL that gives a value out: as member of JSON, as text, or as text with local times.
 create function app_hidden.report_value(expression text, type text, form text, time_zone text) returns text
@@ -41151,7 +41140,6 @@ begin
   end if;
   return viewer;
 end $function$;
-grant execute on function app_hidden.require_confirmed_address() to plat_anonymous, plat_user;
 
 -- The project that the viewer imports into; refuses who may not.
 create function app_hidden.require_import(operation text, project text) returns app_public.projects
@@ -41207,7 +41195,6 @@ begin
   end if;
   return app_public.current_user_id();
 end $function$;
-grant execute on function app_hidden.require_payer() to plat_anonymous, plat_user;
 
 -- The user of the token in use; refuses a request without one.
 create function app_hidden.require_viewer() returns uuid
@@ -41231,7 +41218,7 @@ begin
   end if;
   return app_public.current_user_id();
 end $function$;
-grant execute on function app_hidden.require_whole_account() to plat_anonymous, plat_user;
+grant execute on function app_hidden.require_whole_account() to plat_user;
 
 create function app_hidden.reservations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -41401,7 +41388,7 @@ begin
     into result using subject_id;
   return result;
 end $function$;
-grant execute on function app_hidden.sees_subject(text, uuid) to plat_anonymous, plat_user;
+grant execute on function app_hidden.sees_subject(text, uuid) to plat_user;
 
 create function app_hidden.setting(name text) returns text
 language sql stable parallel safe as $function$
@@ -41414,7 +41401,6 @@ create function app_hidden.slugify(name text) returns text
 language sql stable strict as $function$
   select left(btrim(regexp_replace(lower(public.unaccent(name)), '[^a-z0-9]+', '-', 'g'), '-'), 80)
 $function$;
-grant execute on function app_hidden.slugify(text) to plat_anonymous, plat_user;
 
 create function app_hidden.spec_options_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -41487,7 +41473,7 @@ begin
   end if;
   return digits;
 end $function$;
-grant execute on function app_hidden.to_e164(text, text, text) to plat_anonymous, plat_user;
+grant execute on function app_hidden.to_e164(text, text, text) to plat_user;
 
 -- An amount with exactly the digits of its currency; one with more is refused.
 create function app_hidden.to_money(amount numeric, currency text, field text) returns numeric
@@ -41501,7 +41487,6 @@ begin
   end if;
   return round(amount, digits);
 end $function$;
-grant execute on function app_hidden.to_money(numeric, text, text) to plat_anonymous, plat_user;
 
 -- A sequence number as the API spells it.
 create function app_hidden.to_sequence(value text) returns bigint
@@ -41662,7 +41647,7 @@ language sql stable security definer rows 20 set search_path to 'pg_catalog', 'p
       or b.project_id = any (array(select app_hidden.viewer_projects(permission)))
       or b.project_id = any (array(select app_hidden.viewer_own_projects(permission))))
 $function$;
-grant execute on function app_hidden.viewer_assigned_buyers(text) to plat_anonymous, plat_user;
+grant execute on function app_hidden.viewer_assigned_buyers(text) to plat_user;
 
 -- The projects that the viewer sees only because of buying there.
 create function app_hidden.viewer_bought_projects() returns setof uuid
@@ -41677,7 +41662,7 @@ begin
         and p.id <> all (array(select app_hidden.viewer_projects('project.read')));
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_bought_projects() to plat_anonymous, plat_user;
+grant execute on function app_hidden.viewer_bought_projects() to plat_user;
 
 -- The charges that the viewer paid, and those of the viewer's own purchases, beside those of the viewer's
 --   organizations.
@@ -41716,7 +41701,7 @@ begin
         where a.id in (select app_hidden.viewer_purchase_appointments()) and a.host_id is not null;
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_counterparts() to plat_anonymous, plat_user;
+grant execute on function app_hidden.viewer_counterparts() to plat_user;
 
 -- The agents of the purchases that the viewer makes, or that are assigned to them where they have buyer.read.
 create function app_hidden.viewer_deal_agents() returns setof uuid
@@ -41725,7 +41710,7 @@ language sql stable security definer rows 20 set search_path to 'pg_catalog', 'p
     and (b.id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
       or b.id = any (array(select app_hidden.viewer_purchases())))
 $function$;
-grant execute on function app_hidden.viewer_deal_agents() to plat_anonymous, plat_user;
+grant execute on function app_hidden.viewer_deal_agents() to plat_user;
 
 -- The viewer as somebody with integrations of their own; null for a token of one organization, or with scopes.
 create function app_hidden.viewer_integrator() returns uuid
@@ -41858,7 +41843,7 @@ begin
       and u.floor_plan_id is not null;
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_floor_plans() to plat_anonymous, plat_user;
+grant execute on function app_hidden.viewer_purchase_floor_plans() to plat_user;
 
 -- The leads that the viewer's own purchases came from.
 create function app_hidden.viewer_purchase_leads() returns setof uuid
@@ -41867,7 +41852,7 @@ begin
   return query select b.lead_id from app_public.buyers b where b.id = any (array(select app_hidden.viewer_purchases()))
     and b.lead_id is not null;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_leads() to plat_anonymous, plat_user;
+grant execute on function app_hidden.viewer_purchase_leads() to plat_user;
 
 -- The lots that the viewer buys or has reserved, and those that the own units stand on.
 create function app_hidden.viewer_purchase_lots() returns setof uuid
@@ -41886,7 +41871,7 @@ begin
         where r.id = any (reservations) and r.lot_id is not null and r.status in ('PENDING', 'CONFIRMED');
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_lots() to plat_anonymous, plat_user;
+grant execute on function app_hidden.viewer_purchase_lots() to plat_user;
 
 -- The negotiations about the viewer's own purchases and reservations.
 create function app_hidden.viewer_purchase_negotiations() returns setof uuid
@@ -41903,7 +41888,7 @@ begin
       and n.deleted_at is null
       where b.id = any (purchases) and n.unit_id is not distinct from b.unit_id;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_negotiations() to plat_anonymous, plat_user;
+grant execute on function app_hidden.viewer_purchase_negotiations() to plat_user;
 
 -- The offers in the negotiations about the viewer's own purchases and reservations.
 create function app_hidden.viewer_purchase_offers() returns setof uuid
@@ -41931,7 +41916,7 @@ begin
     return query select distinct r.project_id from app_public.reservations r where r.id = any (reservations);
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_projects() to plat_anonymous, plat_user;
+grant execute on function app_hidden.viewer_purchase_projects() to plat_user;
 
 -- The reservations that the viewer made as a buyer, and those that their purchases came from.
 create function app_hidden.viewer_purchase_reservations() returns setof uuid
@@ -41965,7 +41950,7 @@ begin
         where r.id = any (reservations) and r.unit_id is not null and r.status in ('PENDING', 'CONFIRMED');
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_units() to plat_anonymous, plat_user;
+grant execute on function app_hidden.viewer_purchase_units() to plat_user;
 
 -- The purchases that the viewer makes: those whose invitation they accepted. A token with scopes needs purchase.own.
 create function app_hidden.viewer_purchases() returns setof uuid
@@ -42002,7 +41987,6 @@ begin
   end if;
   return address;
 end $function$;
-grant execute on function app_hidden.with_country(app_public.address, uuid) to plat_anonymous, plat_user;
 
 -- A text without e-mail addresses, links, phone numbers and dates, cut to so many characters.
 create function app_hidden.without_contacts(value text, most integer) returns text
@@ -48378,7 +48362,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       or d.buyer_id = any (array(select app_hidden.viewer_purchases()))
       or d.lead_id = any (array(select app_hidden.viewer_purchase_leads())))
 $function$;
-grant execute on function app_private.price_of_deposit(uuid) to plat_anonymous, plat_user;
+grant execute on function app_private.price_of_deposit(uuid) to plat_user;
 
 -- Why nobody answers any more for what this user made with this access token; null while they do.
 create function app_private.principal_ended(user_id uuid, token_id uuid) returns text
@@ -49404,7 +49388,6 @@ begin
   perform app_hidden.require_organization(workflow.organization_id, 'workflow.run');
   return workflow;
 end $function$;
-grant execute on function app_private.require_workflow(uuid, text) to plat_anonymous, plat_user;
 
 -- When a rescission period ends: so many days from the midnight after the day of signing, in the time zone; null
 --   without days.

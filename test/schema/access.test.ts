@@ -132,6 +132,13 @@ test("organizations reach nothing of each other but what is public, or a part in
   ).toEqual([]);
 });
 
+test("a token with a permission to read writes nothing", () => {
+  const reads = /'s token for (\w+\.read,?)+$/;
+  expect(
+    cells((who, labels, what) => reads.test(who) && !what.endsWith(" select") && labels.length > 0),
+  ).toEqual([]);
+});
+
 test("a token reaches nothing that its user does not", () => {
   expect(
     cells((who, labels, what) => {

@@ -127,7 +127,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function app_private.price_of_deposit(uuid) is
   'What the percentage of a deposit is of, where the viewer sees the deposit; null otherwise.';
-grant execute on function app_private.price_of_deposit to plat_user, plat_anonymous;
+grant execute on function app_private.price_of_deposit to plat_user;
 comment on function app_public.deposits_amount_due(app_public.deposits) is
   E'@notNull\n\nWhat is to be paid: the amount, or the percentage of the price as it is now, rounded half up; '
   'fixed once it is asked for or paid.';

@@ -15,7 +15,6 @@ begin
   return workflow;
 end $$;
 comment on function app_private.require_workflow(uuid, text) is 'The workflow; refuses whoever may not run it.';
-grant execute on function app_private.require_workflow(uuid, text) to plat_user, plat_anonymous;
 
 create function app_private.require_enabled_workflow(id uuid, field text) returns app_public.workflows
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$

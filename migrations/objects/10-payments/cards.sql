@@ -226,3 +226,6 @@ $$;
 comment on function app_private.removed_card(uuid) is
   'By what id the processor knows a card that its owner has removed; null for one that is there.';
 grant execute on function app_private.removed_card to plat_worker;
+
+revoke execute on function app_hidden.require_payer from plat_user, plat_anonymous;
+revoke execute on function app_hidden.viewer_payer from plat_anonymous;
