@@ -44592,7 +44592,7 @@ begin
       order by d.next_refresh_at limit batch for update skip locked))
     returning s.integration_id, s.scope::text;
 end $function$;
-grant execute on function app_private.due_integrations(integer) to plat_authenticator, plat_worker;
+grant execute on function app_private.due_integrations(integer) to plat_worker;
 
 -- The workflows whose line is due, or of which nobody has found out when it is.
 create function app_private.due_schedules() returns table(
@@ -46269,7 +46269,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     and app_private.token_ended(i.principal_token_id) is null
   order by i.id desc limit 1
 $function$;
-grant execute on function app_private.mail_account(uuid) to plat_authenticator, plat_worker;
+grant execute on function app_private.mail_account(uuid) to plat_worker;
 
 -- Whether a mail was taken, or refused for good: it is not sent again.
 create function app_private.mail_is_settled(key text) returns boolean
@@ -50630,7 +50630,7 @@ begin
   end loop;
   return 0;
 end $function$;
-grant execute on function app_private.settle_due(integer) to plat_authenticator, plat_worker;
+grant execute on function app_private.settle_due(integer) to plat_worker;
 
 -- Ends a ticket that nobody decided in time.
 create function app_private.settle_escalation_ticket(ticket_id uuid) returns void

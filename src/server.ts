@@ -9,6 +9,7 @@ import { createCompute } from "./compute/pool.ts";
 import { migrate } from "./database/migrate.ts";
 import { makeWorkPool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
+import { requireLimited } from "./database/roles.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
 import { incomingFolder } from "./files/incoming.ts";
@@ -99,6 +100,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     if (demo === "loaded") log.info("The demo organization is loaded.");
     if (config.mode === "migrate") return await shutdown.begin("migrated", 0);
     await requireMigrated(database);
+    if (config.authenticatorUrl) await requireLimited("AUTHENTICATOR_URL", config.authenticatorUrl);
+    if (config.workerUrl) await requireLimited("WORKER_URL", config.workerUrl);
     readiness.add("migrated", async () => (await database.missing()).length === 0);
 
     const payments = await openPayments({

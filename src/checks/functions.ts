@@ -76,6 +76,19 @@ export const functionRules: Rule[] = [
       from functions f where not f.is_trigger and not exists (select from called c where c.oid = f.oid)`,
   },
   {
+    name: "function-grant-unused",
+    why: "A right that nothing uses is there for whoever finds another way in; a definer function calls with its owner's.",
+    // What background work may execute is found by the rule worker-function.
+    query: `
+      select f.object || ' ' || r.name as object, format('Write \`revoke execute on function %s from %s;\`: only functions call it that run as their owner.',
+        f.object, r.name) as write
+      from functions f cross join unnest(array['plat_user', 'plat_anonymous', 'plat_authenticator']) r (name)
+      where f.schema = 'app_private' and not f.is_trigger and has_function_privilege(r.name, f.oid, 'execute')
+        and not exists (select from mentions m where m.callee = f.oid)
+        and not exists (select from calls c join functions g on g.oid = c.caller
+          where c.callee = f.oid and not g.definer and (g.is_trigger or has_function_privilege(r.name, g.oid, 'execute')))`,
+  },
+  {
     name: "trigger-unused",
     why: "A trigger function without a trigger is never run.",
     query: `

@@ -54,6 +54,7 @@ export async function adoptCommitted(owner: Client, pending: readonly Migration[
  * Applies the text in one transaction. What an earlier text of it had added (tables, columns, keys, indexes, types) is
  * dropped first, so that it can be edited as a migration that runs once; what it had altered or dropped stays so.
  * @param chain the structure that the committed migrations make.
+ * @param here what the database has, where it was read already.
  * @throws SchemaError
  */
 export async function applyCurrent(
@@ -61,10 +62,11 @@ export async function applyCurrent(
   folder: string,
   text: string,
   chain: readonly CatalogObject[],
+  here?: readonly CatalogObject[],
 ): Promise<void> {
   await owner.query("begin");
   try {
-    if (await appliedCurrent(owner)) await undo(owner, chain);
+    if (await appliedCurrent(owner)) await undo(owner, chain, here ?? (await readCatalog(owner)));
     await runCurrent(owner, folder, text);
     await noteCurrent(owner, text);
     await owner.query("commit");
@@ -102,11 +104,13 @@ export async function runCurrent(client: Client, folder: string, text: string, a
   }
 }
 
-async function undo(owner: Client, chain: readonly CatalogObject[]): Promise<void> {
+async function undo(
+  owner: Client,
+  chain: readonly CatalogObject[],
+  here: readonly CatalogObject[],
+): Promise<void> {
   const kept = new Set(chain.map(({ identity }) => identity));
-  const added = (await readCatalog(owner)).filter(
-    (object) => isStructure(object) && !kept.has(object.identity),
-  );
+  const added = here.filter((object) => isStructure(object) && !kept.has(object.identity));
   // Tables first: most of what is theirs goes with them, and what is gone already is no failure.
   for (const { drop } of added.toSorted((a, b) => Number(b.kind === "table") - Number(a.kind === "table")))
     await attempt(owner, /^drop |^alter table .* drop /.test(drop) ? `${drop} cascade` : drop);

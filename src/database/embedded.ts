@@ -55,6 +55,10 @@ const fastSettings = {
   full_page_writes: "off",
   synchronous_commit: "off",
   autovacuum_naptime: "1h",
+  // Refusals are what many tests are about.
+  log_min_messages: "fatal",
+  // Everything is in memory.
+  io_method: "sync",
   // The folder may lie in memory, where the log takes some.
   wal_level: "minimal",
   max_wal_senders: 0,
@@ -124,7 +128,7 @@ async function createCluster({ initdb, folder, data, password, runAs, fast }: Ne
   // Byte order with Unicode case rules: the same on every machine, and never changed by a library's update.
   const locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--encoding=UTF8"];
   const args = [`--pgdata=${unfinished}`, `--username=${owner}`, `--pwfile=${passwordFile}`, ...locale];
-  args.push("--auth=scram-sha-256", ...(fast ? ["--no-sync"] : []));
+  args.push("--auth=scram-sha-256", ...(fast ? ["--no-sync", "--set=scram_iterations=1"] : []));
   try {
     await promisify(execFile)(initdb, args, { ...runAs, cwd: "/", env: { LC_ALL: "C", TZ: "UTC" } });
   } catch (error) {

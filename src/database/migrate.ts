@@ -32,7 +32,10 @@ export interface MigrateOptions {
   current?: boolean;
   /** Makes the reference; in a scratch database beside the target where left out. */
   reference?: (options: ReferenceOptions) => Promise<Reference>;
-  /** Told when an existing database has been changed, before it is read again to see whether nothing is missing. */
+  /**
+   * Told when an existing database has been changed, before it is read again to see whether nothing is missing; and once more
+   * when something was.
+   */
   changed?: (reconciled: Reconciled) => Promise<void>;
   /** Asked before an existing database is changed: whether the files have changed again. */
   isOutdated?: () => boolean;
@@ -121,7 +124,8 @@ async function bring(
   if (isBehind) await runChain(owner, connectionString, chain);
   const isOther = options.current === true && (await appliedCurrent(owner)) !== current;
   if (isOther) {
-    await applyCurrent(owner, folder, current, reference.chain ?? reference.catalog);
+    const chainCatalog = reference.chain ?? reference.catalog;
+    await applyCurrent(owner, folder, current, chainCatalog, isBehind ? undefined : await reading);
     log?.info({ event: "migration.current" }, "Applied current.sql.");
   }
   const { catalog, declaredTables } = reference;
@@ -130,11 +134,12 @@ async function bring(
     await options.changed(await reconcile(owner, catalog, { declaredTables, log, here, verify: false }));
     if (options.isOutdated?.()) return false;
   }
-  await reconcile(owner, catalog, {
+  const last = await reconcile(owner, catalog, {
     declaredTables,
     log,
     alongside: (client) => noteSchemaState(client, hash),
   });
+  if (last.changes.length > 0) await options.changed?.(last);
   return true;
 }
 

@@ -1,7 +1,9 @@
+import type { Client } from "pg";
 import { readCatalog, type CatalogObject } from "./catalog.ts";
 import { runCurrent } from "./current.ts";
 import { onConnection } from "./onConnection.ts";
-import { applyObjects } from "./objects.ts";
+import { applyObjects, readObjects } from "./objects.ts";
+import { validateFunctions } from "./validateFunctions.ts";
 
 /** What the files of a folder make. */
 export interface Reference {
@@ -43,9 +45,21 @@ export async function readObjectsOn(
     });
   return await onConnection(connectionString, async (client) => {
     await client.query("begin");
-    const { declaredTables } = await applyObjects(client, options);
+    const { declaredTables } = await applyObjects(client, { folder });
     await client.query("commit");
     made();
-    return { catalog: await readCatalog(client, { rowsOf: declaredTables }), declaredTables };
+    // PERF: side by side; most bodies were checked when they were saved.
+    const [checked, catalog] = await Promise.allSettled([
+      options.validate && onConnection(connectionString, (other) => validate(other, folder)),
+      readCatalog(client, { rowsOf: declaredTables }),
+    ]);
+    for (const part of [checked, catalog]) if (part.status === "rejected") throw part.reason;
+    return { catalog: (catalog as PromiseFulfilledResult<CatalogObject[]>).value, declaredTables };
   });
+}
+
+async function validate(client: Client, folder: string): Promise<void> {
+  await client.query("begin");
+  await validateFunctions(client, await readObjects(folder));
+  await client.query("rollback");
 }

@@ -36,6 +36,8 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
     const at = (database: string) => ownerUrl(loginAt(database));
     const root = new Client({ connectionString: loginAt("postgres") });
     let chain: Promise<Chain> | undefined;
+    /** A clone of the migrations' database for the next reference. */
+    let spare: Promise<{ hash: string; name: string }> | undefined;
     let dropping: Promise<unknown> = Promise.resolve();
     try {
       await root.connect();
@@ -72,30 +74,49 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
       return chain;
     };
 
+    const clone = async ({ hash, name: template }: Chain): Promise<{ hash: string; name: string }> => {
+      const name = `reference_${randomBytes(4).toString("hex")}`;
+      // A connection that was closed may not be gone yet.
+      await unused(root, template);
+      await root.query(`create database ${name} template ${template} strategy file_copy`);
+      await limitDatabase(root, name);
+      return { hash, name };
+    };
+    /** PERF: made while nobody waits for it. */
+    const keepSpare = (made: Chain): void => {
+      spare ??= clone(made);
+      spare.catch(() => (spare = undefined));
+    };
+    const cloneOf = async (made: Chain): Promise<string> => {
+      const kept = await spare?.catch(() => undefined);
+      spare = undefined;
+      if (kept?.hash === made.hash) return kept.name;
+      if (kept) await root.query(`drop database ${kept.name} with (force)`);
+      return (await clone(made)).name;
+    };
+
     return {
-      prepare: async (migrations) => void (await chainOf(migrations)),
+      prepare: async (migrations) => keepSpare(await chainOf(migrations)),
       make: async (options) => {
-        const { name: template, catalog } = await chainOf(options.folder);
-        const name = `reference_${randomBytes(4).toString("hex")}`;
-        // A connection that was closed may not be gone yet.
-        await unused(root, template);
-        await root.query(`create database ${name} template ${template} strategy file_copy`);
-        await limitDatabase(root, name);
+        const made = await chainOf(options.folder);
+        const name = await cloneOf(made);
         let use: Promise<unknown> | undefined;
         try {
-          const made = () => (use = options.meanwhile?.(loginAt(name)));
-          const reference = await readObjectsOn(at(name), options, made);
-          return options.current ? { ...reference, chain: catalog } : reference;
+          const whole = () => (use = options.meanwhile?.(loginAt(name)));
+          const reference = await readObjectsOn(at(name), options, whole);
+          return options.current ? { ...reference, chain: made.catalog } : reference;
         } finally {
           // Nobody waits for it to go.
           dropping = Promise.all([dropping, use?.catch(() => undefined)])
             .then(() => root.query(`drop database ${name} with (force)`))
+            .then(() => keepSpare(made))
             .catch(() => undefined);
         }
       },
       stop: async () => {
         await dropping;
         await chain?.catch(() => undefined);
+        await spare?.catch(() => undefined);
         await root.end();
         await postgres.stop();
         await removeDataDir(folder);

@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
 import { Client, type DatabaseError, escapeIdentifier, escapeLiteral } from "pg";
+import { onConnection } from "./onConnection.ts";
 
 /** The API logs in as it. It owns nothing, inherits nothing and can only become one of the viewers' roles. */
 export const authenticator = "plat_authenticator";
@@ -162,6 +163,34 @@ async function canLogIn(connectionString: string): Promise<boolean> {
   } finally {
     await client.end();
   }
+}
+
+/** The roles that a login may be in, by the setting that names it. */
+const limits = { AUTHENTICATOR_URL: [authenticator, ...viewerRoles], WORKER_URL: [workerRole] };
+
+/**
+ * For a login that somebody chose: one that may more than the roles it stands for would undo what they are limited for.
+ * @param setting by which it was given.
+ * @param loginUrl of a migrated database.
+ * @throws Error with a sentence for the user.
+ */
+export async function requireLimited(setting: keyof typeof limits, loginUrl: string): Promise<void> {
+  const { rows } = await onConnection(loginUrl, (client) =>
+    client.query<{ name: string; excess: string | null }>(
+      `select m.rolname as name, case when m.rolsuper then 'is a superuser' when m.rolbypassrls then 'passes by row-level security'
+         when m.rolcreaterole then 'may make roles' when m.rolreplication then 'may replicate'
+         else 'is in ' || (select string_agg(r.rolname, ', ' order by 1) from pg_roles r
+           where r.oid <> m.oid and r.rolname <> all ($1) and pg_has_role(m.oid, r.oid, 'member')
+             and (r.rolname ~ '^(pg|plat)_' or r.oid = (select d.datdba from pg_database d where d.datname = current_database()))) end as excess
+       from pg_roles m where m.rolname = current_user`,
+      [limits[setting]],
+    ),
+  );
+  const { name, excess } = rows[0]!;
+  if (excess)
+    throw new Error(
+      `${setting} logs in as ${name}, which ${excess}: give it a login of its own, as the README says under Deployment.`,
+    );
 }
 
 /** Two processes that alter one role at once: the slower one is told XX000, "tuple concurrently updated". */

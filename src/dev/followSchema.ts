@@ -90,6 +90,8 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       if (mine !== generation) return false;
       let brought = false;
       let schema: Promise<GraphQLSchema> | undefined;
+      /** Whether the API shows what the reference has, whatever the database still lacks of it. */
+      let isReference = false;
       const note = ({ event }: { event: string }, message: string) => {
         if (event !== "schema.drift") brought = true;
         if (event === "migration.current") isServed = false;
@@ -109,12 +111,10 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
           changed: async ({ changes, drift }) => {
             applied = statementsOf(files);
             appliedCurrent = current;
-            if (mine !== generation || (isServed && !changes.some(isShown))) return;
-            await serve(
-              "Brought the whole schema up to date",
-              since,
-              drift.length === 0 ? schema : undefined,
-            );
+            if (mine !== generation || (isServed && (isReference || !changes.some(isShown)))) return;
+            const ofReference = drift.length === 0 ? schema : undefined;
+            await serve("Brought the whole schema up to date", since, ofReference);
+            isReference = ofReference !== undefined;
           },
           isOutdated: () => {
             if (mine === generation) changing = changed.promise;

@@ -8,7 +8,15 @@ import { attempt, runInFoundOrder, type Step } from "../database/foundOrder.ts";
 import type { ObjectFile } from "../database/objects.ts";
 import { schemaError } from "../database/schemaError.ts";
 import type { SqlStatement } from "../database/sqlStatements.ts";
-import { commented, madeBy, replacing, speaksOf, withoutBody } from "./statementForms.ts";
+import {
+  commented,
+  grantsOnSame,
+  madeBy,
+  replacing,
+  speaksOf,
+  undoing,
+  withoutBody,
+} from "./statementForms.ts";
 
 /** A file that was saved, and the texts of the statements that it had when it was last applied. */
 export interface ChangedFile {
@@ -89,31 +97,37 @@ export async function applyChanges(
   }
 }
 
+/** Whether a statement is gone whose effect nothing takes back here: the call of a generator, a row. */
+function undoes(change: ChangedFile): boolean {
+  return leftover(change).some((text) => undoing(text) === undefined);
+}
+
 /**
- * Whether a statement is gone whose effect nothing takes back here: a grant, the call of a generator, a row. Neither of what
- * is dropped itself, nor a comment that has become another one.
+ * What of the statements that are gone still holds: neither what is dropped itself, nor what was said of that, nor a comment
+ * that has become another one, nor a grant to more now.
  */
-function undoes({ file, before }: ChangedFile): boolean {
+function leftover({ file, before }: ChangedFile): string[] {
   const now = textsOf(file);
   const lost = [...before].filter((text) => !now.has(text));
   const added = [...now].filter((text) => !before.has(text));
   const gone = lost.flatMap((text) => madeBy(text) ?? []);
   const targets = new Set([...now].map(commented));
-  return lost.some(
+  return lost.filter(
     (text) =>
       !madeBy(text) &&
       !gone.some(({ name }) => speaksOf(text, name)) &&
       !(commented(text) && targets.has(commented(text))) &&
-      // The same grant to more.
       !added.some((other) => other.startsWith(`${text.replace(/;$/, "")},`)),
   );
 }
 
 /**
- * What is gone is dropped; what has other arguments or results, too, and made anew with what is said of it; the rest is
- * replaced.
+ * What is gone is dropped or taken back; what has other arguments or results, too, and made anew with what is said of it; the
+ * rest is replaced.
  */
-function plan({ file, before }: ChangedFile) {
+function plan(change: ChangedFile) {
+  const { file, before } = change;
+  const undone = leftover(change);
   const now = textsOf(file);
   const added = [...now].filter((text) => !before.has(text)).map(madeBy);
   const lost = [...before].filter((text) => !now.has(text)).flatMap((text) => madeBy(text) ?? []);
@@ -124,10 +138,15 @@ function plan({ file, before }: ChangedFile) {
   const remade = gone.filter(({ name }) => added.some((made) => made?.name === name));
   const steps = (statements: readonly SqlStatement[]) =>
     statements
-      .filter(({ text }) => !before.has(text) || remade.some(({ name }) => speaksOf(text, name)))
+      .filter(
+        ({ text }) =>
+          !before.has(text) ||
+          remade.some(({ name }) => speaksOf(text, name)) ||
+          undone.some((former) => grantsOnSame(former, text)),
+      )
       .map((statement): QuickStep => ({ file, statement, sql: replacing(statement.text) }));
   return {
-    drops: gone.map(({ drop }) => drop),
+    drops: [...gone.map(({ drop }) => drop), ...undone.flatMap((text) => undoing(text) ?? [])],
     definitions: steps(file.definitions),
     rest: steps(file.rest),
   };

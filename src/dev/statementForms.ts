@@ -56,6 +56,32 @@ export function commented(text: string): string | undefined {
   return /^comment\s+on\s+([^]*?)\s+is\s/i.exec(text)?.[1];
 }
 
+/** What a grant gives, what it gives it on, and to whom; undefined for any other statement, and for memberships. */
+function granted(text: string): { privileges: string; object: string; grantees: string } | undefined {
+  const [, privileges, object, grantees] =
+    /^grant\s+([^]*?)\s+on\s+([^]*?)\s+to\s+((?:(?!\swith\s|\sgranted\s)[^])*?)\s*;?$/i.exec(text) ?? [];
+  return grantees === undefined
+    ? undefined
+    : { privileges: privileges!, object: object!.replaceAll(/\s+/g, " "), grantees };
+}
+
+/**
+ * The statement that takes back what a grant or a comment did; undefined for any other statement. It may take more: the same
+ * from another grant on the object.
+ */
+export function undoing(text: string): string | undefined {
+  const target = commented(text);
+  if (target) return `comment on ${target} is null;`;
+  const grant = granted(text);
+  return grant && `revoke ${grant.privileges} on ${grant.object} from ${grant.grantees};`;
+}
+
+/** Whether both are grants on one object, as they write it. */
+export function grantsOnSame(text: string, other: string): boolean {
+  const object = granted(text)?.object;
+  return object !== undefined && object === granted(other)?.object;
+}
+
 /** Whether it says who may use an object, or what it is, of that name. */
 export function speaksOf(text: string, name: string): boolean {
   if (!/^(?:grant|revoke|comment\s+on)\s/i.test(text)) return false;

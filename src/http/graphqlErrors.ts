@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { GraphQLError, Kind, type ExecutionArgs } from "postgraphile/graphql";
+import { GraphQLError, isEnumType, Kind, type ExecutionArgs, type GraphQLSchema } from "postgraphile/graphql";
 import { CodedError, internalError, isErrorCode } from "../errors.ts";
 import { queryLimits } from "../limits/queryLimits.ts";
 import { inputMember } from "./inputMember.ts";
@@ -54,6 +54,23 @@ export function withoutNames(message: string, written: string): string {
 const badInput = (message: string, field?: string) =>
   new CodedError("BAD_USER_INPUT", message, field === undefined ? {} : { field });
 
+const enumNamed = /\bdoes not exist in "(\w+)" enum\.|\bEnum "(\w+)" cannot represent /;
+
+/** Has the refusal of a value that an enumeration lacks name those that it has. */
+function withAllowedValues(error: CodedError, schema: GraphQLSchema | undefined): CodedError {
+  const [, missing, otherKind] = enumNamed.exec(error.message) ?? [];
+  const type = schema?.getType(missing ?? otherKind ?? "");
+  if (!isEnumType(type)) return error;
+  const allowed = type.getValues().map(({ name }) => name);
+  const message = error.message.replace(/ Did you mean [\s\S]*$/, "");
+  return new CodedError(
+    error.code,
+    `${message} Give one of ${allowed.join(", ")}.`,
+    { ...error.extensions, allowed },
+    { cause: error.cause },
+  );
+}
+
 /** graphql-js gives up comparing fields that share a name when they are many; nothing in the document is wrong then. */
 const ABORTED = "Validation aborted.";
 const tooManyAlike = () =>
@@ -61,8 +78,16 @@ const tooManyAlike = () =>
     limit: queryLimits.selections,
   });
 
+/** The schema for those who may read it. */
+const openSchema = (state: RequestState | undefined, schema: GraphQLSchema | undefined) =>
+  !state || state.schemaIsOpen ? schema : undefined;
+
 /** Codes an error of parsing or validation. Anything that points at no place in the document is a failure of ours. */
-export function validationError(error: GraphQLError, state: RequestState | undefined): GraphQLError {
+export function validationError(
+  error: GraphQLError,
+  state: RequestState | undefined,
+  schema?: GraphQLSchema,
+): GraphQLError {
   if (!(error instanceof GraphQLError)) return answer(internalError(error), undefined, state);
   const coded = alreadyCoded(error);
   if (coded?.code === "BAD_USER_INPUT" && coded.extensions.field === undefined)
@@ -70,7 +95,9 @@ export function validationError(error: GraphQLError, state: RequestState | undef
   if (coded) return answer(coded, error, state);
   if (error.message === ABORTED) return answer(tooManyAlike(), undefined, state);
   const isAbout = error.locations?.length || /^Too many validation errors/.test(error.message);
-  return answer(isAbout ? badInput(error.message, literalField(error)) : internalError(error), error, state);
+  if (!isAbout) return answer(internalError(error), error, state);
+  const refused = badInput(error.message, literalField(error));
+  return answer(withAllowedValues(refused, openSchema(state, schema)), error, state);
 }
 
 const missingArgument = /^(?:Field|Directive) "@?\w+" argument "(\w+)" of type/;
@@ -128,6 +155,7 @@ export function executionError(
     coded = coercionError(
       !state || state.schemaIsOpen ? from.message : withoutNames(from.message, from.source?.body ?? ""),
     );
+  coded &&= withAllowedValues(coded, openSchema(state, args?.schema));
   coded ??= from && alreadyCoded(from);
   if (!coded && from && !from.path && operationChoice.test(from.message))
     coded = badInput(from.message, "operationName");

@@ -42,7 +42,7 @@ export const CodedErrorsPlugin: GraphileConfig.Plugin = {
               parseAndValidate(query) {
                 const result = config.parseAndValidate(query);
                 if (!result.errors) return result;
-                return { errors: result.errors.map((error) => validationError(error, state)) };
+                return { errors: result.errors.map((error) => validationError(error, state, config.schema)) };
               },
               execute: (async (args: Parameters<typeof execute>[0]) => {
                 const failure = failures.get(args);

@@ -642,7 +642,29 @@ describe("requests that are none", () => {
       "an unknown status in a filter",
       "{ leads(filter: { status: [HAPPY] }) { id } }",
       undefined,
-      { code: "BAD_USER_INPUT" },
+      { code: "BAD_USER_INPUT", allowed: expect.arrayContaining(["NEW", "CONTACTED", "HOT", "CONVERTED"]) },
+    ],
+    [
+      "an unknown status in a variable",
+      "query ($f: LeadsFilter) { leads(filter: $f) { id } }",
+      { f: { status: ["NEW", "HAPPY"] } },
+      {
+        code: "BAD_USER_INPUT",
+        field: "status[1]",
+        allowed: expect.arrayContaining(["NEW", "CONTACTED", "HOT", "CONVERTED"]),
+      },
+    ],
+    [
+      "a status that is no text",
+      "query ($f: LeadsFilter) { leads(filter: $f) { id } }",
+      { f: { status: 5 } },
+      { code: "BAD_USER_INPUT", allowed: expect.arrayContaining(["NEW"]) },
+    ],
+    [
+      "a status between quotes, in the document",
+      '{ leads(filter: { status: ["NEW"] }) { id } }',
+      undefined,
+      { code: "BAD_USER_INPUT", allowed: expect.arrayContaining(["NEW"]) },
     ],
     [
       "null where a value is required",

@@ -13,7 +13,21 @@ test("no token acts as plat_anonymous, as nobody", () => {
 });
 
 test("a login token acts as its user, without restriction", () => {
-  expect(pgSettings({ userId: "u", readOnly: false }, facts)).toEqual({ ...known, "plat.user_id": "u" });
+  const settings = pgSettings({ userId: "u", readOnly: false }, facts);
+  expect(settings).toEqual({ ...known, "plat.user_id": "u" });
+  expect(Object.keys(settings)).toHaveLength(5);
+});
+
+test("a session reaches the database, an address that is not known does not", () => {
+  const { ip: _, ...unknown } = facts;
+  const { "plat.ip": __, ...rest } = known;
+  const settings = pgSettings({ userId: "u", sessionId: "s", readOnly: false }, unknown);
+  expect(Object.entries(settings).toSorted()).toEqual(
+    Object.entries({ ...rest, "plat.user_id": "u", "plat.session_id": "s" }).toSorted(),
+  );
+  expect(Object.keys(signedInSettings(settings, "v")).toSorted()).toEqual(
+    ["plat.channel", "plat.request_id", "plat.user_id", "role"].toSorted(),
+  );
 });
 
 test("every restriction of an access token reaches the database", () => {

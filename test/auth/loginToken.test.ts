@@ -31,6 +31,17 @@ test("a signed token verifies to the same claims", () => {
   expect(tokens.verify(tokens.sign(claims))).toEqual({ ...claims, jti: expect.any(String) });
 });
 
+test("a token of before sessions had ids is good; the first epoch is 0", () => {
+  const former = jwt.sign({ ...claims, epoch: 0 }, current.secret, { ...options, algorithm: "HS256" });
+  expect(Object.entries(tokens.verify(former))).toEqual(Object.entries({ ...claims, epoch: 0 }));
+});
+
+test("a payload that is a text is refused, and what is refused says why only where it helps", () => {
+  const text = jwt.sign("text", current.secret, { keyid: current.kid, algorithm: "HS256" });
+  for (const token of [text, "x"])
+    expect(() => tokens.verify(token)).toThrow("The token is unknown; sign in again.");
+});
+
 test("two tokens of the same second differ", () => {
   expect(tokens.sign(claims)).not.toBe(tokens.sign(claims));
 });
@@ -131,6 +142,10 @@ test.each([
   { epoch: 1.5 },
   { epoch: -1 },
   { exp: undefined },
+  { jti: "session" },
+  { jti: `${claims.sub}x` },
+  { sub: `x${claims.sub}` },
+  { sub: `${claims.sub}x` },
 ])("claims with %p are refused, even when signed", (change) => {
   const payload = JSON.parse(JSON.stringify({ ...claims, ...change }));
   expect(verdict(jwt.sign(payload, current.secret, { ...options, algorithm: "HS256" }))).toBe(

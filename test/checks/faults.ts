@@ -133,6 +133,12 @@ export const faults: Fault[] = [
     says: /`revoke execute on function app_private\.hit_tracker\(text,boolean\) from plat_worker;`/,
   },
   {
+    rule: "function-grant-unused",
+    sql: "grant execute on function app_private.link_key() to plat_user",
+    object: "app_private.link_key() plat_user",
+    says: /`revoke execute on function app_private\.link_key\(\) from plat_user;`/,
+  },
+  {
     rule: "policy-missing",
     table: "kitchens",
     sql: "drop policy writers_update on app_public.kitchens",

@@ -1,5 +1,13 @@
 import { expect, test } from "@jest/globals";
-import { commented, madeBy, replacing, speaksOf, withoutBody } from "../../src/dev/statementForms.ts";
+import {
+  commented,
+  grantsOnSame,
+  madeBy,
+  replacing,
+  speaksOf,
+  undoing,
+  withoutBody,
+} from "../../src/dev/statementForms.ts";
 
 test("what a statement makes is told from its text, and how it is dropped", () => {
   expect(
@@ -54,6 +62,32 @@ test("a comment tells what it is on", () => {
   );
   expect(commented("COMMENT ON FUNCTION f(int)\n  IS null")).toBe("FUNCTION f(int)");
   expect(commented("grant select on t to plat_user")).toBeUndefined();
+});
+
+test("a grant or a comment that is gone is taken back; nothing else is for certain", () => {
+  expect(
+    undoing("grant insert (a, b), update (b), delete\n  on app_public.t to plat_user, plat_anonymous;"),
+  ).toBe("revoke insert (a, b), update (b), delete on app_public.t from plat_user, plat_anonymous;");
+  expect(undoing("GRANT EXECUTE ON FUNCTION f(int, text) TO plat_user")).toBe(
+    "revoke EXECUTE on FUNCTION f(int, text) from plat_user;",
+  );
+  expect(undoing("comment on column t.on_to is 'On to it.';")).toBe("comment on column t.on_to is null;");
+  for (const none of [
+    "grant plat_user to plat_authenticator",
+    "grant select on t to plat_user with grant option",
+    "revoke select on t from plat_user",
+    "select app_private.make('grant a on b to c')",
+    "insert into t values (1)",
+    "create function f() returns int language sql as 'select 1'",
+  ])
+    expect(undoing(none)).toBeUndefined();
+});
+
+test("grants on one object are told", () => {
+  const one = "grant select on app_public.t to plat_user";
+  expect(grantsOnSame(one, "grant update (a)\n on app_public.t to plat_anonymous;")).toBe(true);
+  expect(grantsOnSame(one, "grant select on app_public.ts to plat_user")).toBe(false);
+  expect(grantsOnSame("select 1", "select 1")).toBe(false);
 });
 
 test("a function's body does not count for its frame, all else does", () => {

@@ -10,14 +10,19 @@ import { Records } from "./records.ts";
 import { pick, valueOf, type Random } from "./values.ts";
 
 export interface Player {
+  /** The kind of viewer: two players of one name count as the same. */
   name: string;
   person: Person;
   /** Signs in again, after something that they did has ended the session. */
   renew?(): Promise<Person>;
   /** Who acts together: they know each other's ids. It stands in the texts that they write. */
   party: string;
+  /** The organization that they work for. */
+  home?: string;
   /** How often they play, compared with others. */
   weight: number;
+  /** Operations that would make another kind of viewer of them, so that they leave them to others. */
+  without?: ReadonlySet<string>;
 }
 
 export interface Step {
@@ -30,53 +35,62 @@ export interface Step {
 /** An input that the values of the schema do not lead to: what it gives replaces members of a random one. */
 export type Recipe = (player: Player) => Promise<Record<string, unknown>> | Record<string, unknown>;
 
-interface Operation {
+/** How often somebody has tried an operation, and what came of it. */
+export interface Tally {
+  tries: number;
+  successes: number;
+  /** How often it was refused with which code and member. */
+  refusals: Map<string, number>;
+}
+
+interface Operation extends Tally {
   kind: "query" | "mutation";
   field: GraphQLField<unknown, unknown>;
   documents: string[];
   about: string;
-  tries: number;
-  successes: number;
+  /** By the name of the player. */
+  by: Map<string, Tally>;
   inputs: Record<string, unknown>[];
   likelihoods: Map<string, number>;
-  /** How often it was refused with which code and member, for the report of those that never succeeded. */
-  refusals: Map<string, number>;
 }
 
-const documentsOfEach = 2;
+export interface FuzzerOptions {
+  schema: GraphQLSchema;
+  players: Player[];
+  random: Random;
+  recipes?: Record<string, Recipe>;
+  /** How many documents, with other selections, there are of each operation: each of them is planned once. */
+  documents?: number;
+  /** How often at least everybody should try each operation; 0 leaves it to chance. */
+  triesOfEach?: number;
+}
+
 const usually = 0.3;
+const tally = (): Tally => ({ tries: 0, successes: 0, refusals: new Map() });
 
 /** Plays steps one after the other. */
 export class Fuzzer {
   readonly operations: Operation[];
   readonly records = new Records();
-  readonly #schema: GraphQLSchema;
-  readonly #random: Random;
+  readonly #options: Required<FuzzerOptions>;
+  /** Everybody as often as their weight says. */
   readonly #players: Player[];
-  readonly #recipes: Record<string, Recipe>;
 
-  constructor(
-    schema: GraphQLSchema,
-    players: Player[],
-    random: Random,
-    recipes: Record<string, Recipe> = {},
-  ) {
-    this.#schema = schema;
-    this.#random = random;
+  constructor(options: FuzzerOptions) {
+    this.#options = { recipes: {}, documents: 2, triesOfEach: 0, ...options };
+    const { schema, players, random, documents } = this.#options;
     this.#players = players.flatMap((player) => Array.from({ length: player.weight }, () => player));
-    this.#recipes = recipes;
     this.operations = (["query", "mutation"] as const).flatMap((kind) => {
       const root = kind === "query" ? schema.getQueryType() : schema.getMutationType();
       return Object.values(root!.getFields()).map((field) => ({
+        ...tally(),
         kind,
         field,
-        documents: Array.from({ length: documentsOfEach }, () => documentOf(kind, field, schema, random)),
+        documents: Array.from({ length: documents }, () => documentOf(kind, field, schema, random)),
         about: aboutOf(field, schema),
-        tries: 0,
-        successes: 0,
+        by: new Map(players.map(({ name }) => [name, tally()])),
         inputs: [],
         likelihoods: new Map(),
-        refusals: new Map(),
       }));
     });
   }
@@ -86,35 +100,56 @@ export class Fuzzer {
     return this.operations.filter(({ successes }) => successes === 0).map(({ field }) => field.name);
   }
 
+  /** What somebody has neither succeeded with nor tried often enough yet. */
+  get untried(): { player: Player; operation: Operation }[] {
+    const { players, triesOfEach } = this.#options;
+    return this.operations.flatMap((operation) =>
+      players
+        .filter(({ name, without }) => {
+          const { tries, successes } = operation.by.get(name)!;
+          return successes === 0 && tries < triesOfEach && !without?.has(operation.field.name);
+        })
+        .map((player) => ({ player, operation })),
+    );
+  }
+
   /** One operation as somebody, preferably one that nobody has succeeded with yet. */
   async step(): Promise<Step> {
-    const player = pick(this.#players, this.#random);
-    const operation = this.#choose();
+    const { player, operation } = this.#choose();
     const variables = await this.#variables(operation, player);
-    const answer = await player.person.ask(pick(operation.documents, this.#random), variables);
+    const answer = await player.person.ask(pick(operation.documents, this.#options.random), variables);
     if (player.renew && answer.errors?.some(({ extensions }) => extensions.code === "UNAUTHENTICATED"))
       player.person = await player.renew();
     this.records.learn(answer.data, player.party);
-    this.#learn(operation, variables, answer);
+    this.#learn(operation, player, variables, answer);
     return { player, operation: operation.field.name, variables, answer };
   }
 
-  #choose(): Operation {
-    const some = Array.from({ length: 3 }, () => pick(this.operations, this.#random));
+  #choose(): { player: Player; operation: Operation } {
+    const { random } = this.#options;
+    if (this.#options.triesOfEach > 0 && random(2) === 0) {
+      const { untried } = this;
+      if (untried.length > 0) return pick(untried, random);
+    }
+    const player = pick(this.#players, random);
+    const some = Array.from({ length: 3 }, () => pick(this.operations, random)).filter(
+      ({ field }) => !player.without?.has(field.name),
+    );
     // What removes records is played less often than what makes them.
     const score = ({ successes, field }: Operation) =>
       successes * (/^(delete|remove|revoke|cancel|archive)/.test(field.name) ? 8 : 1);
-    return some.toSorted((a, b) => score(a) - score(b))[0]!;
+    const [operation] = some.toSorted((a, b) => score(a) - score(b));
+    return operation ? { player, operation } : this.#choose();
   }
 
   async #variables(operation: Operation, player: Player): Promise<Record<string, unknown>> {
-    const { field, about, inputs, likelihoods } = operation;
-    const random = this.#random;
+    const { field, about, inputs, likelihoods, by } = operation;
+    const { random, schema, recipes } = this.#options;
     const wanted = {
       random,
       about,
       records: this.records,
-      schema: this.#schema,
+      schema,
       party: player.party,
       likelihood: (path: string) => likelihoods.get(path) ?? usually,
     };
@@ -124,33 +159,36 @@ export class Fuzzer {
         .filter(([, value]) => value !== undefined),
     );
     const known = inputs.length > 0 && random(2) === 0 ? mixed(pick(inputs, random), fresh, random) : fresh;
-    const recipe = this.#recipes[field.name];
-    if (!recipe || random(3) === 0) return known;
-    return { ...known, input: { ...(known.input as object), ...(await recipe(player)) } };
+    const recipe = recipes[field.name];
+    // Chance alone has its tries too, once the recipe has worked.
+    if (!recipe || (by.get(player.name)!.successes > 0 && random(3) === 0)) return known;
+    const given = await recipe(player);
+    return "input" in known || operation.kind === "mutation"
+      ? { ...known, input: { ...(known.input as object), ...given } }
+      : { ...known, ...given };
   }
 
-  #learn(operation: Operation, variables: Record<string, unknown>, answer: Answer): void {
-    operation.tries++;
+  #learn(operation: Operation, player: Player, variables: Record<string, unknown>, answer: Answer): void {
+    const counted = [operation, operation.by.get(player.name)!];
+    for (const each of counted) each.tries++;
 
     const [error] = answer.errors ?? [];
     const paths = pathsOf(variables);
     const now = (path: string) => operation.likelihoods.get(path) ?? usually;
     if (!error && answer.data?.[operation.field.name] !== null) {
-      operation.successes++;
+      for (const each of counted) each.successes++;
       operation.inputs = [...operation.inputs.slice(-19), variables];
       for (const path of paths) operation.likelihoods.set(path, Math.min(0.6, now(path) * 1.1));
       return;
     }
-    if (!error) return;
-    const { code, field } = error.extensions as { code: string; field?: string };
-    const refusal = `${code} ${field ?? ""} ${error.message.slice(0, 100)}`;
-    operation.refusals.set(refusal, (operation.refusals.get(refusal) ?? 0) + 1);
+    const { code, field } = (error?.extensions ?? { code: "null" }) as { code: string; field?: string };
+    const refusal = `${code} ${field ?? ""} ${error?.message.slice(0, 100) ?? ""}`;
+    for (const { refusals } of counted) refusals.set(refusal, (refusals.get(refusal) ?? 0) + 1);
     if (!field) return;
     const path = `input.${field.replace(/^input\./, "").replace(/\.\d+/g, "")}`;
     operation.likelihoods.set(path, paths.includes(path) ? Math.max(0.05, now(path) * 0.6) : 0.95);
   }
 }
-
 /** The type of record that it is about: by its name, else the one that it gives. */
 function aboutOf(field: GraphQLField<unknown, unknown>, schema: GraphQLSchema): string {
   const records = Object.values(schema.getTypeMap()).filter(

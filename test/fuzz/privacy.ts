@@ -1,5 +1,8 @@
-/** What outsiders must not learn: ids of records, and texts, of organizations that they have no part in. */
+/** What viewers must not learn: records of organizations that they have no part in, and masked fields by way of the events. */
+import type { GraphQLSchema } from "graphql";
 import type { Pool } from "pg";
+import type { Person } from "../harness/api.ts";
+import { camel } from "../../src/plugins/codecs.ts";
 
 /** Every string of an answer. */
 export function stringsOf(value: unknown, found = new Set<string>()): Set<string> {
@@ -40,8 +43,60 @@ export async function foreignIds(
       `select '${table}' as table, id from ${table} r where id = any ($1::uuid[])
          -- Their own, whatever organization it is about.
          and coalesce(to_jsonb(r) ->> 'user_id', to_jsonb(r) -> 'actor' ->> 'id', to_jsonb(r) ->> 'actor_id') is distinct from $2::text
+         and to_jsonb(r) ->> 'stream_id' is distinct from $2::text
          and not exists (select from app_public.organization_user_connections c where c.user_id = $2::uuid and c.organization_id = r.organization_id)`,
   );
   const { rows } = await owner.query<{ table: string; id: string }>(parts.join(" union all "), [ids, user]);
   return rows.map(({ table, id }) => `${table} ${id} by ${heard.get(id)}`);
+}
+
+/** Fields that the events tell somebody although the record does not, of the latest events that they see. */
+export async function unmasked(owner: Pool, schema: GraphQLSchema, person: Person): Promise<string[]> {
+  const { data } = await person.ask(
+    "{ events(first: 100, orderBy: ID_DESC) { id subjectType subjectId data changes } }",
+  );
+  const events: { subjectType: string; subjectId: string; data: object; changes: object | null }[] =
+    data?.events ?? [];
+  const { rows } = await owner.query<{ subject: string; table: string; members: string[] }>(
+    "select t.subject, t.table_name as table, app_hidden.masked_members(t.subject) as members from app_hidden.record_types t",
+  );
+  const masked = new Map(rows.map(({ subject, members }) => [subject, members ?? []]));
+  const tables = new Map(rows.map(({ subject, table }) => [subject, table]));
+  const told = new Map<string, { subject: string; id: string; members: Set<string> }>();
+  for (const { subjectType, subjectId, data: values, changes } of events) {
+    const members = (masked.get(subjectType) ?? []).filter(
+      (member) => (values as Record<string, unknown>)?.[member] != null || (changes && member in changes),
+    );
+    if (members.length === 0) continue;
+    const known = told.get(subjectId) ?? { subject: subjectType, id: subjectId, members: new Set() };
+    told.set(subjectId, known);
+    for (const member of members) known.members.add(member);
+  }
+  const faults: string[] = [];
+  for (const { subject, id, members } of told.values()) {
+    const field = schema.getQueryType()!.getFields()[camel(subject)];
+    const type = field && schema.getType(String(field.type));
+    const fields = [...members].filter((member) => type && "getFields" in type && member in type.getFields());
+    if (!field || fields.length === 0) continue;
+    const answer = await person.ask(
+      `query ($id: ID!) { record: ${field.name}(id: $id) { ${fields.join(" ")} } }`,
+      { id },
+    );
+    const record = answer.data?.record;
+    // Of a record that is gone only auditors read, who may read all of it.
+    if (!record) continue;
+    const { rows: stored } = await owner.query<{ row: Record<string, unknown> }>(
+      `select to_jsonb(r) as row from app_public.${tables.get(subject)} r where id = $1`,
+      [id],
+    );
+    const now = new Map(
+      Object.entries(stored[0]?.row ?? {}).map(([column, value]) => [camel(column), value]),
+    );
+    faults.push(
+      ...fields
+        .filter((member) => record[member] === null && now.get(member) != null)
+        .map((member) => `${subject} ${id} ${member}`),
+    );
+  }
+  return faults;
 }

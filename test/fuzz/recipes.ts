@@ -1,73 +1,176 @@
 /** Inputs that chance does not find: what the operation is about has to be in a state, or a text has a form of its own. */
 import { createHash, randomBytes } from "node:crypto";
+import type { Person } from "../harness/api.ts";
 import { representative, type Payments } from "../harness/payments.ts";
 import { mutationOf } from "../harness/records.ts";
 import { password } from "../harness/signUp.ts";
 import type { Player, Recipe } from "./fuzzer.ts";
 
+type Input = Record<string, unknown>;
+
 const csv = (text: string) => `data:text/csv;name=fuzz.csv;base64,${Buffer.from(text).toString("base64")}`;
 const name = () => `Fuzz ${randomBytes(4).toString("hex")}`;
+const email = () => `${name().replace(" ", ".").toLowerCase()}@example.com`;
 
-export function recipes({ owner, owen, harbour, project, quiet }: Payments): Record<string, Recipe> {
-  /** Members from one row, found at random among those that the query gives for the party's organization. */
+/** Takes its time, so that its executions can be paused. */
+const waiting = () => ({
+  name: name(),
+  subjectType: "LEAD",
+  trigger: { type: "EVENT", event: "lead.created" },
+  steps: [
+    { type: "ADD_TAG", config: { tag: "new" } },
+    { type: "WAIT", waitSeconds: 3600 },
+  ],
+  reentry: "ALWAYS",
+  conditions: undefined,
+  projectId: undefined,
+});
+const webhook = () => ({ url: "https://93.184.215.14/hook", events: ["lead.*"], projectId: undefined });
+
+/**
+ * @param bosses the owners of the organizations, by the id of these: they do beforehand what the player may not
+ * @param pause waits until the engine has begun what is to be begun
+ */
+export function recipes(
+  { owner, mia, harbour }: Payments,
+  bosses: ReadonlyMap<string, Player>,
+  pause: () => Promise<void>,
+): Record<string, Recipe> {
+  const homeOf = ({ home }: Player) => home ?? harbour.id;
+  const bossOf = (player: Player) => (bosses.get(homeOf(player)) ?? player).person;
+  const inHome: Recipe = (player) => ({ organizationId: homeOf(player) });
+
+  /** Members from one row, found at random among those that the query gives for the player's organization; `$2` is the player. */
+  const find = async (player: Player, query: string): Promise<Input> => {
+    const { rows } = await owner.query<{ input: Input }>(
+      `with home as (select $1::uuid as id, $2::uuid as player)
+       select to_json(r)::jsonb as input from (${query}) r order by random() limit 1`,
+      [homeOf(player), player.person.id],
+    );
+    // A member that is null there is left out.
+    return Object.fromEntries(
+      Object.entries(rows[0]?.input ?? {}).map(([key, value]) => [key, value ?? undefined]),
+    );
+  };
   const found =
-    (query: string, more: (player: Player) => Record<string, unknown> = () => ({})): Recipe =>
-    async (player) => {
-      const { rows } = await owner.query<{ input: Record<string, unknown> }>(
-        `with home as (select id from app_public.organizations where (name = 'Harbour Homes') = ($1 = 'Harbour') and kind is distinct from 'AGENCY')
-         select to_json(r)::jsonb as input from (${query}) r order by random() limit 1`,
-        [player.party],
-      );
-      // A member that is null there is left out.
-      const input = Object.entries(rows[0]?.input ?? {}).map(([key, value]) => [key, value ?? undefined]);
-      return { ...Object.fromEntries(input), ...more(player) };
-    };
+    (query: string, more: Input = {}): Recipe =>
+    async (player) => ({ ...(await find(player, query)), ...more });
   const ofHome = "organization_id in (select id from home)";
+
+  const run = async (person: Person, field: string, input: Input): Promise<{ id?: string }> =>
+    (await person.ask(mutationOf(field), { input })).data?.[field] ?? {};
   /** Runs something first as the same player, and goes on with the record that it gives. */
   const after =
-    (field: string, input: Record<string, unknown>): Recipe =>
-    async ({ person }) => {
-      const { data } = await person.ask(mutationOf(field), { input });
-      return { id: data?.[field]?.id };
+    (field: string, input: Recipe, more: Input = {}): Recipe =>
+    async (player) => {
+      const { id } = await run(player.person, field, { ...(await inHome(player)), ...(await input(player)) });
+      return { id, expectedVersion: undefined, ...more };
+    };
+  /** The same, as the owner of the organization, where the player may go on with what others made. */
+  const afterBoss =
+    (field: string, input: Recipe, more: Input = {}): Recipe =>
+    async (player) => {
+      const made = await run(bossOf(player), field, { ...(await inHome(player)), ...(await input(player)) });
+      return { id: made.id, expectedVersion: undefined, ...more };
     };
   /** A secret that only a mail told, with a row of its own: the statement's $1 is its hash, $2 the player. */
   const secret =
-    (statement: string, more: Record<string, unknown> = {}): Recipe =>
+    (statement: string, more: Input = {}): Recipe =>
     async ({ person }) => {
       const token = randomBytes(16).toString("hex");
       if (person.id) await owner.query(statement, [createHash("sha256").update(token).digest(), person.id]);
       return { token, ...more };
     };
-  const workflow = {
-    name: "Fuzzed",
-    subjectType: "LEAD",
-    trigger: { type: "EVENT", event: "lead.created" },
-    steps: [{ type: "ADD_TAG", config: { tag: "new" } }],
-  };
-  const withWorkflow: Recipe = () => ({ ...workflow, organizationId: harbour.id });
-  const webhook = () => ({ url: "https://93.184.215.14/hook", events: ["lead.*"] });
-  const card: Recipe = () => ({ token: "tok_visa" });
-  const state = (status: string) =>
-    found(
-      `select id, null as "expectedVersion" from app_public.workflow_executions where status = '${status}' and ${ofHome}`,
+
+  const someProject = `select id as "projectId" from app_public.projects where ${ofHome} and deleted_at is null and status = 'SELLING'`;
+  const freeHome = `select u.id as "unitId", null as "lotId", l.id as "leadId", null as "reservationId", null as "expectedVersion"
+    from app_public.units u join app_public.leads l using (project_id)
+    where u.status = 'AVAILABLE' and u.deleted_at is null and l.deleted_at is null and l.status not in ('CONVERTED', 'LOST')
+      and u.price is not null and u.${ofHome}`;
+  const integration = (status: string[]) =>
+    `select id, null as "expectedVersion" from app_public.organization_integrations
+     where status = any ('{${status.join(",")}}') and ${ofHome}`;
+  const ownIntegration = (status: string[]) =>
+    `select i.id, null as "expectedVersion" from app_public.user_integrations i, home
+     where i.status = any ('{${status.join(",")}}') and i.user_id = home.player`;
+  const feed: Recipe = () => ({
+    appKey: "calendar_feed",
+    projectId: undefined,
+    config: undefined,
+    credentials: undefined,
+  });
+
+  /** An execution that waits, paused where that is wanted. */
+  const execution =
+    (status: "RUNNING" | "PAUSED"): Recipe =>
+    async (player) => {
+      const query = `select id, null as "expectedVersion" from app_public.workflow_executions where status = '${status}' and ${ofHome}`;
+      const there = await find(player, query);
+      if (there.id) return there;
+      const boss = bossOf(player);
+      const workflow = await run(boss, "createWorkflow", { ...waiting(), organizationId: homeOf(player) });
+      await run(boss, "enableWorkflow", { id: workflow.id });
+      const { subjectId } = await find(
+        player,
+        `select id as "subjectId" from app_public.leads where deleted_at is null and ${ofHome}`,
+      );
+      const { id } = await run(boss, "createWorkflowExecution", { workflowId: workflow.id, subjectId });
+      await pause();
+      if (status === "PAUSED") await run(boss, "pauseWorkflowExecution", { id });
+      return { id, expectedVersion: undefined };
+    };
+  /** A ticket, as the service opens them. */
+  const ticket: Recipe = async (player) => {
+    const { rows } = await owner.query<{ id: string }>(
+      `select app_private.open_ticket('OTHER', $2, $1, 'Something came up', '{APPROVE,DISMISS}') as id`,
+      [homeOf(player), name()],
     );
-  const payment = found(
-    "select id as \"depositId\", null as \"reservationId\", null as \"organizationId\", null as amount, null as currency from app_public.deposits where status in ('PENDING', 'DUE', 'OVERDUE')",
-  );
+    return { id: rows[0]!.id, expectedVersion: undefined };
+  };
+  /** An address that is confirmed, as sending anything to third parties takes it. */
+  const confirmed = async ({ person }: Player) => {
+    if (person.id)
+      await owner.query(
+        "update app_public.users set email_verified_at = now() where id = $1 and email_verified_at is null",
+        [person.id],
+      );
+  };
+  const draft: Recipe = async (player) => {
+    const { leadId } = await find(
+      player,
+      `select id as "leadId" from app_public.leads where ${ofHome} and deleted_at is null and email is not null and status not in ('LOST', 'CONVERTED')`,
+    );
+    return { leadId, instructions: undefined, language: "en", tone: undefined, purpose: undefined };
+  };
+  const dueDeposit = `select id as "depositId", null as "reservationId", null as "organizationId", null as amount, null as currency, null as "cardId"
+    from app_public.deposits where status in ('PENDING', 'DUE', 'OVERDUE') and ${ofHome}`;
+  const account: Recipe = () => ({
+    email: email(),
+    username: undefined,
+    password,
+    firstName: "Fuzz",
+    phone: undefined,
+    timeZone: undefined,
+    locale: undefined,
+  });
+
   return {
     acceptBuyerInvite: secret(
       `insert into app_private.buyer_invite_tokens (invite_id, token_hash)
        select i.id, $1 from app_hidden.buyer_invites i where $2::uuid is not null order by i.id desc limit 1
        on conflict (invite_id) do update set token_hash = excluded.token_hash`,
     ),
-    acceptGeneration: found(
-      `select id, null as "expectedVersion" from app_public.service_intelligence_generations where status = 'COMPLETED' and ${ofHome}`,
+    acceptContactMessage: found(
+      `select id from app_public.project_contact_messages where merged_at is null and ${ofHome}`,
     ),
+    acceptGeneration: afterBoss("suggestLeadEmail", draft),
     // Who accepts has the address of the invitation: the newcomer, so that outsiders stay outside.
     acceptOrganizationInvite: async (player) => {
       if (player.name !== "newcomer") return {};
-      await owen.ask(mutationOf("createOrganizationInvite"), {
-        input: { organizationId: harbour.id, email: player.person.email, role: "MEMBER" },
+      await run(bosses.get(harbour.id)!.person, "createOrganizationInvite", {
+        organizationId: harbour.id,
+        email: player.person.email,
+        role: "MEMBER",
       });
       return secret(
         `insert into app_private.organization_invite_tokens (invite_id, token_hash)
@@ -76,69 +179,185 @@ export function recipes({ owner, owen, harbour, project, quiet }: Payments): Rec
          on conflict (invite_id) do update set token_hash = excluded.token_hash`,
       )(player);
     },
-    convertLead: found(
-      `select l.id as "leadId", u.id as "unitId", null as "lotId", null as "expectedVersion" from app_public.leads l join app_public.units u using (project_id)
-       where l.status not in ('CONVERTED', 'LOST') and u.status = 'AVAILABLE' and u.deleted_at is null and l.deleted_at is null and l.${ofHome}`,
+    batchWorkflow: async (player) => ({
+      ...(await find(
+        player,
+        `select w.id, jsonb_build_array(l.id) as "subjectIds", null as "leadsFilter" from app_public.workflows w join app_public.leads l using (organization_id)
+         where w.subject_type = 'LEAD' and w.status = 'ENABLED' and l.deleted_at is null and w.${ofHome}`,
+      )),
+    }),
+    cancelExport: async (player) => {
+      const boss = bossOf(player);
+      const { id } = await run(boss, "createCustomExport", {
+        organizationId: homeOf(player),
+        name: name(),
+        subject: "LEADS",
+        format: "CSV",
+      });
+      const running = await run(player.person, "runCustomExport", { id });
+      return { id: running.id };
+    },
+    cancelWorkflowExecution: execution("RUNNING"),
+    cancelWorkflowExecutions: found(
+      `select w.id as "workflowId" from app_public.workflows w where w.${ofHome}`,
     ),
-    createLead: () => ({
-      projectId: project.id,
+    convertLead: found(freeHome),
+    createAccount: account,
+    createCustomExport: async (player) => ({
+      ...(await inHome(player)),
+      subject: "LEADS",
+      columns: undefined,
+      filter: undefined,
+      sort: undefined,
+      projectId: undefined,
+    }),
+    createLead: async (player) => ({
+      ...(await find(player, someProject)),
       name: name(),
-      email: undefined,
+      email: email(),
       source: undefined,
       sourceId: undefined,
+      trackerId: undefined,
     }),
+    createNegotiation: found(freeHome),
     createOfferResponse: found(
       `select id as "offerId", null as "expectedVersion" from app_public.offers where status = 'PENDING' and ${ofHome}`,
     ),
-    createOrganizationIntegration: () => ({
-      organizationId: harbour.id,
-      appKey: "calendar_feed",
-      projectId: undefined,
-    }),
-    createOrganizationPaymentsRepresentative: () => ({
+    createOrganizationIntegration: async (player) => ({ ...(await inHome(player)), ...(await feed(player)) }),
+    createOrganizationInvite: async (player) => {
+      await confirmed(player);
+      return { ...(await inHome(player)), email: email(), role: "MEMBER" };
+    },
+    createOrganizationPaymentsRepresentative: async (player) => ({
       ...representative,
-      organizationId: harbour.id,
-      email: `${name().replace(" ", ".").toLowerCase()}@example.com`,
+      ...(await inHome(player)),
+      email: email(),
     }),
-    createPaymentIntent: payment,
-    createProcessorCard: card,
-    createProcessorCharge: payment,
-    createReservation: found(
-      `select u.id as "unitId", null as "lotId", l.id as "leadId", true as "acceptedTerms", null as status, null as expiration from app_public.units u
-       join app_public.leads l using (project_id) where u.status = 'AVAILABLE' and u.deleted_at is null and l.status not in ('CONVERTED', 'LOST') and u.${ofHome}`,
-    ),
-    createUserIntegration: () => ({ appKey: "calendar_feed" }),
-    createWebhook: () => ({ ...webhook(), organizationId: harbour.id, projectId: undefined }),
-    createWorkflow: withWorkflow,
+    createPaymentIntent: found(dueDeposit),
+    createProcessorCard: () => ({ token: "tok_visa" }),
+    createProcessorCharge: found(dueDeposit),
+    createReservation: found(freeHome, { acceptedTerms: true, status: undefined, expiration: undefined }),
+    createUserIntegration: feed,
+    createUserOtp: ({ person }) => ({ email: person.email ?? email() }),
+    createWebhook: async (player) => ({ ...(await inHome(player)), ...webhook() }),
+    createWorkflow: async (player) => ({ ...(await inHome(player)), ...waiting() }),
     createWorkflowExecution: found(
-      `select w.id as "workflowId", l.id as "subjectId" from app_public.workflows w join app_public.leads l using (organization_id)
-       where w.subject_type = 'LEAD' and w.status = 'ENABLED' and w.${ofHome}`,
+      `select w.id as "workflowId", l.id as "subjectId", null as context from app_public.workflows w join app_public.leads l using (organization_id)
+       where w.subject_type = 'LEAD' and w.status = 'ENABLED' and l.deleted_at is null and w.${ofHome}`,
     ),
-    deleteProject: after("createProject", {
-      organizationId: harbour.id,
-      title: name(),
-      status: "SELLING",
-      currency: "CAD",
-    }),
-    deleteWorkflow: after("createWorkflow", { ...workflow, organizationId: harbour.id }),
-    deleteWebhook: after("createWebhook", { ...webhook(), organizationId: harbour.id }),
-    importBuyers: () => ({
-      projectId: quiet.id,
+    deleteCustomExport: after("createCustomExport", () => ({
+      name: name(),
+      subject: "LEADS",
+      format: "CSV",
+    })),
+    deleteOrganizationIntegration: found(integration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
+    deleteProject: after("createProject", () => ({ title: name(), status: "SELLING", currency: "CAD" })),
+    deleteUserIntegration: found(ownIntegration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
+    deleteWebhook: after("createWebhook", webhook),
+    deleteWorkflow: after("createWorkflow", waiting),
+    disableOrganizationIntegration: found(integration(["ENABLED"])),
+    disableUserIntegration: found(ownIntegration(["ENABLED"])),
+    disableWorkflow: found(
+      `select id, null as "expectedVersion" from app_public.workflows where status = 'ENABLED' and ${ofHome}`,
+    ),
+    discardGeneration: afterBoss("suggestLeadEmail", draft),
+    enableWorkflow: found(
+      `select id, null as "expectedVersion" from app_public.workflows where status in ('DRAFT', 'DISABLED') and ${ofHome}`,
+    ),
+    importBuyers: async (player) => ({
+      ...(await find(player, someProject)),
       file: csv(`legal_name,price\n${name()},400000\n`),
       dryRun: false,
     }),
-    importUnits: () => ({ projectId: quiet.id, file: csv(`unit_number\n${name()}\n`), dryRun: false }),
+    importUnits: async (player) => ({
+      ...(await find(player, someProject)),
+      file: csv(`unit_number\n${name()}\n`),
+      dryRun: false,
+    }),
+    inviteBuyer: async (player) => {
+      await confirmed(player);
+      return {
+        ...(await find(
+          player,
+          `select id as "buyerId", null as message from app_public.buyers where user_id is null and status <> 'CANCELLED' and deleted_at is null and ${ofHome}`,
+        )),
+        email: email(),
+      };
+    },
     login: ({ person }) => ({ username: person.email ?? "nobody@example.com", password }),
-    pauseWorkflowExecution: state("RUNNING"),
-    resumeWorkflowExecution: state("PAUSED"),
+    pauseWorkflowExecution: execution("RUNNING"),
+    redeliverEvents: async (player) => {
+      const { id } = await run(bossOf(player), "createWebhook", {
+        organizationId: homeOf(player),
+        ...webhook(),
+      });
+      return { id, fromSequence: "1", toSequence: undefined };
+    },
+    refreshOrganizationIntegration: found(integration(["ENABLED", "ERROR"])),
+    refreshUserIntegration: found(ownIntegration(["ENABLED", "ERROR"])),
+    refundProcessorCharge: found(
+      `select id as "chargeId", null as amount from app_public.processor_charges
+       where status in ('SUCCEEDED', 'PARTIALLY_REFUNDED') and amount > amount_refunded + amount_refunding and ${ofHome}`,
+    ),
+    // Not somebody who plays: they would become another kind of viewer.
+    removeOrganizationMember: async (player) => {
+      const { rows } = await owner.query<{ id: string }>(
+        `insert into app_public.organization_user_connections (organization_id, user_id, role)
+         select $1, u.id, 'MEMBER' from app_hidden.user_identities u
+         where u.email like 'fuzz.%' and not exists (select from app_public.organization_user_connections c where c.user_id = u.user_id and c.organization_id = $1)
+         limit 1 returning user_id as id`.replace("u.id,", "u.user_id,"),
+        [homeOf(player)],
+      );
+      return { ...(await inHome(player)), userId: rows[0]?.id ?? mia.id };
+    },
+    removeOrganizationPaymentsRepresentative: found(
+      `select id, null as "expectedVersion" from app_public.organization_payments_representatives where ${ofHome}`,
+    ),
+    removeProcessorCard: after("createProcessorCard", () => ({
+      organizationId: undefined,
+      token: "tok_visa",
+    })),
+    requestEmailVerification: async ({ person }) => {
+      if (person.id)
+        await owner.query("update app_public.users set email_verified_at = null where id = $1", [person.id]);
+      return {};
+    },
+    requestMailConsent: async (player) => {
+      await confirmed(player);
+      return { ...(await inHome(player)), email: email() };
+    },
+    resendOrganizationInvite: found(
+      `select id from app_public.organization_invites where status = 'PENDING' and ${ofHome}`,
+    ),
     resetPassword: secret(
       `insert into app_private.user_otps (user_id, code_sha256, expires_at) values ($2, $1, now() + interval '10 minutes')
        on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at`,
       { password },
     ),
-    updatePassword: () => ({ currentPassword: password, newPassword: `${password} ${name()}` }),
+    resolveEscalationTicket: async (player) => ({
+      ...(await ticket(player)),
+      action: "DISMISS",
+      assigneeId: undefined,
+    }),
+    resumeWorkflowExecution: execution("PAUSED"),
+    revokeAccessToken: after("createAccessToken", () => ({ name: name(), organizationId: undefined })),
+    revokeOrganizationInvite: found(
+      `select id from app_public.organization_invites where status = 'PENDING' and ${ofHome}`,
+    ),
+    rotateWebhookSecret: found(`select id from app_public.webhooks where ${ofHome}`),
+    runCustomExport: found(`select id from app_public.custom_exports where deleted_at is null and ${ofHome}`),
+    sendTestWebhook: found(`select id from app_public.webhooks where ${ofHome}`),
+    suggestLeadEmail: draft,
+    updateEscalationTicket: ticket,
+    updateOrganizationMemberRole: async (player) => ({
+      ...(await inHome(player)),
+      userId: mia.id,
+      role: "MEMBER",
+    }),
+    updatePassword: () => ({ currentPassword: password, newPassword: password }),
     verifyEmail: secret(
-      `insert into app_private.email_verifications (user_id, code_sha256, expires_at) values ($2, $1, now() + interval '10 minutes')
+      `with unconfirmed as (update app_public.users set email_verified_at = null where id = $2)
+       insert into app_private.email_verifications (user_id, code_sha256, expires_at) values ($2, $1, now() + interval '10 minutes')
        on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at`,
     ),
     withdrawOffer: found(

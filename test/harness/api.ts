@@ -2,9 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { Agent, request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Pool } from "pg";
+import type { Pool } from "pg";
 import { onStatement } from "../../src/database/statementEvents.ts";
-import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { createTestDatabase, poolOf, type TestDatabase } from "./database.ts";
 import type { HostOptions, KeptDocuments } from "./host.ts";
 import { signUp } from "./signUp.ts";
 
@@ -85,7 +85,7 @@ export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {
   const host = await (globalThis.platHost?.() ?? import("./host.ts"));
   const serving = await host.serve(database.authenticatorUrl, !from, dataDir, hostOptions);
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
-  const owner = new Pool({ connectionString: database.ownerUrl, max: 4 });
+  const owner = poolOf(database.ownerUrl, 4);
   const url = `https://127.0.0.1:${serving.port}/graphql`;
 
   const post = (body: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Answer> =>
@@ -151,6 +151,8 @@ export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {
     };
   };
   const anonymous = person(null);
+  // PERF: one after the other they need one connection, on which the functions are compiled once.
+  let signedUp: Promise<unknown> = Promise.resolve();
 
   return {
     url,
@@ -161,7 +163,9 @@ export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {
     person,
     post,
     async signUp(name) {
-      const { id, email, token } = await signUp(owner, name, host.signLoginToken);
+      const account = signedUp.then(() => signUp(owner, name, host.signLoginToken));
+      signedUp = account.catch(() => {});
+      const { id, email, token } = await account;
       return person(token, id, email);
     },
     async statements(work) {

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { Client, escapeIdentifier } from "pg";
+import { Client, escapeIdentifier, type Pool } from "pg";
+import { OrderedPool } from "../../src/database/orderedPool.ts";
 import { authenticatorUrl, limitDatabase, workerUrl } from "../../src/database/roles.ts";
 import { noteUsage } from "../mutants/usage.ts";
 
@@ -22,11 +23,11 @@ export async function createTestDatabase(from: "template" | "empty" = "template"
   const template = new URL(testCluster());
   const name = `test_${randomBytes(6).toString("hex")}`;
   const source = from === "template" ? template.pathname.slice(1) : "template1";
-  await asRoot((client) =>
-    client.query(`create database ${name} template ${escapeIdentifier(source)} strategy file_copy`),
-  );
-  // Grants on a database are not cloned with it.
-  if (from === "template") await asRoot((client) => limitDatabase(client, name));
+  await asRoot(async (client) => {
+    await client.query(`create database ${name} template ${escapeIdentifier(source)} strategy file_copy`);
+    // Grants on a database are not cloned with it.
+    if (from === "template") await limitDatabase(client, name);
+  });
   const owner = new URL(template);
   owner.pathname = `/${name}`;
   const { PLAT_TEST_MUTANT: mutant, PLAT_TEST_USAGE: usage } = process.env;
@@ -49,6 +50,14 @@ export async function createTestDatabase(from: "template" | "empty" = "template"
       });
     },
   };
+}
+
+/**
+ * Connections to a database, which outlive refusals.
+ * @param max at once
+ */
+export function poolOf(connectionString: string, max = 10): Pool {
+  return new OrderedPool({ connectionString, max, connectionTimeoutMillis: 60_000 });
 }
 
 /** The test cluster's address, as the global set-up left it. */

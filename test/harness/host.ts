@@ -74,7 +74,8 @@ export async function serve(
   const compute = createCompute({ log });
   const graphql = await startGraphql({
     authenticatorUrl,
-    poolSize: 10,
+    // PERF: each connection looks up the catalog and plans its statements anew.
+    poolSize: 5,
     jwtKeys,
     seal: createSeal(secretKeys, { log }),
     fileStore: createFileStore({ dataDir, s3 }),

@@ -1,4 +1,6 @@
-import { Client, Pool, type QueryResultRow } from "pg";
+import type { Pool, QueryResultRow } from "pg";
+import { poolOf } from "./database.ts";
+import { asViewer } from "../../src/database/asViewer.ts";
 
 /** Acts as people in SQL, the way the API does: their role and settings, one transaction for each statement. */
 export interface People {
@@ -43,9 +45,10 @@ export async function refusal(statement: Promise<unknown>): Promise<Refusal> {
 }
 
 export function createPeople(ownerUrl: string): People {
-  const owner = new Pool({ connectionString: ownerUrl, max: 2 });
+  const owner = poolOf(ownerUrl, 2);
+  const viewers = poolOf(ownerUrl);
   // Removing the database ends what is still connected.
-  owner.on("error", () => {});
+  for (const pool of [owner, viewers]) pool.on("error", () => {});
 
   async function person(name: string): Promise<string> {
     const { rows } = await owner.query<{ id: string }>(
@@ -80,19 +83,18 @@ export function createPeople(ownerUrl: string): People {
     values: unknown[] = [],
     settings: Settings = {},
   ): Promise<R[]> {
-    const client = new Client({ connectionString: ownerUrl });
-    await client.connect();
-    try {
-      await client.query(`begin; set local role ${user ? "plat_user" : "plat_anonymous"}`);
-      for (const [key, value] of Object.entries({ user_id: user ?? "", ...settings }))
-        await client.query("select set_config($1, $2, true)", [`plat.${key}`, value]);
-      const { rows } = await client.query<R>(sql, values);
-      await client.query("commit");
-      return rows;
-    } finally {
-      await client.end();
-    }
+    const claims = Object.entries({ user_id: user ?? "", ...settings });
+    const role = user ? "plat_user" : "plat_anonymous";
+    return asViewer(
+      viewers,
+      { role, ...Object.fromEntries(claims.map(([key, value]) => [`plat.${key}`, value])) },
+      async (client) => (await client.query<R>(sql, values)).rows,
+    );
   }
 
-  return { owner, person, organization, as, end: () => owner.end() };
+  async function end(): Promise<void> {
+    await Promise.all([owner.end(), viewers.end()]);
+  }
+
+  return { owner, person, organization, as, end };
 }

@@ -106,9 +106,9 @@ export async function play(
   const message = async () => (await once(attackers, "message"))[0] as AttackersMessage;
   await message();
 
-  let memory = await residentMemory(facts.pid);
+  let memory = residentMemory(facts.pid);
   const sampler = onRhythm(async () => {
-    const now = await residentMemory(facts.pid);
+    const now = residentMemory(facts.pid);
     if (now !== undefined) memory = Math.max(memory ?? 0, now);
   });
   const bystander = onRhythm(async (signal) => {

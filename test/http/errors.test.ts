@@ -196,8 +196,14 @@ test("in production, validation tells strangers no name of the schema that they 
   ];
   for (const [query, variables, message] of cases)
     expect(await told(query, undefined, variables)).toBe(message);
+  const tier = { i: { email: "a", tier: "GILD" } };
+  const inLiteral = 'mutation { createLead(input: { email: "a", tier: GILD }) { id } }';
+  for (const text of [await told(createLead, undefined, tier), await told(inLiteral)])
+    expect(text).toMatch(/Value "(GILD|…)" does not exist in "…" enum\.$/);
   const signedIn = { authorization: `Bearer ${tokens.good}` };
   expect(await told("{ lead { id } }", signedIn)).toMatch(/on type "Query". Did you mean "leads"/);
+  for (const text of [await told(createLead, signedIn, tier), await told(inLiteral, signedIn)])
+    expect(text).toMatch(/does not exist in "Tier" enum\. Give one of GOLD, SILVER\.$/);
   // A developer of their own service is told everything.
   await using open = await startServer();
   expect((await open.graphql("{ lead { id } }")).json.errors[0].message).toMatch(/Did you mean "leads"/);

@@ -57,6 +57,11 @@ const typeDefs = /* GraphQL */ `
     email: String!
     age: Int
     contact: ContactInput
+    tier: Tier
+  }
+  enum Tier {
+    GOLD
+    SILVER
   }
   input ContactInput {
     phone: String!

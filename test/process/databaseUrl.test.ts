@@ -77,6 +77,19 @@ test("migrating again changes nothing, also many times at once, and does not rot
   ]);
 });
 
+test("background work does not start as a superuser", async () => {
+  await use("template");
+  await using folder = await temporaryFolder();
+  const { ownerUrl } = database;
+  const exit = await runToExit({
+    env: { DATABASE_URL: ownerUrl, WORKER_URL: ownerUrl, DATA_DIR: folder.path },
+  });
+  expect(exit).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^WORKER_URL logs in as \w+, which is a superuser: /),
+  });
+});
+
 test("an owner that is no superuser can migrate", async () => {
   await use("empty");
   const name = new URL(database.ownerUrl).pathname.slice(1);

@@ -102,6 +102,8 @@ test("a killed worker's jobs run again at the next look of another; a living one
     await first.kill();
     await second.stop();
   }
+  // One that stops says so; nobody has to notice.
+  expect((await owner.query("select from app_private.workers")).rowCount).toBe(0);
 });
 
 test("the only worker, killed and started again, goes on with its jobs at once", async () => {

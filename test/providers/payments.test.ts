@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import pino from "pino";
-import { Pool } from "pg";
+import type { Pool } from "pg";
 import {
   ProcessorFailure,
   ProcessorRefusal,
@@ -17,7 +17,7 @@ import {
 import { fromMinor, toMinor } from "../../src/providers/payments/minorUnits.ts";
 import { startSandbox, type Sandbox } from "../../src/providers/payments/sandbox/index.ts";
 import { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
-import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { createTestDatabase, poolOf, type TestDatabase } from "../harness/database.ts";
 import { until } from "../harness/until.ts";
 
 const log = pino({ level: "silent" });
@@ -33,7 +33,7 @@ let n = 0;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  owner = new Pool({ connectionString: database.ownerUrl, max: 2 });
+  owner = poolOf(database.ownerUrl, 2);
   owner.on("error", () => {});
   sandbox = await startSandbox({ connectionString: database.workerUrl, log });
   processor = createStripeProcessor({

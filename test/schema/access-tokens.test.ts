@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import { Client, Pool } from "pg";
-import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { Client, type Pool } from "pg";
+import { createTestDatabase, poolOf, type TestDatabase } from "../harness/database.ts";
 import { createPeople, type People } from "../harness/people.ts";
 import { until } from "../harness/until.ts";
 
@@ -15,7 +15,7 @@ const open: Client[] = [];
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  owner = new Pool({ connectionString: database.ownerUrl, max: 2 });
+  owner = poolOf(database.ownerUrl, 2);
   people = createPeople(database.ownerUrl);
   ann = await people.person("ann");
 });

@@ -1,8 +1,7 @@
 /** Claims on units and lots: one at a time, whoever asks at the same moment, also when the last one is merely over. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { Pool } from "pg";
-import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { createTestDatabase, poolOf, type TestDatabase } from "../harness/database.ts";
 import { createPeople, refusal, type People } from "../harness/people.ts";
 
 let database: TestDatabase;
@@ -73,7 +72,7 @@ const byHand = (table: "units" | "lots", input: Record<string, unknown>) =>
 
 /** What becomes of claims that are all asked for at the same moment, over as many connections as the cluster has to give. */
 async function rush(wishes: Wish[]): Promise<Record<string, number>> {
-  const pool = new Pool({ connectionString: database.ownerUrl, max: 25 });
+  const pool = poolOf(database.ownerUrl, 25);
   const outcomes: Record<string, number> = {};
   const count = (outcome: string) => (outcomes[outcome] = (outcomes[outcome] ?? 0) + 1);
   try {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { Pool } from "pg";
-import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import type { Pool } from "pg";
+import { createTestDatabase, poolOf, type TestDatabase } from "../harness/database.ts";
 import { createPeople } from "../harness/people.ts";
 
 // What holds for roles and people; what holds for every table and function stands in src/checks.
@@ -10,7 +10,7 @@ let owner: Pool;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  owner = new Pool({ connectionString: database.ownerUrl, max: 2 });
+  owner = poolOf(database.ownerUrl, 2);
 });
 afterAll(async () => {
   await owner.end();

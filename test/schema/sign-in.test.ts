@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { Pool } from "pg";
+import type { Pool } from "pg";
 import { accessTokenSha256, isAccessToken } from "../../src/auth/accessToken.ts";
 import { pgSettings, type Claims } from "../../src/auth/claims.ts";
-import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { createTestDatabase, poolOf, type TestDatabase } from "../harness/database.ts";
 
 const hash = (seed: string) =>
   `$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$${Buffer.from(seed).toString("base64url").replace(/[-_]/g, "x")}`;
@@ -16,8 +16,8 @@ const people: Record<string, string> = {};
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  owner = new Pool({ connectionString: database.ownerUrl, max: 4 });
-  api = new Pool({ connectionString: database.authenticatorUrl, max: 20 });
+  owner = poolOf(database.ownerUrl, 4);
+  api = poolOf(database.authenticatorUrl, 20);
   for (const name of ["ada", "bob", "eve", "sam"]) people[name] = await signUp(name);
   // Ada and Bob share an organization; Eve is a stranger to both.
   await owner.query(

@@ -5,6 +5,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client, type DatabaseError, Pool } from "pg";
 import { workerSources } from "../../src/checks/sources.ts";
+import { onConnection } from "../../src/database/onConnection.ts";
+import { requireLimited } from "../../src/database/roles.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 
 let database: TestDatabase;
@@ -169,6 +171,38 @@ test.each([
   "select app_public.current_user_id()",
 ])("is refused: %s", async (sql) => {
   expect(await refusal(sql)).toBe("42501");
+});
+
+test("another login does as well, where it is a member, and none that may more", async () => {
+  const name = new URL(database.ownerUrl).pathname.slice(1);
+  const role = `${name}_jobs`;
+  const url = new URL(database.workerUrl);
+  Object.assign(url, { username: role, password: "word" });
+  await owner.query(`create role ${role} login password 'word' in role plat_worker`);
+  try {
+    await requireLimited("WORKER_URL", url.href);
+    await onConnection(url.href, async (client) => {
+      await client.query("select app_private.clock_step_names()");
+      await client.query(
+        "insert into graphile_worker._private_tasks (identifier) values ('nothing') on conflict do nothing",
+      );
+      await expect(client.query("select from app_public.leads")).rejects.toMatchObject({ code: "42501" });
+    });
+    for (const other of ["plat_user", "pg_read_all_data", "plat_owner"]) {
+      await owner.query(`grant ${other} to ${role}`);
+      await expect(requireLimited("WORKER_URL", url.href)).rejects.toThrow(
+        `WORKER_URL logs in as ${role}, which is in ${other}: `,
+      );
+      await owner.query(`revoke ${other} from ${role}`);
+    }
+    await owner.query(`alter role ${role} replication`);
+    await expect(requireLimited("WORKER_URL", url.href)).rejects.toThrow(/which may replicate: /);
+  } finally {
+    await owner.query(`drop role ${role}`);
+  }
+  await requireLimited("WORKER_URL", database.workerUrl);
+  await requireLimited("AUTHENTICATOR_URL", database.authenticatorUrl);
+  await expect(requireLimited("WORKER_URL", database.ownerUrl)).rejects.toThrow(/is a superuser/);
 });
 
 test("the server's settings are refused", async () => {

@@ -189,8 +189,8 @@ begin
 end $$;
 comment on function app_private.settle_due(int) is
   'Settles some of what is due in one organization; returns how many, 0 when nothing is left but what is locked.';
-grant execute on function app_private.stop_when_due(), app_private.settle_deadlines(uuid, boolean, int, interval),
-  app_private.settle_due(int) to plat_authenticator;
+grant execute on function app_private.stop_when_due(), app_private.settle_deadlines(uuid, boolean, int, interval)
+  to plat_authenticator;
 grant execute on function app_private.settle_due(int) to plat_worker;
 
 -- Time goes on in archived projects too.

@@ -196,7 +196,7 @@ begin
   update app_private.integration_secrets s set failure_count = 0 where s.integration_id = id and s.failure_count > 0;
 end $$;
 comment on function app_private.note_synced(text, uuid) is 'Something went through an integration.';
-grant execute on function app_private.note_synced, app_private.mail_account to plat_authenticator;
+grant execute on function app_private.note_synced to plat_authenticator;
 
 -- Calendar feeds.
 create function app_private.feed_of(lookup bytea) returns table (id uuid, user_id uuid, name text)

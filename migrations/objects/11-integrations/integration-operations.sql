@@ -306,7 +306,6 @@ begin
     returning s.integration_id, s.scope::text;
 end $$;
 comment on function app_private.due_integrations(int) is 'Takes integrations whose credentials end soon.';
-grant execute on function app_private.due_integrations to plat_authenticator;
 
 create function app_private.begin_consent(of_scope text, integration_id uuid, user_id uuid, id uuid,
   sealed_verifier text) returns void

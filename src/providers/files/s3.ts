@@ -1,15 +1,15 @@
 import { createReadStream } from "node:fs";
+import { createRequire } from "node:module";
 import { Readable } from "node:stream";
-import {
-  AbortMultipartUploadCommand,
-  DeleteObjectsCommand,
-  GetObjectCommand,
-  HeadObjectCommand,
-  ListMultipartUploadsCommand,
-  S3Client,
-} from "@aws-sdk/client-s3";
-import { Upload } from "@aws-sdk/lib-storage";
 import { FileStoreFailed, type FileStore } from "./store.ts";
+
+const require = createRequire(import.meta.url);
+
+/** PERF: loaded where files lie in such a store. */
+const packages = () => ({
+  ...(require("@aws-sdk/client-s3") as typeof import("@aws-sdk/client-s3")),
+  ...(require("@aws-sdk/lib-storage") as typeof import("@aws-sdk/lib-storage")),
+});
 
 export interface S3Options {
   bucket: string;
@@ -39,6 +39,15 @@ function failed(what: string): (error: unknown) => never {
 
 /** Keeps contents in any store that speaks the S3 protocol. */
 export function createS3({ bucket, region, endpoint, credentials }: S3Options): FileStore {
+  const {
+    AbortMultipartUploadCommand,
+    DeleteObjectsCommand,
+    GetObjectCommand,
+    HeadObjectCommand,
+    ListMultipartUploadsCommand,
+    S3Client,
+    Upload,
+  } = packages();
   const client = new S3Client({
     region,
     ...(endpoint ? { endpoint, forcePathStyle: true } : {}),

@@ -83,7 +83,7 @@ function personParams(r: RepresentativeFacts): Stripe.AccountCreatePersonParams 
 }
 
 export function stripeAccounts(
-  stripe: Stripe,
+  stripe: () => Stripe,
   serviceUrl: string,
 ): Pick<PaymentProcessor, "createAccount" | "readAccount" | "tellPerson" | "removePerson"> {
   return {
@@ -93,7 +93,7 @@ export function stripeAccounts(
         const address = addressOf(organization.address);
         // To the minute, so that two who begin at once ask the same.
         const minute = Math.floor(Date.now() / 60_000);
-        const account = await stripe.accounts.create(
+        const account = await stripe().accounts.create(
           {
             type: "custom",
             country,
@@ -118,8 +118,8 @@ export function stripeAccounts(
     readAccount: (id) =>
       asked(async () => {
         const [account, people] = await Promise.all([
-          stripe.accounts.retrieve(id),
-          all(stripe.accounts.listPersons(id, { limit: 100 })),
+          stripe().accounts.retrieve(id),
+          all(stripe().accounts.listPersons(id, { limit: 100 })),
         ]);
         return { ...accountState(account), people: people.map(personState) };
       }),
@@ -131,15 +131,15 @@ export function stripeAccounts(
         const idempotencyKey = `plat_person_${id}_${version}`;
         return personState(
           personId
-            ? await stripe.accounts.updatePerson(accountId, personId, params, { idempotencyKey })
-            : await stripe.accounts.createPerson(accountId, params, { idempotencyKey }),
+            ? await stripe().accounts.updatePerson(accountId, personId, params, { idempotencyKey })
+            : await stripe().accounts.createPerson(accountId, params, { idempotencyKey }),
         );
       }),
 
     removePerson: (accountId, personId) =>
       asked(async () => {
         try {
-          await stripe.accounts.deletePerson(accountId, personId);
+          await stripe().accounts.deletePerson(accountId, personId);
         } catch (error) {
           if ((error as { statusCode?: number }).statusCode !== 404) throw error;
         }

@@ -1,7 +1,8 @@
 /** The `stripe` package, set up for the real processor or for whatever speaks like it, and what its errors mean to us. */
 import { setTimeout as pause } from "node:timers/promises";
-import { Stripe } from "stripe";
+import type { Stripe } from "stripe";
 import { ProcessorFailure, ProcessorRefusal } from "./processor.ts";
+import { stripePackage } from "./stripePackage.ts";
 
 export interface StripeOptions {
   secretKey: string;
@@ -11,9 +12,10 @@ export interface StripeOptions {
   timeoutMs?: number;
 }
 
-export function stripeClient({ secretKey, api, timeoutMs = 15_000 }: StripeOptions): Stripe {
+/** @returns what gives the client, which is made when it is first asked for. */
+export function stripeClient({ secretKey, api, timeoutMs = 15_000 }: StripeOptions): () => Stripe {
   const url = api === undefined ? undefined : new URL(api);
-  return new Stripe(secretKey, {
+  const options: Stripe.StripeConfig = {
     timeout: timeoutMs,
     maxNetworkRetries: 2,
     telemetry: false,
@@ -23,7 +25,9 @@ export function stripeClient({ secretKey, api, timeoutMs = 15_000 }: StripeOptio
       port: url.port || (url.protocol === "https:" ? 443 : 80),
       protocol: url.protocol === "https:" ? ("https" as const) : ("http" as const),
     }),
-  });
+  };
+  let client: Stripe | undefined;
+  return () => (client ??= new (stripePackage())(secretKey, options));
 }
 
 /** How often it is asked again what somebody else asks at the same moment. */
@@ -44,7 +48,7 @@ export async function asked<T>(work: () => Promise<T>): Promise<T> {
 }
 
 function translated(error: unknown): unknown {
-  const { errors } = Stripe;
+  const { errors } = stripePackage();
   if (!(error instanceof errors.StripeError)) return error;
   const { code = error.type, param } = error;
   if (error instanceof errors.StripeCardError) {

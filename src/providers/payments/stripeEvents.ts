@@ -1,7 +1,8 @@
 /** What Stripe tells by itself, and how it is known to be Stripe. */
-import { Stripe } from "stripe";
+import type { Stripe } from "stripe";
 import type { PaymentProcessor, ProcessorEvent } from "./processor.ts";
 import { all, asked } from "./stripeClient.ts";
+import { stripePackage } from "./stripePackage.ts";
 
 /** Events after which something of ours may be different; a list may name twenty. */
 const wanted: Stripe.EventListParams["types"] = [
@@ -51,16 +52,19 @@ function summary(event: Stripe.Event): ProcessorEvent {
 const thirtyDays = 30 * 24 * 60 * 60;
 
 export function stripeEvents(
-  stripe: Stripe,
+  stripe: () => Stripe,
   webhookSecret: string | undefined,
 ): Pick<PaymentProcessor, "readEvent" | "eventsSince"> {
   return {
     readEvent(body, signature) {
       if (!webhookSecret || !signature) return undefined;
       try {
-        return summary(stripe.webhooks.constructEvent(body, signature, webhookSecret));
+        return summary(stripe().webhooks.constructEvent(body, signature, webhookSecret));
       } catch (error) {
-        if (error instanceof Stripe.errors.StripeSignatureVerificationError || error instanceof SyntaxError)
+        if (
+          error instanceof stripePackage().errors.StripeSignatureVerificationError ||
+          error instanceof SyntaxError
+        )
           return undefined;
         throw error;
       }
@@ -68,7 +72,9 @@ export function stripeEvents(
     eventsSince: (seconds) =>
       asked(async () => {
         const since = Math.max(Math.floor(seconds), Math.floor(Date.now() / 1000) - thirtyDays);
-        const events = await all(stripe.events.list({ created: { gte: since }, types: wanted!, limit: 100 }));
+        const events = await all(
+          stripe().events.list({ created: { gte: since }, types: wanted!, limit: 100 }),
+        );
         return events.reverse().map(summary);
       }),
   };

@@ -68,7 +68,7 @@ function disputeState(status: string): "OPEN" | "WON" | "LOST" {
 const expand = ["latest_charge.balance_transaction"];
 
 export function stripePayments(
-  stripe: Stripe,
+  stripe: () => Stripe,
   returnUrl: string,
 ): Pick<
   PaymentProcessor,
@@ -86,9 +86,9 @@ export function stripePayments(
     const { currency, payment_method_details: details } = charge;
     const balance = charge.balance_transaction as Stripe.BalanceTransaction | null;
     const isPaid = charge.status === "succeeded";
-    const refunds = isPaid ? await all(stripe.refunds.list({ charge: charge.id, limit: 100 })) : [];
+    const refunds = isPaid ? await all(stripe().refunds.list({ charge: charge.id, limit: 100 })) : [];
     const [dispute] = charge.disputed
-      ? (await stripe.disputes.list({ charge: charge.id, limit: 1 })).data
+      ? (await stripe().disputes.list({ charge: charge.id, limit: 1 })).data
       : [];
     return {
       id: charge.id,
@@ -128,12 +128,12 @@ export function stripePayments(
     };
   }
 
-  const read = async (id: string) => paymentState(await stripe.paymentIntents.retrieve(id, { expand }));
+  const read = async (id: string) => paymentState(await stripe().paymentIntents.retrieve(id, { expand }));
 
   return {
     createCustomer: ({ userId, email, name }) =>
       asked(async () => {
-        const customer = await stripe.customers.create(
+        const customer = await stripe().customers.create(
           { ...(email && { email }), ...(name && { name }), metadata: { plat_user: userId } },
           { idempotencyKey: `plat_customer_${userId}` },
         );
@@ -145,7 +145,7 @@ export function stripePayments(
         const repeatable = (step: string) => (key ? { idempotencyKey: `plat_${step}_${key}` } : {});
         const card = token.startsWith("pm_")
           ? { id: token }
-          : await stripe.paymentMethods.create(
+          : await stripe().paymentMethods.create(
               {
                 type: "card",
                 card: { token },
@@ -154,14 +154,14 @@ export function stripePayments(
               repeatable("card"),
             );
         return cardOf(
-          await stripe.paymentMethods.attach(card.id, { customer: customerId }, repeatable("attach")),
+          await stripe().paymentMethods.attach(card.id, { customer: customerId }, repeatable("attach")),
         );
       }),
 
     removeCard: (id) =>
       asked(async () => {
         try {
-          await stripe.paymentMethods.detach(id);
+          await stripe().paymentMethods.detach(id);
         } catch (error) {
           // Detached before, which cannot be done twice.
           if (
@@ -175,7 +175,7 @@ export function stripePayments(
     createPayment: (payment) =>
       asked(async () => {
         const { amount, currency, description, customerId, cardId, accountId, metadata } = payment;
-        const intent = await stripe.paymentIntents.create(
+        const intent = await stripe().paymentIntents.create(
           {
             amount: toMinor(amount, currency),
             currency: currency.toLowerCase(),
@@ -195,7 +195,7 @@ export function stripePayments(
     confirmPayment: ({ id, processorId }) =>
       asked(async () => {
         try {
-          const intent = await stripe.paymentIntents.confirm(
+          const intent = await stripe().paymentIntents.confirm(
             processorId,
             { return_url: returnUrl, expand },
             { idempotencyKey: `plat_confirm_${id}` },
@@ -215,7 +215,7 @@ export function stripePayments(
     cancelPayment: (id) =>
       asked(async () => {
         try {
-          return await paymentState(await stripe.paymentIntents.cancel(id, { expand }));
+          return await paymentState(await stripe().paymentIntents.cancel(id, { expand }));
         } catch (error) {
           if ((error as { code?: string }).code === "payment_intent_unexpected_state") return read(id);
           throw error;
@@ -224,14 +224,14 @@ export function stripePayments(
 
     refund: (refund) =>
       asked(async () => {
-        if (refund.processorId) return refundState(await stripe.refunds.retrieve(refund.processorId));
+        if (refund.processorId) return refundState(await stripe().refunds.retrieve(refund.processorId));
         const { id, processorChargeId: charge, amount, currency, reason } = refund;
         if (!refund.isNew)
-          for await (const made of stripe.refunds.list({ charge, limit: 100 }))
+          for await (const made of stripe().refunds.list({ charge, limit: 100 }))
             if (made.metadata?.["plat_refund"] === id) return refundState(made);
         const known = reason === "DUPLICATE" || reason === "FRAUDULENT" || reason === "REQUESTED_BY_CUSTOMER";
         return refundState(
-          await stripe.refunds.create(
+          await stripe().refunds.create(
             {
               charge,
               amount: toMinor(amount, currency),
@@ -246,8 +246,8 @@ export function stripePayments(
 
     acceptDispute: (charge) =>
       asked(async () => {
-        const [dispute] = (await stripe.disputes.list({ charge, limit: 1 })).data;
-        if (dispute && dispute.status !== "lost") await stripe.disputes.close(dispute.id);
+        const [dispute] = (await stripe().disputes.list({ charge, limit: 1 })).data;
+        if (dispute && dispute.status !== "lost") await stripe().disputes.close(dispute.id);
       }),
   };
 }

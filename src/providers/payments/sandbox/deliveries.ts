@@ -2,8 +2,8 @@
 import { request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
 import type { Pool } from "pg";
-import { Stripe } from "stripe";
 import type { Logger } from "../../../log.ts";
+import { stripePackage } from "../stripePackage.ts";
 import { settleRefund, shown } from "./payments.ts";
 import { withStore, type Thing } from "./store.ts";
 
@@ -41,7 +41,6 @@ export function startDeliveries(
   first: Endpoint | undefined,
   log: Pick<Logger, "debug">,
 ): { kick(): Promise<void>; deliverTo(endpoint: Endpoint): void; stop(): Promise<void> } {
-  const signer = new Stripe("sk_test_sandbox").webhooks;
   let endpoint = first;
   let running: Promise<void> | undefined;
   let again = false;
@@ -50,6 +49,7 @@ export function startDeliveries(
 
   async function deliver(event: Thing, { url, secret }: Endpoint): Promise<void> {
     const body = JSON.stringify(shown(event));
+    const signer = new (stripePackage())("sk_test_sandbox").webhooks;
     const header = signer.generateTestHeaderString({ payload: body, secret });
     let taken = false;
     try {

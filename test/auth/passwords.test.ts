@@ -1,0 +1,162 @@
+/** Passwords on their way to the database: what is refused before anything is hashed, what is asked of the database, and when a try counts. */
+import { hash, verify } from "@node-rs/argon2";
+import { expect, test } from "@jest/globals";
+import {
+  argon2Parameters,
+  hashPassword,
+  provePassword,
+  type TransformContext,
+} from "../../src/auth/passwords.ts";
+import { scripted } from "../http/scripted.ts";
+
+const good = "correct horse battery staple";
+const viewer = { userId: "u1", readOnly: false };
+const nobody = { userId: null, readOnly: false };
+
+function context(answers: Parameters<typeof scripted>[0] = [], more: Partial<TransformContext> = {}) {
+  const { pool, asked } = scripted(answers);
+  const given: TransformContext = {
+    pool,
+    claims: nobody,
+    ip: "203.0.113.7",
+    member: "password",
+    operation: "login",
+    input: { username: "Ada" },
+    ...more,
+  };
+  return { given, asked };
+}
+const refusal = (promise: Promise<unknown>) =>
+  promise.then(
+    () => "accepted",
+    (error) => [error.code, error.extensions?.field, error.message],
+  );
+
+test.each([
+  [
+    "createAccount",
+    [
+      ["select app_private.begin_sign_up($1)", "203.0.113.7"],
+      ["select app_private.count_sign_up($1)", "203.0.113.7"],
+    ],
+  ],
+  ["resetPassword", [["select app_private.begin_reset($1)", "7"]]],
+  ["updatePassword", []],
+])("%s hashes a password with argon2id, and asks the database first", async (operation, statements) => {
+  const { given, asked } = context([], { operation, input: { token: 7 } });
+  const hashed = await hashPassword(good, given);
+  expect(hashed).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+  expect(await verify(hashed, good)).toBe(true);
+  expect(asked).toEqual(statements);
+});
+
+test("what the database refuses is not hashed, nor counted", async () => {
+  const failure = new Error("Too many.");
+  const signUp = context([[/begin_sign_up/, failure]], { operation: "createAccount" });
+  await expect(hashPassword(good, signUp.given)).rejects.toBe(failure);
+  expect(signUp.asked).toHaveLength(1);
+  const reset = context([[/begin_reset/, failure]], { operation: "resetPassword" });
+  await expect(hashPassword(good, reset.given)).rejects.toBe(failure);
+});
+
+test("an address that is not known is told as null", async () => {
+  const { given, asked } = context([], { operation: "createAccount", ip: undefined });
+  await hashPassword(good, given);
+  expect(asked.map(([, ip]) => ip)).toEqual([null, null]);
+});
+
+test("ten characters are enough, nine are not; a character of several bytes is one", async () => {
+  const { given, asked } = context([], { operation: "updatePassword", member: "newPassword" });
+  expect(await hashPassword("0123456789", given)).toMatch(/^\$argon2id/);
+  const short = ["BAD_USER_INPUT", "newPassword", "A password has 10 characters or more."];
+  expect(await refusal(hashPassword("012345678", given))).toEqual(short);
+  expect(await refusal(hashPassword("😀".repeat(9), given))).toEqual(short);
+  expect(await hashPassword("😀".repeat(10), given)).toMatch(/^\$argon2id/);
+  const account = context([], { operation: "createAccount" });
+  await refusal(hashPassword("012345678", account.given));
+  expect([...asked, ...account.asked]).toEqual([]);
+});
+
+test("a thousand bytes are taken, one more is refused", async () => {
+  const { given } = context([], { operation: "updatePassword" });
+  expect(await hashPassword("a".repeat(1000), given)).toMatch(/^\$argon2id/);
+  const long = ["BAD_USER_INPUT", "password", "A password has 1,000 bytes at most."];
+  expect(await refusal(hashPassword("a".repeat(1001), given))).toEqual(long);
+  // 500 characters of two bytes, and one more.
+  expect(await refusal(hashPassword("ä".repeat(501), given))).toEqual(long);
+  expect(await refusal(provePassword("a".repeat(1001), context().given))).toEqual(long);
+});
+
+test("two forms of Unicode are one password", async () => {
+  const composed = "Zürich-Café".normalize("NFC");
+  const decomposed = composed.normalize("NFD");
+  const { given } = context([], { operation: "updatePassword" });
+  const stored = await hashPassword(decomposed, given);
+  expect(await verify(stored, composed)).toBe(true);
+  const login = context([[/begin_login/, [{ hash: stored }]]]);
+  expect(await provePassword(decomposed, login.given)).toBe(stored);
+});
+
+test("a sign-in counts its try after the password was looked at, whether it is right or wrong", async () => {
+  const stored = await hash(good, argon2Parameters);
+  const { given, asked } = context([[/begin_login/, [{ hash: stored }]]]);
+  expect(await provePassword(good, given)).toBe(stored);
+  expect(await provePassword(`${good}!`, given)).toBe("");
+  expect(asked).toEqual([
+    ["select app_private.begin_login($1, $2) as hash", "Ada", "203.0.113.7"],
+    ["select app_private.settle_login($1, $2, $3)", "Ada", "203.0.113.7", true],
+    ["select app_private.begin_login($1, $2) as hash", "Ada", "203.0.113.7"],
+    ["select app_private.settle_login($1, $2, $3)", "Ada", "203.0.113.7", false],
+  ]);
+});
+
+test("a password that confirms something is that of the viewer, who has to be signed in", async () => {
+  const stored = await hash(good, argon2Parameters);
+  const update = { operation: "updatePassword", claims: viewer, ip: undefined, input: {} };
+  const { given, asked } = context([[/begin_confirmation/, [{ hash: stored }]]], update);
+  expect(await provePassword(good, given)).toBe(stored);
+  expect(asked).toEqual([
+    ["select app_private.begin_confirmation($1, $2) as hash", "u1", null],
+    ["select app_private.settle_confirmation($1, $2, $3)", "u1", null, true],
+  ]);
+  const stranger = context([], { ...update, claims: nobody });
+  expect(await refusal(provePassword(good, stranger.given))).toEqual([
+    "UNAUTHENTICATED",
+    undefined,
+    "Sign in to do this.",
+  ]);
+  expect(stranger.asked).toEqual([]);
+});
+
+test("who gives a new password that is too short has not guessed", async () => {
+  const { given, asked } = context([], {
+    operation: "updatePassword",
+    claims: viewer,
+    input: { newPassword: "short" },
+  });
+  expect(await refusal(provePassword(good, given))).toEqual([
+    "BAD_USER_INPUT",
+    "newPassword",
+    "A password has 10 characters or more.",
+  ]);
+  expect(asked).toEqual([]);
+});
+
+test("a sign-in that the database refuses is not counted as a try", async () => {
+  const failure = new Error("Locked.");
+  const { given, asked } = context([[/begin_login/, failure]]);
+  await expect(provePassword(good, given)).rejects.toBe(failure);
+  expect(asked).toHaveLength(1);
+});
+
+test("of one network twenty wait, and further ones are told when to come again; other networks are let in", async () => {
+  const stored = await hash(good, argon2Parameters);
+  const { given } = context([[/begin_login/, [{ hash: stored }]]]);
+  const flood = await Promise.allSettled(Array.from({ length: 30 }, () => provePassword(good, given)));
+  const refused = flood.filter(({ status }) => status === "rejected") as PromiseRejectedResult[];
+  expect(refused).toHaveLength(30 - 22);
+  expect(refused[0]!.reason).toMatchObject({
+    code: "RATE_LIMITED",
+    extensions: { retryAfterSeconds: 1 },
+  });
+});

@@ -1,0 +1,500 @@
+/** Pages behind links of mails, feeds and notices of providers: what each says, asks of the database, and refuses. */
+import { createHash } from "node:crypto";
+import { expect, test } from "@jest/globals";
+import { calendars } from "../../src/http/calendars.ts";
+import { confirmPage } from "../../src/http/confirm.ts";
+import { consentPage } from "../../src/http/consent.ts";
+import { messagesWebhook } from "../../src/http/messagesWebhook.ts";
+import { paymentsWebhook } from "../../src/http/paymentsWebhook.ts";
+import { trackers } from "../../src/http/trackers.ts";
+import { unsubscribePage } from "../../src/http/unsubscribe.ts";
+import { ConnectionFailed } from "../../src/integrations/adapter.ts";
+import type { Integrations } from "../../src/integrations/integrations.ts";
+import { scripted } from "./scripted.ts";
+import { startServer } from "./server.ts";
+
+const page = { headers: { accept: "text/html" } };
+const get = (path: string, headers: Record<string, string> = {}) => ({
+  ...page,
+  method: "GET",
+  path,
+  headers,
+});
+const post = (path: string) => ({ ...page, method: "POST", path });
+const refusal = ({ status, json }: { status: number; json: any }) => [
+  status,
+  json.errors[0].extensions.code,
+  json.errors[0].message,
+];
+
+test("a page stands in no other page, loads nothing, and its style is known by its hash", async () => {
+  const { pool } = scripted([
+    [/consent_question/, [{ purpose: "NEWS", organization: "A <b>", is_confirmed: false }]],
+  ]);
+  await using server = await startServer({ confirm: confirmPage(pool) });
+  const answer = await server.send(get("/confirm/abc"));
+  expect(answer.headers["content-type"]).toBe("text/html; charset=utf-8");
+  const style = /<style>(.*)<\/style>/.exec(answer.text)![1]!;
+  expect(answer.headers["content-security-policy"]).toBe(
+    `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
+  );
+  expect(answer.text.split("\n")).toEqual([
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
+    `<meta name="robots" content="noindex"><title>News from A &lt;b&gt;?</title><style>${style}</style></head><body>`,
+    "<h1>News from A &lt;b&gt;?</h1>",
+    "<p>They then write to you what is new. Each mail has a link that stops it.</p>",
+    "<p>If you did not ask for it, close this page, and nothing happens.</p>",
+    '<form method="post"><button>Yes, confirm</button></form>',
+    "</body></html>",
+  ]);
+  expect(style).toMatch(/^body\{.*\}button\{.*\}$/);
+});
+
+test.each([
+  ["NEWS", "News from Harbour?", "They then write to you what is new.", "You get news from Harbour"],
+  [
+    "MAILBOX",
+    "Take the enquiries to Harbour?",
+    "What visitors write to them is then forwarded to your address.",
+    "You get the enquiries to Harbour",
+  ],
+  ["RECIPIENT", "Mails from Harbour?", "They can then write to your address.", "Harbour may write to you"],
+])("consent to %s is asked for by GET, and given by POST alone", async (purpose, ask, explain, done) => {
+  const row = { purpose, organization: "Harbour", is_confirmed: false };
+  const { pool, asked } = scripted([[/consent_question/, [row]]]);
+  await using server = await startServer({ confirm: confirmPage(pool) });
+  const question = await server.send(get("/confirm/abc"));
+  expect(question.text).toContain(`<h1>${ask}</h1>`);
+  expect(question.text).toContain(explain);
+  expect([question.headers["cache-control"], question.headers["referrer-policy"]]).toEqual([
+    "no-store",
+    "no-referrer",
+  ]);
+  expect(asked).toEqual([["select * from app_private.consent_question($1)", "abc"]]);
+  row.is_confirmed = true;
+  const answer = await server.send(post("/confirm/abc"));
+  expect(answer.text).toContain(`<h1>${done}</h1>`);
+  expect(answer.text).toContain("<p>Thank you. You can close this page.</p>");
+  expect(answer.text).not.toContain("<form");
+  expect(asked.slice(1)).toEqual([
+    ["select app_private.confirm_consent($1, $2)", "abc", answer.headers["x-request-id"]],
+    ["select * from app_private.consent_question($1)", "abc"],
+  ]);
+});
+
+test("a link of consent that is unknown or too old is refused", async () => {
+  const { pool } = scripted([
+    [/consent_question/, [{ purpose: null, organization: null, is_confirmed: false }]],
+  ]);
+  await using server = await startServer({ confirm: confirmPage(pool) });
+  expect(refusal(await server.send(get("/confirm/abc")))).toEqual([
+    403,
+    "FORBIDDEN",
+    "This link is incomplete or older than a week; ask for it once more.",
+  ]);
+});
+
+test("a link that stops notifications asks by GET, and stops them by POST", async () => {
+  const choice = { organization: "Harbour", kind_name: "new leads", wanted: true };
+  const { pool, asked } = scripted([
+    [/open_link/, [{ kind: "new_leads", readerId: "r1" }]],
+    [/notification_choice/, [choice]],
+  ]);
+  await using server = await startServer({ unsubscribe: unsubscribePage(pool) });
+  const question = await server.send(get("/unsubscribe/abc"));
+  expect(question.text).toContain("<h1>Mails about new leads from Harbour</h1>");
+  expect(question.text).toContain('<form method="post"><button>Stop these mails</button></form>');
+  expect(asked.map(([text, ...values]) => [/app_private\.(\w+)/.exec(text)![1], ...values])).toEqual([
+    ["open_link", "abc"],
+    ["notification_choice", "r1", "new_leads"],
+  ]);
+  choice.wanted = false;
+  asked.length = 0;
+  const answer = await server.send(post("/unsubscribe/abc"));
+  expect(answer.text).toContain("<h1>No more mails about new leads from Harbour</h1>");
+  expect(answer.text).toContain("They are switched off. Other mails go on.");
+  expect(answer.text).not.toContain("<form");
+  expect(asked.map(([text, ...values]) => [/app_private\.(\w+)/.exec(text)![1], ...values])).toEqual([
+    ["open_link", "abc"],
+    ["unsubscribe", "r1", "new_leads"],
+    ["notification_choice", "r1", "new_leads"],
+  ]);
+});
+
+test.each([
+  ["nothing is known of them", []],
+  ["they have left", [{ organization: null, kind_name: "new leads", wanted: true }]],
+])("who is no member gets no notifications: %s", async (_, rows) => {
+  const { pool } = scripted([
+    [/open_link/, [{ kind: "new_leads", readerId: "r1" }]],
+    [/notification_choice/, rows],
+  ]);
+  await using server = await startServer({ unsubscribe: unsubscribePage(pool) });
+  const { text } = await server.send(get("/unsubscribe/abc"));
+  expect(text).toContain("<h1>You get no such mails</h1>\n<p>You are no member there any more.</p>");
+});
+
+test("a link that stops marketing says the same to everybody, and stops by POST alone", async () => {
+  const senders: { sender: string | null }[] = [{ sender: "Harbour" }];
+  const { pool, asked } = scripted([
+    [/open_link/, [{ kind: "marketing", readerId: "r1" }]],
+    [/marketing_sender/, senders],
+  ]);
+  await using server = await startServer({ unsubscribe: unsubscribePage(pool) });
+  const question = await server.send(get("/unsubscribe/abc"));
+  expect(question.text).toContain(
+    '<h1>Stop marketing mails from Harbour?</h1>\n<form method="post"><button>Stop these mails</button></form>',
+  );
+  expect(asked.slice(1)).toEqual([["select app_private.marketing_sender($1) as sender", "r1"]]);
+  asked.length = 0;
+  const answer = await server.send(post("/unsubscribe/abc"));
+  expect(answer.text).toContain("<h1>No more marketing mails from Harbour</h1>");
+  expect(answer.text).toContain("<p>You are unsubscribed. What concerns an appointment");
+  expect(asked.slice(1)).toEqual([
+    ["select app_private.withdraw_consent($1, $2)", "r1", answer.headers["x-request-id"]],
+    ["select app_private.marketing_sender($1) as sender", "r1"],
+  ]);
+  senders[0] = { sender: null };
+  expect((await server.send(get("/unsubscribe/abc"))).text).toContain(
+    "Stop marketing mails from this sender?",
+  );
+  senders.length = 0;
+  expect((await server.send(get("/unsubscribe/abc"))).text).toContain(
+    "Stop marketing mails from this sender?",
+  );
+});
+
+test.each([
+  ["unknown", []],
+  ["of no kind", [{ kind: null, readerId: null }]],
+])("a link that stops mails and is %s is refused", async (_, rows) => {
+  const { pool, asked } = scripted([[/open_link/, rows]]);
+  await using server = await startServer({ unsubscribe: unsubscribePage(pool) });
+  expect(refusal(await server.send(post("/unsubscribe/abc")))).toEqual([
+    403,
+    "FORBIDDEN",
+    "This link is incomplete; copy all of it from the mail.",
+  ]);
+  expect(asked).toHaveLength(1);
+});
+
+const consentOf = (
+  integrations: Partial<Record<keyof Integrations, (parameters: URLSearchParams) => unknown>>,
+) => startServer({ consent: consentPage(integrations as unknown as Integrations) });
+const waiting = {
+  integration: "Google Calendar",
+  person: "Ada <A>",
+  email: "ada@example.com",
+  organization: null,
+};
+
+test("where a provider leads back, a GET says with whom the account is going to be connected", async () => {
+  const asked: string[] = [];
+  const found: Record<string, unknown> = { ...waiting };
+  await using server = await consentOf({
+    waiting: async (parameters) => (asked.push(String(parameters)), found),
+    takeConsent: () => Promise.reject(new Error("Not by a GET.")),
+  });
+  const own = await server.send(get("/integrations/callback?state=s&code=c"));
+  expect(asked).toEqual(["state=s&code=c"]);
+  expect([own.headers["cache-control"], own.headers["referrer-policy"]]).toEqual(["no-store", "no-referrer"]);
+  expect(own.text).toContain(
+    "<h1>Connect your account?</h1>\n<p>Your account is going to be connected with <strong>Ada &lt;A&gt;</strong> (ada@example.com), as Google Calendar.</p>\n" +
+      "<p>Go on only if you began this yourself: they can then use your account for what you consented to. Otherwise close this page, and nothing is connected.</p>\n" +
+      '<form method="post"><button>Connect</button></form>',
+  );
+  Object.assign(found, { email: null, organization: "Harbour & Co" });
+  expect((await server.send(get("/integrations/callback?state=s"))).text).toContain(
+    "<p>Your account is going to be connected with the organization <strong>Harbour &amp; Co</strong>, as Google Calendar. <strong>Ada &lt;A&gt;</strong> asked for it.</p>",
+  );
+});
+
+test("a POST, and a refusal by the provider, go on at once", async () => {
+  const taken: string[] = [];
+  await using server = await consentOf({
+    waiting: () => Promise.reject(new Error("Nothing is asked.")),
+    takeConsent: async (parameters) => (taken.push(String(parameters)), true),
+  });
+  for (const request of [post("/integrations/callback?state=s"), get("/integrations/callback?error=denied")])
+    expect((await server.send(request)).text).toContain(
+      "<h1>Connected</h1>\n<p>The application is connected. You can close this page.</p>",
+    );
+  expect(taken).toEqual(["state=s", "error=denied"]);
+});
+
+test("a consent that is used, too old, or cannot be redeemed is refused", async () => {
+  const outcome: { value: () => unknown } = { value: () => undefined };
+  await using server = await consentOf({
+    waiting: async () => undefined,
+    takeConsent: async () => outcome.value(),
+  });
+  const used = [
+    403,
+    "FORBIDDEN",
+    "This link was used already, or is too old; refresh the integration for another one.",
+  ];
+  expect(refusal(await server.send(get("/integrations/callback")))).toEqual(used);
+  expect(refusal(await server.send(post("/integrations/callback")))).toEqual(used);
+  outcome.value = () => {
+    throw new ConnectionFailed("The provider said no.", { retryable: true } as never);
+  };
+  const answer = await server.send(post("/integrations/callback"));
+  expect(refusal(answer).slice(0, 2)).toEqual([502, "PROVIDER_ERROR"]);
+  expect(answer.json.errors[0].extensions).toMatchObject({ provider: "oauth" });
+  expect(server.log).toContainEqual(
+    expect.objectContaining({ msg: "A consent could not be redeemed.", level: 40 }),
+  );
+  outcome.value = () => {
+    throw new Error("Something else.");
+  };
+  expect(refusal(await server.send(post("/integrations/callback"))).slice(0, 2)).toEqual([500, "INTERNAL"]);
+});
+
+const key = "abcdefghjkm2";
+const hit = { kind: "LINK", destination: "https://homes.example/a?utm_source=kept#b", utm: {} as unknown };
+
+test("a tracker leads on with its parameters; what the address has already stays", async () => {
+  const found = { ...hit, utm: { utm_source: "x", n: 1, yes: true, no: null, deep: { a: 1 } } };
+  const { pool, asked } = scripted([[/hit_tracker/, [found]]]);
+  await using server = await startServer({ trackers: trackers(pool) });
+  const answer = await server.send(get(`/t/${key}`));
+  expect([answer.status, answer.headers.location, answer.text]).toEqual([
+    302,
+    `https://homes.example/a?utm_source=kept&n=1&yes=true&tracker=${key}#b`,
+    "",
+  ]);
+  expect((await server.send({ ...get(`/t/${key}`), method: "HEAD" })).status).toBe(302);
+  expect(asked.map(([, ...values]) => values)).toEqual([
+    [key, true],
+    [key, false],
+  ]);
+  found.kind = "PIXEL";
+  const pixel = await server.send(get(`/t/${key}`));
+  expect([pixel.status, pixel.headers["content-type"], pixel.headers["content-length"]]).toEqual([
+    200,
+    "image/gif",
+    "42",
+  ]);
+  expect(pixel.text).toMatch(/^GIF89a/);
+});
+
+test("what is no active tracker, or leads nowhere, is not found; the database is asked about keys alone", async () => {
+  const found: (typeof hit)[] = [];
+  const { pool, asked } = scripted([[/hit_tracker/, found]]);
+  await using server = await startServer({ trackers: trackers(pool) });
+  for (const path of [
+    "/t/ABCDEFGHJKM2",
+    "/t/abcdefghjkm",
+    "/t/abcdefghjkm22",
+    "/t/abcdefghjkm1",
+    "/t/abcdefghjkm0",
+  ])
+    expect([path, (await server.send(get(path))).status]).toEqual([path, 404]);
+  expect(asked).toEqual([]);
+  expect((await server.send(get(`/t/${key}`))).status).toBe(404);
+  for (const destination of [null, "", "nowhere"]) {
+    found[0] = { ...hit, destination: destination! };
+    expect([destination, (await server.send(get(`/t/${key}`))).status]).toEqual([destination, 404]);
+  }
+  expect(asked).toHaveLength(4);
+});
+
+test("a notice about text messages is taken where it is signed, and answered with nothing to say", async () => {
+  const { pool, asked } = scripted([]);
+  let notice: unknown = { id: "m1" };
+  const read: unknown[] = [];
+  await using server = await startServer({
+    messagesWebhook: messagesWebhook((given) => (read.push(given), notice) as never, pool),
+  });
+  const send = () =>
+    server.send({
+      path: "/webhooks/messages?a=1",
+      headers: { "content-type": "application/x-www-form-urlencoded", "x-twilio-signature": "sig" },
+      body: "Body=ja",
+    });
+  const answer = await send();
+  expect([answer.status, answer.headers["content-type"], answer.text]).toEqual([
+    200,
+    "text/xml; charset=utf-8",
+    "<Response/>",
+  ]);
+  expect(read).toEqual([{ path: "/webhooks/messages?a=1", body: "Body=ja", signature: "sig" }]);
+  expect(asked).toEqual([
+    ["select app_private.take_message_notice($1, $2)", '{"id":"m1"}', answer.headers["x-request-id"]],
+  ]);
+  notice = null;
+  expect((await send()).text).toBe("<Response/>");
+  notice = undefined;
+  expect(refusal(await send())).toEqual([
+    400,
+    "BAD_USER_INPUT",
+    "The signature is missing, or not the provider's.",
+  ]);
+  expect(asked).toHaveLength(1);
+});
+
+test("an event of the payment processor is taken where it is signed and about something of ours", async () => {
+  const { pool, asked } = scripted([]);
+  let event: unknown = { id: "e1", objectId: "o1", accountId: null };
+  const read: unknown[][] = [];
+  await using server = await startServer({
+    paymentsWebhook: paymentsWebhook(
+      { readEvent: (...given: unknown[]) => (read.push(given), event) } as never,
+      pool,
+    ),
+  });
+  const send = (body: string | Buffer = '{"a": 1}') =>
+    server.send({ path: "/webhooks/payments", headers: { "stripe-signature": "sig" }, body });
+  const answer = await send();
+  expect([answer.status, answer.json]).toEqual([200, { received: true }]);
+  expect(read).toEqual([[Buffer.from('{"a": 1}'), "sig"]]);
+  expect(asked).toEqual([["select app_private.take_processor_event($1)", JSON.stringify(event)]]);
+  event = { id: "e2", objectId: null, accountId: "a1" };
+  await send();
+  event = { id: "e3", objectId: null, accountId: null };
+  expect((await send()).json).toEqual({ received: true });
+  expect(asked).toHaveLength(2);
+  event = undefined;
+  expect(refusal(await send())).toEqual([
+    400,
+    "BAD_USER_INPUT",
+    "The signature is missing, too old, or not the processor's.",
+  ]);
+  await send("");
+  expect(read.at(-1)![0]).toEqual(Buffer.alloc(0));
+  // The whole limit may be used.
+  expect((await send(Buffer.alloc(256 * 1024))).status).toBe(400);
+  const tooLarge = await send(Buffer.alloc(256 * 1024 + 1));
+  expect(refusal(tooLarge)).toEqual([413, "PAYLOAD_TOO_LARGE", "The body is over 256 KB."]);
+  expect(tooLarge.json.errors[0].extensions.limit).toBe(262_144);
+  expect(asked).toHaveLength(2);
+});
+
+test("a notice is not unpacked: what is signed are the bytes that came", async () => {
+  const { pool } = scripted([]);
+  await using server = await startServer({
+    paymentsWebhook: paymentsWebhook({ readEvent: () => undefined } as never, pool),
+  });
+  const answer = await server.send({
+    path: "/webhooks/payments",
+    headers: { "content-encoding": "gzip" },
+    body: "x",
+  });
+  expect(refusal(answer)).toEqual([400, "BAD_USER_INPUT", "The body could not be read to its end."]);
+});
+
+const appointment = {
+  id: "a1",
+  version: 3,
+  status: "CONFIRMED",
+  type: "SITE_VISIT",
+  title: null as string | null,
+  person: "Lena Lead" as string | null,
+  project: "Harbour View" as string | null,
+  starts_at: new Date("2027-03-01T15:00:00Z"),
+  ends_at: new Date("2027-03-01T16:00:00Z"),
+  time_zone: "America/Toronto",
+  location: "1 Quay Street",
+  video_url: "https://video.example/1",
+  inserted_at: new Date("2027-01-01T00:00:00Z"),
+  updated_at: new Date("2027-01-02T00:00:00Z"),
+};
+const lines = (text: string) => text.replaceAll("\r\n ", "").split("\r\n");
+
+test("a feed has the appointments of whoever made it, as they see them now", async () => {
+  const appointments = [
+    appointment,
+    { ...appointment, id: "a2", title: "Second look", person: null, project: null, status: "REQUESTED" },
+    { ...appointment, id: "a3", status: "CANCELLED" },
+    { ...appointment, id: "a4", status: "RESCHEDULED" },
+  ];
+  const { pool, asked, released } = scripted([
+    [/feed_of/, [{ id: "f1", user_id: "u1", name: "Ada's" }]],
+    [/calendar_appointments/, appointments],
+  ]);
+  await using server = await startServer({ calendars: calendars(pool, "https://plat.example:8443") });
+  const answer = await server.send(get("/calendars/secret.ics"));
+  const [head, ...events] = answer.text.split("BEGIN:VEVENT");
+  expect(lines(head!)).toEqual(
+    expect.arrayContaining([
+      "PRODID:-//Plat//Appointments//EN",
+      "METHOD:PUBLISH",
+      "NAME:Ada's",
+      "X-PUBLISHED-TTL:PT15M",
+    ]),
+  );
+  expect(lines(events[0]!)).toEqual(
+    expect.arrayContaining([
+      "UID:a1@plat.example",
+      "SEQUENCE:2",
+      "DTSTAMP:20270102T000000Z",
+      "DTSTART:20270301T150000Z",
+      "DTEND:20270301T160000Z",
+      "SUMMARY:Site visit – Lena Lead",
+      "LOCATION:1 Quay Street",
+      "DESCRIPTION:Harbour View\\nMar 1\\, 2027\\, 10:00 a.m. (America/Toronto)".replaceAll(" a.m.", " a.m."),
+      "STATUS:CONFIRMED",
+      "CREATED:20270101T000000Z",
+      "LAST-MODIFIED:20270102T000000Z",
+      "URL;VALUE=URI:https://video.example/1",
+    ]),
+  );
+  expect(lines(events[1]!)).toEqual(expect.arrayContaining(["SUMMARY:Second look", "STATUS:TENTATIVE"]));
+  expect(events[1]).toMatch(/DESCRIPTION:Mar 1/);
+  expect(events.slice(2).map((event) => /STATUS:(\w+)/.exec(event)![1])).toEqual(["CANCELLED", "CANCELLED"]);
+  expect(answer.headers).toMatchObject({
+    "content-type": "text/calendar; charset=utf-8",
+    "content-disposition": 'inline; filename="appointments.ics"',
+    "cache-control": "private, no-cache",
+    "referrer-policy": "no-referrer",
+    etag: `"${createHash("sha256").update(answer.text).digest("base64url").slice(0, 32)}"`,
+  });
+  expect(asked).toEqual([
+    ["select * from app_private.feed_of($1)", createHash("sha256").update("secret").digest()],
+    ["begin read only"],
+    [
+      "select set_config(s.key, s.value, true) from json_each_text($1) s",
+      JSON.stringify({
+        role: "plat_user",
+        "plat.request_id": answer.headers["x-request-id"],
+        "plat.channel": "INTEGRATION",
+        "plat.user_id": "u1",
+      }),
+    ],
+    ["select * from app_hidden.calendar_appointments()"],
+    ["commit"],
+    ["select app_private.note_synced('USER', $1)", "f1"],
+  ]);
+  expect(released).toEqual([undefined]);
+
+  const { etag } = answer.headers as { etag: string };
+  for (const [known, status] of [
+    [etag, 304],
+    [`W/${etag}`, 304],
+    [`"x" , ${etag}`, 304],
+    [`"x"`, 200],
+    [`x${etag}`, 200],
+  ] as const)
+    expect([
+      known,
+      (await server.send(get("/calendars/secret.ics", { "if-none-match": known }))).status,
+    ]).toEqual([known, status]);
+});
+
+test("a feed that is unknown or has ended is not found, and a broken transaction ends its connection", async () => {
+  const feeds: unknown[] = [];
+  const failure = new Error("The server has gone.");
+  const { pool, released } = scripted([
+    [/feed_of/, feeds],
+    [/calendar_appointments/, failure],
+  ]);
+  await using server = await startServer({ calendars: calendars(pool, "https://plat.example") });
+  expect(refusal(await server.send(get("/calendars/secret.ics")))).toEqual([
+    404,
+    "NOT_FOUND",
+    "There is no such calendar, or not any more.",
+  ]);
+  feeds.push({ id: "f1", user_id: "u1", name: "Ada's" });
+  expect(refusal(await server.send(get("/calendars/secret.ics"))).slice(0, 2)).toEqual([500, "INTERNAL"]);
+  expect(released).toEqual([failure]);
+});

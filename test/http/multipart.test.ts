@@ -1,0 +1,474 @@
+/** Multipart requests: who may send one, the order and number of parts, and what becomes of files that are refused or cut off. */
+import { once } from "node:events";
+import { connect } from "node:tls";
+import { buffer } from "node:stream/consumers";
+import { expect, test } from "@jest/globals";
+import { CodedError } from "../../src/errors.ts";
+import { RefusedFile } from "../../src/files/uploadedFile.ts";
+import { multipartLimits } from "../../src/http/multipart.ts";
+import type { UploadDeps } from "../../src/http/uploads.ts";
+import { until } from "../harness/until.ts";
+import { startServer, tokens } from "./server.ts";
+
+type Part = [name: string, text: string | Buffer, filename?: string];
+const boundary = "frontier";
+
+/** A multipart body; of a file, the part has a file name. */
+function body(parts: readonly Part[], end = `--${boundary}--\r\n`): Buffer {
+  const texts = parts.flatMap(([name, text, filename]) => [
+    Buffer.from(
+      `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${filename === undefined ? "" : `; filename="${filename}"\r\nContent-Type: text/plain`}\r\n\r\n`,
+    ),
+    Buffer.from(text),
+    Buffer.from("\r\n"),
+  ]);
+  return Buffer.concat([...texts, Buffer.from(end)]);
+}
+
+const operations = (variables: unknown = { input: { file: null } }, more = {}) =>
+  JSON.stringify({ query: "mutation ($input: I) { a(input: $input) }", variables, ...more });
+const map = (paths: unknown = { 0: ["variables.input.file"] }) => JSON.stringify(paths);
+const sound: Part[] = [
+  ["operations", operations()],
+  ["map", map()],
+  ["0", "content", "häuser.txt"],
+];
+
+interface Known {
+  taken: { text: string; name: string | undefined; kind: string }[];
+  admitted: Record<string, any>[];
+  done: number;
+  released: string[][];
+  /** The body that GraphQL gets. */
+  passed: any[];
+}
+
+/** A server that keeps no file; what its files do can be replaced. */
+async function uploading(files: Partial<UploadDeps["files"]> = {}, deps: Partial<UploadDeps> = {}) {
+  const known: Known = { taken: [], admitted: [], done: 0, released: [], passed: [] };
+  const server = await startServer({
+    uploads: {
+      files: {
+        admit: async (upload) => {
+          known.admitted.push(upload);
+          upload.sent.push("c0ffee");
+          return { upload, organizationId: null, quota: 1, done: () => void known.done++ };
+        },
+        take: async (file, kind, name) => {
+          const text = (await buffer(file)).toString();
+          known.taken.push({ text, name, kind });
+          return { checksum: text } as never;
+        },
+        release: async (sent) => void known.released.push([...sent]),
+        ...files,
+      },
+      places: async ({ variables }) =>
+        new Map(
+          ["variables.input.file", "variables.input.other", "variables.file"].map((path) => [
+            path,
+            {
+              kind: "storeFile" as never,
+              target: "t",
+              input: (variables?.input ?? {}) as Record<string, unknown>,
+            },
+          ]),
+        ),
+      settings: () => ({ role: "plat_user" }),
+      ...deps,
+    },
+    beforeGraphql: [
+      (request, _response, next) => {
+        known.passed.push(request.body);
+        expect(request.headers["content-type"]).toBe("application/json");
+        next();
+      },
+    ],
+  });
+  const headers = (more: Record<string, string | undefined> = {}) =>
+    Object.fromEntries(
+      Object.entries({
+        "content-type": `multipart/form-data; boundary=${boundary}`,
+        "graphql-preflight": "1",
+        authorization: `Bearer ${tokens.good}`,
+        ...more,
+      }).filter(([, value]) => value !== undefined),
+    ) as Record<string, string>;
+  return {
+    server,
+    known,
+    headers,
+    send: (parts: readonly Part[] | Buffer, more: Record<string, string | undefined> = {}) =>
+      server.send({ headers: headers(more), body: Buffer.isBuffer(parts) ? parts : body(parts) }),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+type Uploading = Awaited<ReturnType<typeof uploading>>;
+
+const refusal = ({ status, json }: Awaited<ReturnType<Uploading["send"]>>) => {
+  const { code, field } = json.errors[0].extensions;
+  return [status, code, field, json.errors[0].message];
+};
+const badOrder = "Send the parts operations, map, and then the files that map names.";
+
+test("a file is admitted, taken, and stands in the variables; what nothing refers to is released", async () => {
+  await using sender = await uploading();
+  const { known } = sender;
+  const payload = body(sound);
+  const answer = await sender.send(payload);
+  expect(answer.status).toBe(200);
+  expect(known.passed).toEqual([
+    {
+      query: "mutation ($input: I) { a(input: $input) }",
+      variables: { input: { file: { checksum: "content" } } },
+    },
+  ]);
+  expect(known.taken).toEqual([{ text: "content", name: "häuser.txt", kind: "storeFile" }]);
+  expect(known.admitted).toMatchObject([
+    {
+      kind: "storeFile",
+      target: "t",
+      userId: "user-1",
+      settings: { role: "plat_user" },
+      atMost: payload.length,
+    },
+  ]);
+  expect(known.done).toBe(1);
+  await until(
+    () => known.released,
+    (released) => released.length === 1,
+  );
+  expect(known.released).toEqual([["c0ffee"]]);
+});
+
+test("what is announced of a single file is known before it comes; of several, nothing is", async () => {
+  await using sender = await uploading();
+  const large = Buffer.alloc(100_000, "a");
+  await sender.send([...sound.slice(0, 2), ["0", large, "a.txt"]]);
+  const { atLeast, atMost } = sender.known.admitted[0]!;
+  // What came with the first parts is no longer to come.
+  expect(atLeast).toBeGreaterThan(80_000);
+  expect(atLeast).toBeLessThanOrEqual(100_000);
+  expect(atMost).toBeGreaterThan(100_000);
+  await sender.send(sound);
+  expect(sender.known.admitted[1]!.atLeast).toBe(0);
+  await sender.send([
+    ["operations", operations({ input: { file: null, other: null } })],
+    ["map", map({ 0: ["variables.input.file"], 1: ["variables.input.other"] })],
+    ["0", large, "a.txt"],
+    ["1", "b", "b.txt"],
+  ]);
+  expect(sender.known.admitted.slice(2).map((upload) => upload.atLeast)).toEqual([0, 0]);
+  expect(sender.known.passed[2].variables.input.other).toEqual({ checksum: "b" });
+});
+
+test("one file can stand at several places", async () => {
+  await using sender = await uploading();
+  await sender.send([
+    ["operations", operations({ input: { file: null }, file: null }, { operationName: "x" })],
+    ["map", map({ 0: ["variables.input.file", "variables.file"] })],
+    ["0", "content", "a.txt"],
+  ]);
+  expect(sender.known.passed[0]).toMatchObject({
+    operationName: "x",
+    variables: { input: { file: { checksum: "content" } }, file: { checksum: "content" } },
+  });
+  expect(sender.known.taken).toHaveLength(1);
+});
+
+test.each(["graphql-preflight", "apollo-require-preflight", "x-requested-with"])(
+  "the header %s shows that no form of another site sends it",
+  async (name) => {
+    await using sender = await uploading();
+    await sender.send(sound, { "graphql-preflight": undefined, [name]: "1" });
+    expect(sender.known.taken).toHaveLength(1);
+  },
+);
+
+test("who sends no such header, is a stranger, packs the body, or announces too much is refused before a file comes", async () => {
+  await using sender = await uploading();
+  expect(refusal(await sender.send(sound, { "graphql-preflight": undefined }))).toEqual([
+    403,
+    "FORBIDDEN",
+    undefined,
+    "A multipart request needs the header GraphQL-Preflight: 1, which a form of another site cannot send.",
+  ]);
+  expect(refusal(await sender.send(sound, { authorization: undefined }))).toEqual([
+    401,
+    "UNAUTHENTICATED",
+    undefined,
+    'Sign in first: send the header "Authorization: Bearer <token>".',
+  ]);
+  expect(refusal(await sender.send(sound, { "content-encoding": "gzip" }))).toEqual([
+    415,
+    "BAD_USER_INPUT",
+    undefined,
+    "Send a multipart request without Content-Encoding.",
+  ]);
+  await sender.send(sound, { "content-encoding": "identity" });
+  expect(sender.known.taken).toHaveLength(1);
+  expect(refusal(await sender.send(sound, { "content-type": "multipart/form-data" }))).toEqual([
+    400,
+    "BAD_USER_INPUT",
+    undefined,
+    "The multipart request has no boundary.",
+  ]);
+  expect(sender.known.admitted).toHaveLength(1);
+});
+
+test("a request of more than 100 MB by its own word is refused; exactly 100 MB may come", async () => {
+  await using sender = await uploading();
+  const announced = async (length: number) => {
+    const socket = connect({ host: "127.0.0.1", port: sender.server.port, rejectUnauthorized: false });
+    await once(socket, "secureConnect");
+    const head = Object.entries(sender.headers({ host: "localhost", "content-length": String(length) }));
+    socket.write(
+      `POST /graphql HTTP/1.1\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`,
+    );
+    let text = "";
+    socket.on("data", (chunk) => (text += chunk)).on("error", () => {});
+    return { socket, text: () => text };
+  };
+  const over = await announced(multipartLimits.request + 1);
+  const text = await until(over.text, (answer) => answer.includes("PAYLOAD_TOO_LARGE"));
+  expect(text).toMatch(/^HTTP\/1.1 413 /);
+  expect(text).toContain("The request is over 100 MB or 10 files.");
+  expect(text).toContain(`"limit":${multipartLimits.request},`);
+  over.socket.destroy();
+  const whole = await announced(multipartLimits.request);
+  whole.socket.write(body(sound.slice(0, 2), ""));
+  whole.socket.write(`--${boundary}\r\nContent-Disposition: form-data; name="0"; filename="a"\r\n\r\nabc`);
+  await until(
+    () => sender.known.admitted,
+    (admitted) => admitted.length === 1,
+  );
+  expect(whole.text()).toBe("");
+  whole.socket.destroy();
+});
+
+test("content types are told apart by their whole name", async () => {
+  await using sender = await uploading();
+  for (const type of [
+    `Multipart/Form-Data ;boundary=${boundary}`,
+    ` multipart/form-data;boundary=${boundary}`,
+  ])
+    expect([type, (await sender.send(sound, { "content-type": type })).status]).toEqual([type, 200]);
+  expect(sender.known.taken).toHaveLength(2);
+  for (const type of [
+    `multipart/form-datax; boundary=${boundary}`,
+    `x-multipart/form-data; boundary=${boundary}`,
+  ])
+    expect([type, (await sender.send(sound, { "content-type": type })).status]).toEqual([type, 415]);
+  expect(sender.known.taken).toHaveLength(2);
+});
+
+const orders: [string, Part[], string | undefined][] = [
+  ["map before operations", [sound[1]!, sound[0]!, sound[2]!], "map"],
+  ["two of operations", [sound[0]!, sound[0]!, sound[1]!, sound[2]!], "operations"],
+  ["two of map", [sound[0]!, sound[1]!, sound[1]!, sound[2]!], "map"],
+  ["a part of another name", [sound[0]!, sound[1]!, ["else", "x"], sound[2]!], "else"],
+  ["a file before map", [sound[0]!, sound[2]!, sound[1]!], "0"],
+  ["a file that map does not name", [sound[0]!, sound[1]!, ["1", "x", "a.txt"]], "1"],
+  ["a file twice", [...sound, sound[2]!], "0"],
+];
+test.each(orders)("parts come in their order: %s is refused", async (_, parts, field) => {
+  await using sender = await uploading();
+  expect(refusal(await sender.send(parts))).toEqual([400, "BAD_USER_INPUT", field, badOrder]);
+  expect(sender.known.passed).toEqual([]);
+});
+
+test.each<[string, Part[], string | undefined, string]>([
+  ["nothing", [], undefined, "The request needs the parts operations and map."],
+  ["no map", [sound[0]!], undefined, "The request needs the parts operations and map."],
+  ["no file", sound.slice(0, 2), "0", "The file 0 that map names was not sent."],
+])("%s is not enough", async (_, parts, field, message) => {
+  await using sender = await uploading();
+  expect(refusal(await sender.send(parts))).toEqual([400, "BAD_USER_INPUT", field, message]);
+});
+
+test.each([
+  ["[]", "The part map has to be a JSON object."],
+  ["null", "The part map has to be a JSON object."],
+  ["1", "The part map has to be a JSON object."],
+  ['{"0": "variables.file"}', "Each member of map lists paths such as variables.file."],
+  ['{"0": []}', "Each member of map lists paths such as variables.file."],
+  ['{"0": [1]}', "Each member of map lists paths such as variables.file."],
+  ['{"0": ["variables"]}', "Each member of map lists paths such as variables.file."],
+  ['{"0": ["query"]}', "Each member of map lists paths such as variables.file."],
+  ['{"0": ["xvariables.file"]}', "Each member of map lists paths such as variables.file."],
+  ['{"0": ["variables.file", "variables.a b"]}', "Each member of map lists paths such as variables.file."],
+  [
+    JSON.stringify({ 0: Array.from({ length: 11 }, (_, n) => `variables.a${n}`) }),
+    "Each member of map lists paths such as variables.file.",
+  ],
+])("map %s is refused", async (text, message) => {
+  await using sender = await uploading();
+  expect(refusal(await sender.send([sound[0]!, ["map", text], sound[2]!]))).toEqual([
+    400,
+    "BAD_USER_INPUT",
+    "map",
+    message,
+  ]);
+});
+
+test("map that is no JSON is refused", async () => {
+  await using sender = await uploading();
+  const [status, code, , message] = refusal(await sender.send([sound[0]!, ["map", "{"], sound[2]!]));
+  expect([status, code]).toEqual([400, "BAD_USER_INPUT"]);
+  expect(message).toMatch(/^The part map/);
+});
+
+test.each([
+  ["the path leads nowhere", { input: {} }],
+  ["something stands there", { input: { file: "x" } }],
+  ["there is no object on the way", { input: null }],
+  ["the way leads through a text", { input: "x" }],
+  ["there are no variables", null],
+])("a file needs its null: %s", async (_, variables) => {
+  await using sender = await uploading();
+  expect(refusal(await sender.send([["operations", operations(variables)], sound[1]!, sound[2]!]))).toEqual([
+    400,
+    "BAD_USER_INPUT",
+    "map",
+    "The variables need null at variables.input.file, where the file goes.",
+  ]);
+});
+
+test("the own members of objects alone are a way", async () => {
+  await using sender = await uploading(
+    {},
+    { places: async () => new Map([["variables.__proto__.file", {} as never]]) },
+  );
+  const parts: Part[] = [
+    ["operations", operations({})],
+    ["map", map({ 0: ["variables.__proto__.file"] })],
+    sound[2]!,
+  ];
+  expect(refusal(await sender.send(parts))[3]).toBe(
+    "The variables need null at variables.__proto__.file, where the file goes.",
+  );
+});
+
+test("ten files may come, with ten places each; of eleven the request is refused", async () => {
+  const names = Array.from({ length: 11 }, (_, n) => String(n));
+  const path = (name: string) => [`variables.input.f${name}`];
+  const places = new Map(
+    names.map((name) => [path(name)[0]!, { kind: "storeFile", target: "t", input: {} } as never]),
+  );
+  await using sender = await uploading({}, { places: async () => places });
+  const parts = (amount: number): Part[] => [
+    ["operations", operations({ input: Object.fromEntries(names.map((name) => [`f${name}`, null])) })],
+    ["map", map(Object.fromEntries(names.slice(0, amount).map((name) => [name, path(name)])))],
+    ...names.slice(0, amount).map((name): Part => [name, name, `${name}.txt`]),
+  ];
+  await sender.send(parts(10));
+  expect(sender.known.taken.map(({ text }) => text)).toEqual(names.slice(0, 10));
+  expect(refusal(await sender.send(parts(11))).slice(0, 2)).toEqual([413, "PAYLOAD_TOO_LARGE"]);
+  expect(sender.known.taken).toHaveLength(10);
+  const wide = names.slice(0, 10).map((name) => `variables.input.f${name}`);
+  await sender.send([parts(1)[0]!, ["map", map({ 0: wide })], ["0", "x", "x.txt"]]);
+  expect(sender.known.passed[1].variables.input.f9).toEqual({ checksum: "x" });
+});
+
+test("the parts operations and map may have a megabyte each, and no more", async () => {
+  await using sender = await uploading();
+  const filled = (length: number) => {
+    const text = operations({ input: { file: null }, filler: "" });
+    return text.replace('"filler":""', `"filler":"${"a".repeat(length - text.length)}"`);
+  };
+  await sender.send([["operations", filled(multipartLimits.field)], sound[1]!, sound[2]!]);
+  expect(sender.known.taken).toHaveLength(1);
+  const over = await sender.send([["operations", filled(multipartLimits.field + 1)], sound[1]!, sound[2]!]);
+  expect(refusal(over).slice(0, 2)).toEqual([413, "PAYLOAD_TOO_LARGE"]);
+});
+
+test("a file that is refused says so at its field, and the others go on", async () => {
+  const reason = new CodedError("FORBIDDEN", "Not there.");
+  let admitted = 0;
+  await using sender = await uploading({
+    admit: async (upload) => {
+      if (admitted++ === 0) throw reason;
+      return { upload, organizationId: null, quota: 1, done: () => {} };
+    },
+  });
+  await sender.send([
+    ["operations", operations({ input: { file: null, other: null, third: null } })],
+    ["map", map({ 0: ["variables.input.file"], 1: ["variables.input.third"], 2: ["variables.input.other"] })],
+    ["0", Buffer.alloc(200_000), "a.txt"],
+    ["1", Buffer.alloc(200_000), "b.txt"],
+    ["2", "b", "c.txt"],
+  ]);
+  const { file, third, other } = sender.known.passed[0].variables.input;
+  expect(file).toBeInstanceOf(RefusedFile);
+  expect(file.reason).toBe(reason);
+  expect(third.reason).toMatchObject({
+    code: "BAD_USER_INPUT",
+    message: "The operation takes no file at variables.input.third.",
+  });
+  expect(other).toEqual({ checksum: "b" });
+});
+
+test("a file that is too large ends the request; the rest of it is read, so that the answer arrives", async () => {
+  let done = 0;
+  await using sender = await uploading({
+    admit: async (upload) => ({ upload, organizationId: null, quota: 1, done: () => void done++ }),
+    take: async () => {
+      throw new CodedError("PAYLOAD_TOO_LARGE", "The file is over 5 MB.", { limit: 5_000_000 });
+    },
+  });
+  const answer = await sender.send([...sound.slice(0, 2), ["0", Buffer.alloc(3_000_000), "a.txt"]]);
+  expect(refusal(answer)).toEqual([413, "PAYLOAD_TOO_LARGE", undefined, "The file is over 5 MB."]);
+  expect([done, sender.known.passed.length]).toEqual([1, 0]);
+});
+
+test("an upload that is cut off ends the file, and is released", async () => {
+  const failed = Promise.withResolvers<Error>();
+  await using sender = await uploading({
+    take: async (file) => {
+      await buffer(file).catch(failed.resolve);
+      throw new Error("It broke off.");
+    },
+  });
+  const socket = connect({ host: "127.0.0.1", port: sender.server.port, rejectUnauthorized: false });
+  await once(socket, "secureConnect");
+  const head = Object.entries(sender.headers({ host: "localhost", "content-length": "1000000" }));
+  socket.write(
+    `POST /graphql HTTP/1.1\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`,
+  );
+  socket.write(body(sound.slice(0, 2), ""));
+  socket.write(`--${boundary}\r\nContent-Disposition: form-data; name="0"; filename="a"\r\n\r\nabc`);
+  await until(
+    () => sender.known.admitted,
+    (admitted) => admitted.length === 1,
+  );
+  socket.destroy();
+  expect((await failed.promise).message).toBeTruthy();
+  await until(
+    () => sender.known.released,
+    (released) => released.length === 1,
+  );
+  expect(sender.known.passed).toEqual([]);
+});
+
+test("a body that ends before its last boundary is cut off", async () => {
+  await using sender = await uploading();
+  expect(refusal(await sender.send(body(sound, "")))).toEqual([
+    400,
+    "BAD_USER_INPUT",
+    undefined,
+    "The upload was cut off before its end; send it again.",
+  ]);
+  expect(sender.known.passed).toEqual([]);
+});
+
+test("files that cannot be released are left to the sweep, and the log says so", async () => {
+  await using sender = await uploading({ release: () => Promise.reject(new Error("No connection.")) });
+  await sender.server.graphql("{ ok }");
+  await until(
+    () => sender.server.log,
+    (log) => log.some(({ event }) => event === "release_failed"),
+  );
+  expect(sender.server.log.find(({ event }) => event === "release_failed")).toMatchObject({
+    level: 40,
+    msg: "Files were not deleted; the sweep does so.",
+  });
+});

@@ -1,0 +1,17 @@
+/** The realm of a test file whose tests are skipped once one has failed: a mutant is killed then. */
+import type { Circus } from "@jest/types";
+import Realm from "../harness/realm.ts";
+
+/** Tests about memory and many megabytes: mutated code counts each of its steps, which takes both. */
+const measuring =
+  /^(10 MB of members are refused before anything is built of them|large bodies that one viewer sends at once are read in turn)$/;
+
+export default class extends Realm {
+  #failed = false;
+
+  readonly handleTestEvent = (event: Circus.Event): void => {
+    if (event.name === "test_done" && event.test.errors.length > 0) this.#failed = true;
+    if (event.name === "test_start" && (this.#failed || measuring.test(event.test.name)))
+      event.test.mode = "skip";
+  };
+}
