@@ -39766,7 +39766,7 @@ create function app_hidden.has_whole_account() returns boolean
 language sql stable parallel safe as $function$
   select app_hidden.setting('scopes') is null and app_hidden.setting('organization_id') is null
 $function$;
-grant execute on function app_hidden.has_whole_account() to plat_anonymous, plat_user;
+grant execute on function app_hidden.has_whole_account() to plat_user;
 
 -- @withoutViewer Whoever sees the project sees what is for sale and its price; orders ask for projects that the
 --   viewer sees.
@@ -41784,7 +41784,7 @@ language sql stable as $function$
   select case when app_hidden.setting('organization_id') is null and app_hidden.scopes_allow('purchase.own')
     then app_public.current_user_id() end
 $function$;
-grant execute on function app_hidden.viewer_payer() to plat_anonymous, plat_user;
+grant execute on function app_hidden.viewer_payer() to plat_user;
 
 -- Further projects in all of whose records the viewer has the permission: those of other organizations, or the open
 --   ones where some are private.
