@@ -16499,7 +16499,7 @@ end$function$;
 create function app_public.personalization_credits_currency(
   c app_public.personalization_credits
 ) returns app_public.currency_code
-language sql stable as $function$ select app_private.project_currency(c.project_id) $function$;
+language sql stable as $function$ select app_private.currency_for_viewer(c.project_id) $function$;
 grant execute on function app_public.personalization_credits_currency(
   app_public.personalization_credits
 ) to plat_anonymous, plat_user;
@@ -16903,7 +16903,7 @@ grant execute on function app_public.personalization_discounts_amount(
 create function app_public.personalization_discounts_currency(
   d app_public.personalization_discounts
 ) returns app_public.currency_code
-language sql stable as $function$ select app_private.project_currency(d.project_id) $function$;
+language sql stable as $function$ select app_private.currency_for_viewer(d.project_id) $function$;
 grant execute on function app_public.personalization_discounts_currency(
   app_public.personalization_discounts
 ) to plat_anonymous, plat_user;
@@ -17114,7 +17114,7 @@ create function app_public.personalization_selections_total(
   s app_public.personalization_selections
 ) returns app_public.money
 language sql stable as $function$ select app_hidden.round_money(app_public.personalization_selections_unit_price(s) *
-  s.quantity, app_private.project_currency(s.project_id)) $function$;
+  s.quantity, app_private.currency_for_viewer(s.project_id)) $function$;
 grant execute on function app_public.personalization_selections_total(
   app_public.personalization_selections
 ) to plat_anonymous, plat_user;
@@ -17686,7 +17686,7 @@ plat_user;
 --
 -- Currency of its amounts, that of the project.
 create function app_public.personalizations_currency(p app_public.personalizations) returns app_public.currency_code
-language sql stable as $function$ select app_private.project_currency(p.project_id) $function$;
+language sql stable as $function$ select app_private.currency_for_viewer(p.project_id) $function$;
 grant execute on function app_public.personalizations_currency(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -34855,7 +34855,11 @@ create type app_public.delete_lead_source_payload as (
   -- @notNull
   --
   -- How many leads moved to the other source.
-  reassigned_leads integer
+  reassigned_leads integer,
+  -- @notNull
+  --
+  -- How many buyers moved to the other source.
+  reassigned_buyers integer
 );
 
 -- @foreignKey (organization_id) references organizations (id)|@fieldName organization
@@ -36743,7 +36747,8 @@ $function$;
 grant execute on function app_public.current_user_id() to plat_anonymous, plat_user;
 
 --
--- @arg reassignToId Leads of the deleted source move there; without it, a source with leads is not deleted.
+-- @arg reassignToId Leads, buyers and trackers of the deleted source move there; without it, a source with leads or
+-- buyers is not deleted.
 --
 -- Deletes a lead source.
 create function app_public.delete_lead_source(
@@ -36752,38 +36757,31 @@ create function app_public.delete_lead_source(
 language plpgsql as $function$
 declare
   source app_public.lead_sources;
-  target app_public.lead_sources;
-  amount int := 0;
+  moved record;
+  used record;
 begin
   perform app_hidden.require_viewer();
   select * into source from app_public.lead_sources s where s.id = delete_lead_source.id;
   if source is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such lead source.', '{"field": "id"}');
   end if;
+  select * into moved from (select 0 as leads, 0 as buyers) none;
   if reassign_to_id is not null then
-    if not app_hidden.organization_can(source.organization_id, 'project.manage') then
-      perform app_hidden.refuse('lead_sources', 'delete');
-    end if;
-    select * into target from app_public.lead_sources s where s.id = reassign_to_id and s.project_id = source.project_id
-      and s.id <> source.id;
-    if target is null then
-      perform app_hidden.fail('NOT_FOUND', 'There is no such lead source in this project.',
-        '{"field": "reassignToId"}');
-    end if;
-    update app_public.leads l set source_id = target.id where l.source_id = source.id;
-    get diagnostics amount = row_count;
-  elsif app_hidden.organization_can(source.organization_id, 'project.manage') and not source.is_system then
-    select count(*) into amount from app_public.leads l where l.source_id = source.id;
-    if amount > 0 then
+    select * into moved from app_private.move_lead_source(source.id, reassign_to_id);
+  elsif not source.is_system then
+    select * into used from app_private.uses_of_lead_source(source.id);
+    if used.leads + used.buyers > 0 then
       perform app_hidden.fail('CONFLICT',
         format('This lead source cannot be deleted because of what depends on it: %s. Give reassignToId to move them '
-        'to another source.',
-        amount || case when amount = 1 then ' lead' else ' leads' end),
-          jsonb_build_object('dependents', jsonb_build_object('leads', amount)));
+        'to another source.', concat_ws(' and ',
+          case when used.leads > 0 then used.leads || case when used.leads = 1 then ' lead' else ' leads' end end,
+          case when used.buyers > 0 then used.buyers || case when used.buyers = 1 then ' buyer' else ' buyers' end
+            end)),
+        jsonb_build_object('dependents', jsonb_build_object('leads', used.leads, 'buyers', used.buyers)));
     end if;
   end if;
   perform app_hidden.delete_record(null::app_public.lead_sources, source.id::text);
-  return row(source.id, true, source.project_id, amount);
+  return row(source.id, true, source.project_id, moved.leads, moved.buyers);
 end $function$;
 grant execute on function app_public.delete_lead_source(uuid, uuid) to plat_anonymous, plat_user;
 
@@ -39768,8 +39766,8 @@ language sql stable parallel safe as $function$
 $function$;
 grant execute on function app_hidden.has_whole_account() to plat_user;
 
--- @withoutViewer Whoever sees the project sees what is for sale and its price; orders ask for projects that the
---   viewer sees.
+-- @withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they see
+--   what is for sale; asking once more takes a list of 10,000 three times as long.
 --
 -- Highest price of the units for sale; projects without come last.
 create function app_hidden.highest_price(project_id uuid) returns numeric
@@ -40164,8 +40162,8 @@ exception when data_exception or integrity_constraint_violation then
 end $function$;
 grant execute on function app_hidden.lots_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
--- @withoutViewer Whoever sees the project sees what is for sale and its price; orders ask for projects that the
---   viewer sees.
+-- @withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they see
+--   what is for sale; asking once more takes a list of 10,000 three times as long.
 --
 -- Lowest price of the units for sale; projects without come last.
 create function app_hidden.lowest_price(project_id uuid) returns numeric
@@ -40382,8 +40380,8 @@ begin
 end $function$;
 grant execute on function app_hidden.offered_app(text, text, text, jsonb) to plat_anonymous, plat_user;
 
--- @withoutViewer Whoever sees the project sees the homes that are for sale; lists ask for projects that the viewer
---   sees.
+-- @withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they see
+--   what is for sale; asking once more takes a list of 10,000 three times as long.
 --
 -- Whether a project has a unit for sale with so many bedrooms.
 create function app_hidden.offers_bedrooms(project_id uuid, bedrooms int4range) returns boolean
@@ -40397,8 +40395,8 @@ begin
 end $function$;
 grant execute on function app_hidden.offers_bedrooms(uuid, int4range) to plat_anonymous, plat_user;
 
--- @withoutViewer Whoever sees the project sees the homes that are for sale; lists ask for projects that the viewer
---   sees.
+-- @withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they see
+--   what is for sale; asking once more takes a list of 10,000 three times as long.
 --
 -- Whether a project has a unit for sale at such a price; whoever sees the project sees those.
 create function app_hidden.offers_price(project_id uuid, price numrange) returns boolean
@@ -40603,12 +40601,11 @@ $function$;
 grant execute on function app_hidden.project_distances(double precision, double precision) to plat_anonymous,
 plat_user;
 
--- @withoutViewer What day it is at a project tells nothing of it but its time zone.
---
--- The day it is in the time zone of the project.
+-- The day it is in the time zone of a project in which the viewer has a part.
 create function app_hidden.project_today(project_id uuid) returns date
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select (now() at time zone p.time_zone)::date from app_public.projects p where p.id = $1
+  select (now() at time zone p.time_zone)::date from app_public.projects p
+    where p.id = $1 and app_private.has_part_in(p.id)
 $function$;
 grant execute on function app_hidden.project_today(uuid) to plat_user;
 
@@ -41259,7 +41256,7 @@ language sql stable parallel safe as $function$
     else permission = any (string_to_array(app_hidden.setting('scopes'), ','))
       or split_part(permission, '.', 1) || '.*' = any (string_to_array(app_hidden.setting('scopes'), ',')) end
 $function$;
-grant execute on function app_hidden.scopes_allow(text) to plat_anonymous, plat_user;
+grant execute on function app_hidden.scopes_allow(text) to plat_user;
 
 -- The pieces of a text that have one of the words, as they are written.
 create function app_hidden.search_highlights(texts text, words text[]) returns text[]
@@ -42577,6 +42574,8 @@ begin
 end $function$;
 grant execute on function app_private.authenticate_access_token(bytea) to plat_authenticator;
 
+-- @step The login token is verified; its user, epoch and id are what it says.
+--
 -- Who signs in with a login token of this user, epoch and id; no row when access ended since, but for the session
 --   that was kept, or the user may not sign in.
 create function app_private.authenticate_session(user_id uuid, session_epoch integer, session_id uuid default
@@ -42610,6 +42609,8 @@ begin
 end $function$;
 grant execute on function app_private.begin_batch(uuid, uuid[], jsonb) to plat_user;
 
+-- @step The user is the viewer, whose token is verified.
+--
 -- Like begin_login, for a signed-in user who gives the password once more.
 create function app_private.begin_confirmation(user_id uuid, ip text) returns text
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -42617,6 +42618,8 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.begin_confirmation(uuid, text) to plat_authenticator;
 
+-- @step The user is the viewer, asked for by integration_to_connect.
+--
 -- Remembers that a user was sent to give consent, for a quarter of an hour; the latest counts.
 create function app_private.begin_consent(
   of_scope text, integration_id uuid, user_id uuid, id uuid, sealed_verifier text
@@ -44393,6 +44396,13 @@ begin
   perform app_private.add_enum_values(name, value_list);
 end $function$;
 
+-- The currency of a project in which the viewer has a part, beside amounts of its records.
+create function app_private.currency_for_viewer(project_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select p.currency from app_public.projects p where p.id = $1 and app_private.has_part_in(p.id)
+$function$;
+grant execute on function app_private.currency_for_viewer(uuid) to plat_anonymous, plat_user;
+
 -- The keys of jobs during which their process died; with a ticket where the job is set aside: whoever adds a job
 --   under such a key again, such as the clock, adds what is set aside.
 create function app_private.deadly_keys() returns table(key text, ticket uuid)
@@ -45561,6 +45571,35 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     where m.user_id = has_part.user_id and p.project_id = has_part.project_id)
 $function$;
 
+-- Whether the viewer sees a project, or works with or buys in it whatever they see: of any other its id tells
+--   nothing. For what is told beside records, whose own policies are asked too.
+create function app_private.has_part_in(project_id uuid) returns boolean
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_public.current_user_id();
+  only_organization constant uuid := app_hidden.setting('organization_id')::uuid;
+  owner_id uuid;
+  is_open boolean;
+begin
+  -- The service itself reads for those whom it has asked for.
+  if current_setting('role') not in ('plat_user', 'plat_anonymous') then
+    return true;
+  end if;
+  select p.organization_id, p.deleted_at is null and p.archived_at is null and p.visibility in ('PUBLIC', 'UNLISTED')
+    into owner_id, is_open from app_public.projects p where p.id = has_part_in.project_id;
+  if is_open or owner_id is null or viewer is null then
+    return coalesce(is_open, false);
+  end if;
+  return exists (select from app_public.organization_user_connections m
+      where m.user_id = viewer and m.organization_id = owner_id
+        and (only_organization is null or m.organization_id = only_organization))
+    or exists (select from app_public.project_organizations a
+      join app_public.organization_user_connections m on m.organization_id = a.organization_id and m.user_id = viewer
+      where a.project_id = has_part_in.project_id
+        and (only_organization is null or m.organization_id = only_organization))
+    or has_part_in.project_id = any (array(select app_hidden.viewer_purchase_projects()));
+end $function$;
+
 -- Says where the active tracker with the key leads, nulls where there is none, and counts the hit where `counts`.
 create function app_private.hit_tracker(
   key text, counts boolean, out kind text, out destination text, out utm jsonb
@@ -45644,6 +45683,8 @@ begin
     else 'This value has the wrong form.' end);
 end $function$;
 
+-- @step The viewer was asked for by integration_to_connect, or it is a job of the service.
+--
 -- An integration, its application and what it is let in by, sealed.
 create function app_private.integration_facts(of_scope text, id uuid) returns jsonb
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -47009,6 +47050,8 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.mark_invite_sent(uuid) to plat_worker;
 
+-- @step The link that names the lead or purchase is signed.
+--
 -- Who writes marketing mail to a lead, or to a purchase without one, living or deleted; null where there is no such
 --   organization any more.
 create function app_private.marketing_sender(person_id uuid) returns text
@@ -47284,6 +47327,35 @@ begin
     and u.sold_price <> purchase.price;
 end $function$;
 
+-- Moves everything that a lead source of the viewer's projects has to another one of the same project, whoever sees
+--   it, and says how many leads and purchases those were.
+create function app_private.move_lead_source(
+  source_id uuid, target_id uuid, out leads integer, out buyers integer
+) returns record
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  source app_public.lead_sources;
+  target app_public.lead_sources;
+begin
+  select * into source from app_public.lead_sources s where s.id = source_id and s.deleted_at is null;
+  if source is null or not app_hidden.organization_can(source.organization_id, 'project.manage') then
+    perform app_hidden.refuse('lead_sources', 'delete');
+  end if;
+  select * into target from app_public.lead_sources s where s.id = target_id and s.project_id = source.project_id
+    and s.id <> source.id and s.deleted_at is null;
+  if target is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead source in this project.', '{"field": "reassignToId"}');
+  end if;
+  update app_public.leads l set source_id = target.id where l.source_id = source.id and l.deleted_at is null;
+  get diagnostics leads = row_count;
+  update app_public.buyers b set source_id = target.id where b.source_id = source.id and b.deleted_at is null;
+  get diagnostics buyers = row_count;
+  update app_public.trackers t set lead_source_id = target.id
+    where t.lead_source_id = source.id and t.deleted_at is null;
+end $function$;
+grant execute on function app_private.move_lead_source(uuid, uuid) to plat_anonymous, plat_user;
+
 -- The claim on the unit that belongs to whoever negotiates, null for a unit that is free; refuses with
 --   INVENTORY_UNAVAILABLE what belongs to somebody else or is not for sale.
 create function app_private.negotiable_claim(
@@ -47381,6 +47453,8 @@ begin
   return chosen;
 end $function$;
 
+-- @step It is what the processor says of the account.
+--
 -- What the processor says of the account of an organization; the first account stays.
 create function app_private.note_account(organization_id uuid, account jsonb) returns text
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -47446,6 +47520,8 @@ begin
 end $function$;
 grant execute on function app_private.note_card(uuid, jsonb, text, boolean) to plat_authenticator;
 
+-- @step It is a setting of the operator.
+--
 -- Whether the operator has registered the service where consents are given; null: nowhere.
 create function app_private.note_configured_apps(client text) returns void
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -47454,6 +47530,8 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.note_configured_apps(text) to plat_authenticator;
 
+-- @step The viewer was asked for by integration_to_connect, or it is a job of the service.
+--
 -- Writes down that an application let an integration in, which enables it; or, with pending, what is still missing.
 create function app_private.note_connected(
   of_scope text, id uuid, config jsonb, sealed text, lookup bytea, expires_at timestamp
@@ -47492,6 +47570,8 @@ grant execute on function app_private.note_connected(
   text, uuid, jsonb, text, bytea, timestamp with time zone, text, text, jsonb
 ) to plat_authenticator, plat_worker;
 
+-- @step The user is the payer whom begin_card or begin_payment has asked for.
+--
 -- How the processor calls a user, once and for all.
 create function app_private.note_customer(user_id uuid, processor_id text) returns text
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -47514,6 +47594,8 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.note_export(uuid, uuid, integer, text[], text[]) to plat_worker;
 
+-- @step The viewer was asked for by integration_to_connect, or it is a job of the service.
+--
 -- Writes down that an application did not let an integration in: the state stays, until the service itself has
 --   failed five times, or for good.
 create function app_private.note_failed(
@@ -47582,6 +47664,8 @@ begin
 end $function$;
 grant execute on function app_private.note_mail(text, text, text, text) to plat_worker;
 
+-- @step It is what the processor says of the payment.
+--
 -- Writes down the state that a payment has at the processor: of its intent, its charge, refunds and disputes. Again,
 --   or an older state after a newer one, changes nothing.
 create function app_private.note_payment(id uuid, state jsonb) returns jsonb
@@ -47668,6 +47752,8 @@ begin
 end $function$;
 grant execute on function app_private.note_payment(uuid, jsonb) to plat_authenticator, plat_worker;
 
+-- @step It is what the processor says of the refund.
+--
 -- Writes down what the processor says of a refund; without an id, that it refused it.
 create function app_private.note_refund(id uuid, state jsonb) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -47705,6 +47791,8 @@ begin
 end $function$;
 grant execute on function app_private.note_report_run(uuid) to plat_user;
 
+-- @step It is what the processor says of the representative.
+--
 -- What the processor says of a representative.
 create function app_private.note_representative(id uuid, person jsonb) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -47718,6 +47806,8 @@ begin
 end $function$;
 grant execute on function app_private.note_representative(uuid, jsonb) to plat_authenticator, plat_worker;
 
+-- @step It is a job of the service.
+--
 -- Something went through an integration.
 create function app_private.note_synced(of_scope text, id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -48416,14 +48506,11 @@ begin
   return result;
 end $function$;
 
--- @withoutViewer Callers show it beside amounts of records that the viewer sees.
---
 -- The currency of a project.
 create function app_private.project_currency(project_id uuid) returns text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select p.currency from app_public.projects p where p.id = $1
 $function$;
-grant execute on function app_private.project_currency(uuid) to plat_anonymous, plat_user;
 
 -- What limits tries for the password of an account, or of a name that nobody has, from an address.
 create function app_private.proof_limits(user_id uuid, name text, ip text) returns table(
@@ -50536,6 +50623,8 @@ begin
   perform set_config('plat.clock', '', true);
 end $function$;
 
+-- @step The user is the viewer, whose token is verified.
+--
 -- Like settle_login, for a signed-in user who gives the password once more.
 create function app_private.settle_confirmation(user_id uuid, ip text, is_right boolean) returns void
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -53215,6 +53304,18 @@ language sql stable as $function$
   select case when i.user_id is distinct from app_hidden.viewer_integrator() then 'org.admin' end
 $function$;
 
+-- How many leads and purchases have a lead source that the viewer manages; null of others.
+create function app_private.uses_of_lead_source(
+  source_id uuid, out leads integer, out buyers integer
+) returns record
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select (select count(*)::int from app_public.leads l where l.source_id = s.id and l.deleted_at is null),
+    (select count(*)::int from app_public.buyers b where b.source_id = s.id and b.deleted_at is null)
+  from app_public.lead_sources s where s.id = source_id
+    and app_hidden.organization_can(s.organization_id, 'project.manage')
+$function$;
+grant execute on function app_private.uses_of_lead_source(uuid) to plat_anonymous, plat_user;
+
 -- The organizations that the viewer has a part in: as a member, by a project that one is affiliated with, as a
 --   buyer.
 create function app_private.viewer_deadline_organizations() returns setof uuid
@@ -53388,6 +53489,8 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select coalesce((select w.id from app_public.webhooks w where w.integration_id = $1), md5('webhook of ' || $1)::uuid)
 $function$;
 
+-- @step The link, or the header of a mail, that names the lead or purchase is signed.
+--
 -- Stops the marketing mail of an organization to a lead (or a purchase without one) and to whoever else has its
 --   address; done again, it changes nothing.
 create function app_private.withdraw_consent(person_id uuid, request_id text) returns void
@@ -55623,6 +55726,7 @@ insert into app_private.error_codes (code, description) values
   ('PROVIDER_ERROR', 'An outside party failed: payment processor, mail server or other.'),
   ('RATE_LIMITED', 'Too many tries; wait retryAfterSeconds.'),
   ('UNAUTHENTICATED', 'The token is missing, unknown, expired or revoked, or the name and password do not match.'),
+  ('UNAVAILABLE', 'The database cannot be reached, or is overloaded; wait retryAfterSeconds.'),
   ('UNSUPPORTED_FILE', 'The content of the file is of no accepted type.'),
   ('VERSION_MISMATCH', 'The record was changed by somebody else meanwhile.');
 

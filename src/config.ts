@@ -142,6 +142,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   const mail = read("MAIL");
   const textMessages = read("TEXT_MESSAGES");
   const payments = read("PAYMENTS");
+  const files = read("FILES");
   const loopbackWebhooks = must("LOOPBACK_WEBHOOKS");
   const trustProxy = must("TRUST_PROXY");
   const selfSigned = read("TLS") === "self-signed";
@@ -255,6 +256,10 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     if (!env.TLS_CERT && !env.TLS_KEY && !env.TRUST_PROXY && !selfSigned && mode !== "worker")
       problems.push(
         "TLS_CERT and TLS_KEY are required in production, or TRUST_PROXY where a proxy ends TLS; TLS=self-signed says that a certificate which nobody has signed will do.",
+      );
+    if ((mode === "api" || mode === "worker") && !env.S3_BUCKET && files !== "shared-folder")
+      problems.push(
+        `--${mode}-only requires S3_BUCKET in production, since other processes do not find files that this one keeps in DATA_DIR; FILES=shared-folder says that it is one folder for all of them.`,
       );
     if (loopbackWebhooks)
       problems.push(

@@ -307,6 +307,12 @@ export const settings = {
     description: "Address of another server that speaks the API of Twilio.",
     parse: (text) => urlOf("https:", "http:")(text).replace(/\/+$/, ""),
   }),
+  FILES: setting({
+    defaultText: "in production, --api-only and --worker-only require S3_BUCKET",
+    description:
+      "`shared-folder`: in production too, processes that are started with --api-only or --worker-only keep files in DATA_DIR/files, which you have made one folder for all of them.",
+    parse: oneOf("shared-folder"),
+  }),
   S3_BUCKET: setting({
     defaultText: "files are kept in DATA_DIR/files",
     description: "Bucket of an S3-compatible store, which then keeps the files.",

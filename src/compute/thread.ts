@@ -1,6 +1,6 @@
 /** A thread that computes; started and ended by pool.ts. */
-import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
+import { lowerPriority } from "../priority.ts";
 import { BudgetExceeded, endedMessage } from "./budget.ts";
 import { tasks, type TaskName } from "./tasks.ts";
 
@@ -27,8 +27,8 @@ export type ThreadMessage = { ready: true } | { results: string[] } | { fault: s
 const { progress } = workerData as ThreadData;
 const at = new Int32Array(progress);
 
-// Where the system has priorities of threads, answers to requests go first; elsewhere this would hold for the whole process.
-if (process.platform === "linux") setPriority(5);
+// After the embedded database, too.
+lowerPriority(10);
 
 function resultsOf({ task: name, shared, items, from, over, sliceMs }: Part): string[] {
   const task = tasks[name] as {

@@ -3,6 +3,7 @@ import { closeSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, st
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { freePort } from "../freePort.ts";
+import { lowerPriority } from "../priority.ts";
 import type { RunAs } from "./systemUser.ts";
 
 /** A running PostgreSQL server. */
@@ -20,6 +21,8 @@ interface Start {
   logFile: string;
   runAs: RunAs;
   settings: Record<string, string | number>;
+  /** By how much its processes yield to this one; see lowerPriority. Not at all where left out. */
+  nice?: number;
 }
 
 const startWithinMs = 60_000;
@@ -39,7 +42,7 @@ export async function startPostmaster(start: Start): Promise<Postmaster> {
 }
 
 async function startOnce(
-  { postgres, data, logFile, runAs, settings }: Start,
+  { postgres, data, logFile, runAs, settings, nice }: Start,
   port: number,
 ): Promise<Postmaster> {
   const options = Object.entries({ ...settings, port }).flatMap(([name, value]) => [
@@ -57,6 +60,8 @@ async function startOnce(
     env: { LC_ALL: "C", TZ: "UTC" },
   });
   closeSync(log);
+  // Before it starts any other, which inherit it.
+  if (nice !== undefined && child.pid !== undefined) lowerPriority(nice, child.pid);
   const state = { gone: false };
   const exited = new Promise<void>((resolve) => {
     const settle = () => {

@@ -1,9 +1,10 @@
-/** What a file of each format is, and how it is written; what a format needs is loaded when the first one is written. */
+/** What a file of each format is, and how it is written. */
 import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import type { FileStore } from "../providers/files/index.ts";
 import type { Pictures } from "./pages.ts";
 import type { ExportLines, ExportSource } from "./source.ts";
+import { writtenInThread } from "./writing.ts";
 
 export interface Format {
   /** Media type. */
@@ -35,17 +36,15 @@ export const formats: Readonly<Record<string, Format>> = {
   },
   XLSX: {
     type: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    write: async ({ columns, batches }, { subject, wrote }) =>
-      (await import("./workbook.ts")).workbook(columns, batches, { title: inWords(subject), wrote }),
+    write: async (source, { subject, wrote }) =>
+      writtenInThread("WORKBOOK", source, { title: inWords(subject), wrote }),
   },
   PDF: {
     type: "application/pdf",
-    write: async (source, { subject, filename: title, store, wrote }) => {
-      const { floorPlanPages, tablePages } = await import("./pages.ts");
-      return subject === "FLOOR_PLANS"
-        ? floorPlanPages(source, await picturesFrom(store), { title, wrote })
-        : tablePages(source, { title, wrote });
-    },
+    write: async (source, { subject, filename: title, store, wrote }) =>
+      subject === "FLOOR_PLANS"
+        ? writtenInThread("FLOOR_PLANS", source, { title, wrote, picture: await picturesFrom(store) })
+        : writtenInThread("TABLE", source, { title, wrote }),
   },
 };
 

@@ -1,6 +1,5 @@
 /** Exports on paper: a page for each floor plan with its pictures, a table for anything else. */
 import type { Readable } from "node:stream";
-import { setImmediate } from "node:timers/promises";
 import { inWords } from "./formats.ts";
 import { margin, Paper, type Face } from "./paper.ts";
 import type { ExportColumn, ExportRow, ExportSource } from "./source.ts";
@@ -33,7 +32,11 @@ function shown(cell: string, type: string, currency?: string): string {
   return cell;
 }
 
-export function floorPlanPages(source: ExportSource, pictures: Pictures, options: PagesOptions): Readable {
+export function floorPlanPages(
+  source: Pick<ExportSource, "columns" | "timeZone" | "batches" | "pictures" | "close">,
+  pictures: Pictures,
+  options: PagesOptions,
+): Readable {
   const { columns, timeZone } = source;
   const paper = new Paper({ ...options, foot: footOf(columns, timeZone), layout: "portrait" });
   return paper.written(async () => {
@@ -133,7 +136,10 @@ const numbers = new Set(["INTEGER", "DECIMAL", "MONEY"]);
 const footOf = (columns: readonly ExportColumn[], timeZone: string): string =>
   columns.some(({ type }) => type === "DATETIME") ? `times: ${timeZone}` : "";
 
-export function tablePages(source: ExportSource, options: PagesOptions): Readable {
+export function tablePages(
+  source: Pick<ExportSource, "columns" | "timeZone" | "batches">,
+  options: PagesOptions,
+): Readable {
   const { columns, batches, timeZone } = source;
   const paper = new Paper({ ...options, foot: footOf(columns, timeZone), layout: "landscape" });
   const lineHeight = 14;
@@ -150,9 +156,7 @@ export function tablePages(source: ExportSource, options: PagesOptions): Readabl
     });
     y += lineHeight;
   };
-  const page = async () => {
-    // Nobody has to wait for more than a page.
-    await setImmediate();
+  const page = () => {
     paper.page();
     y = margin;
     line(
@@ -161,11 +165,11 @@ export function tablePages(source: ExportSource, options: PagesOptions): Readabl
     );
   };
   return paper.written(async () => {
-    await page();
+    page();
     for await (const batch of batches) {
       for (const [, ...cells] of batch) {
         if (paper.isOver) return;
-        if (y > paper.bottom - lineHeight) await page();
+        if (y > paper.bottom - lineHeight) page();
         line(
           cells.map((cell, i) => (cell === null ? "" : shown(cell, columns[i]!.type))),
           "regular",

@@ -68,17 +68,17 @@ function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
 }
 
 /**
- * Runs one thing in each round of the event loop. A handshake takes some milliseconds: of a hundred that arrive together, no
- * more than one stands between others and their answers.
+ * Begins one handshake in each iteration of the event loop. It takes one to two milliseconds: of a hundred that arrive together,
+ * no more than one stands between others and their answers.
  */
-function rounds(): (thing: () => void) => void {
+function oneEachIteration(): (begin: () => void) => void {
   const waiting: (() => void)[] = [];
   const next = (): void => {
     waiting.shift()?.();
     if (waiting.length > 0) setImmediate(next);
   };
-  return (thing) => {
-    if (waiting.push(thing) === 1) setImmediate(next);
+  return (begin) => {
+    if (waiting.push(begin) === 1) setImmediate(next);
   };
 }
 
@@ -102,7 +102,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
     paced.app,
   );
   const plain = createHttpServer(times, paced.app);
-  const places = countByAddress(limits.ofAddress, options.isProxy ?? (() => false));
+  const addresses = countByAddress(limits.ofAddress, options.isProxy ?? (() => false));
   const sockets = new Set<Socket>();
   const silent = new Set<Socket>();
   for (const server of [secure, plain]) {
@@ -117,9 +117,9 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
     plain.closeIdleConnections();
   };
 
-  const oneEachRound = rounds();
+  const handshake = oneEachIteration();
   const front = createNetServer({ noDelay: true }, (socket) => {
-    const leave = places.take(socket.remoteAddress);
+    const leave = addresses.take(socket.remoteAddress);
     if (!leave) return void socket.destroy();
     socket.once("close", leave);
     sockets.add(socket);
@@ -138,13 +138,13 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
       socket.setTimeout(0);
       socket.off("timeout", cut);
       socket.unshift(first);
-      oneEachRound(() => {
+      handshake(() => {
         if (!socket.destroyed) (first[0] === TLS_HANDSHAKE ? secure : plain).emit("connection", socket);
       });
     });
   });
   front.maxConnections = limits.total;
-  // Whoever has no place makes those leave who only keep theirs; the next attempt finds one.
+  // A connection that is refused for their number closes those that are only kept alive; the next attempt is accepted.
   front.on("drop", closeIdle);
   await new Promise<void>((resolve, reject) => {
     front.once("error", (error) => {

@@ -31,8 +31,8 @@ export const largeOperations = new FairSemaphore({
 });
 
 /** Introspection queries in a text that nobody sent before: each takes up to 100 ms of the event loop in one piece. */
-export const introspections = new FairSemaphore({ capacity: 2, timeoutMs: 15_000 });
-/** How long such a query keeps its unit after it was answered, in milliseconds: 20 of them a minute. */
+export const introspections = new FairSemaphore({ capacity: 1, timeoutMs: 15_000 });
+/** How long such a query keeps its unit after it was answered, in milliseconds: ten of them a minute. */
 export const INTROSPECTION_HOLD_MS = 6_000;
 
 /**
@@ -99,6 +99,12 @@ export const eventLoopShare = {
   share: 0.25,
   /** Milliseconds of such work that a process does without a pause after it had none for a while. */
   burstMs: 150,
+  /**
+   * Pieces up to so many milliseconds count as long as they take. What others wait for a piece grows with the square of its
+   * length, and so does what a longer one counts: pieces of 40 ms have a quarter of the share. Those from 50 ms on count five times.
+   */
+  shortMs: 10,
+  mostTimes: 5,
 } as const;
 
 /** Bodies from this size on, in bytes, are large: they are parsed within the event loop's share, and read at a bounded rate. */

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
-import { mutationOf } from "../harness/records.ts";
+import { createBuyer } from "../harness/deals.ts";
+import { createIn, mutationOf } from "../harness/records.ts";
 import { untouched } from "../harness/untouched.ts";
 import { testWithSeeds } from "../harness/seeds.ts";
 
@@ -849,15 +850,26 @@ describe("made right", () => {
     expect(data.lead).toEqual({ name: "Tess  Trim", company: null, email: "tess@example.com" });
   });
 
-  test("deleteLeadSource moves the leads to the other source", async () => {
+  test("deleteLeadSource moves leads, buyers and trackers to the other source", async () => {
+    const buyer = await createBuyer(world.owen, world.project);
+    // As one that came of a lead has it.
+    await world.owner.query("update app_public.buyers set source_id = $2 where id = $1", [buyer, ids.source]);
+    const tracker = await createIn(world.owen)("createTracker", {
+      projectId: world.project.id,
+      name: "Post",
+      kind: "LINK",
+      destinationUrl: "https://plat.example",
+      leadSourceId: ids.source,
+    });
     const data = await world.owen.get(
-      `mutation ($input: DeleteLeadSourceInput!) { deleteLeadSource(input: $input) { id deleted reassignedLeads project { id } } }`,
+      `mutation ($input: DeleteLeadSourceInput!) { deleteLeadSource(input: $input) { id deleted reassignedLeads reassignedBuyers project { id } } }`,
       { input: { id: ids.source, reassignToId: ids.other_source } },
     );
     expect(data.deleteLeadSource).toEqual({
       id: ids.source,
       deleted: true,
       reassignedLeads: 1,
+      reassignedBuyers: 1,
       project: { id: world.project.id },
     });
     const { lead: moved } = await world.owen.get(
@@ -867,6 +879,11 @@ describe("made right", () => {
       source: "RADIO",
       leadSource: { id: ids.other_source, name: "Radio", leadCount: 1 },
     });
+    const { rows } = await world.owner.query(
+      "select b.source_id as buyer, t.lead_source_id as tracker from app_public.buyers b, app_public.trackers t where b.id = $1 and t.id = $2",
+      [buyer, tracker],
+    );
+    expect(rows).toEqual([{ buyer: ids.other_source, tracker: ids.other_source }]);
   });
 });
 

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import pino from "pino";
+import { createLocationProvider } from "../../src/providers/location/index.ts";
+import { createViewerPlace } from "../../src/providers/location/viewerPlace.ts";
 import { startApi, type Api, type Person } from "../harness/api.ts";
 
 // The viewer is placed by the address that a trusted proxy names. The addresses are those of universities, which stay
@@ -152,4 +155,24 @@ test("projects are sorted by their distance too, private and archived ones among
   expect(await titles("10.0.0.1", "projects(sort: DISTANCE)")).toEqual(
     await titles("10.0.0.1", "projects(sort: SERVICE_INDEX)"),
   );
+});
+
+test("of many that ask at once, one looks new cities up; everybody's answer knows them", async () => {
+  const lookUps: string[][] = [];
+  const { findCities } = createLocationProvider({});
+  const viewerPlace = createViewerPlace(
+    api.owner,
+    {
+      locate: async () => ({ latitude: 43.7, longitude: -79.4 }),
+      findCities: (cities) => {
+        lookUps.push(cities.map(({ name }) => name));
+        return findCities(cities);
+      },
+    },
+    pino({ level: "silent" }),
+  );
+  await build("Citadel", { locality: "Halifax", administrativeArea: "NS", country: "CA" });
+  const places = await Promise.all(Array.from({ length: 10 }, () => viewerPlace(toronto)));
+  expect(places).toEqual(Array(10).fill({ latitude: 43.7, longitude: -79.4 }));
+  expect(lookUps).toEqual([["Halifax"]]);
 });

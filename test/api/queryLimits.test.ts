@@ -9,7 +9,8 @@ const UNITS = 600;
 
 let world: World;
 beforeAll(async () => {
-  world = await startWorld();
+  // A stranger's share of five connections would be one.
+  world = await startWorld(undefined, { poolSize: 10 });
   await world.owner.query(
     `insert into app_public.units (organization_id, project_id, title, number, price, currency, description)
      select p.organization_id, p.id, 'Unit ' || n, n::text, 400000 + n, p.currency, rtrim(repeat('A fine home. ', 30))

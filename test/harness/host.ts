@@ -25,7 +25,15 @@ export { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
 export interface HostOptions extends Partial<
   Pick<
     GraphqlOptions,
-    "adaptor" | "fileQuota" | "location" | "loopbackWebhooks" | "payments" | "drafts" | "oauth" | "sms"
+    | "adaptor"
+    | "fileQuota"
+    | "location"
+    | "loopbackWebhooks"
+    | "payments"
+    | "poolSize"
+    | "drafts"
+    | "oauth"
+    | "sms"
   >
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */

@@ -1,5 +1,9 @@
-/** The thread of the attackers, so that what they do takes no time of the process that measures. Started by play.ts. */
+/**
+ * The thread of the attackers, so that what they do takes no time of the process that measures; of the lowest priority where
+ * threads have one (Linux). Started by play.ts.
+ */
 import { parentPort, workerData } from "node:worker_threads";
+import { lowerPriority } from "../../src/priority.ts";
 import type { Attack } from "./attack.ts";
 import { openWorld, type Facts } from "./world.ts";
 
@@ -14,6 +18,9 @@ export interface AttackersData {
 
 /** From the thread: ready to begin, then what was done. */
 export type AttackersMessage = { ready: true } | { requests: number; turns: number; faults: string[] };
+
+// Attackers have machines of their own; here they take what the service and its database leave.
+lowerPriority(19);
 
 const { file, facts, clients, turns: most = Infinity } = workerData as AttackersData;
 const { default: attack } = (await import(file)) as { default: Attack };

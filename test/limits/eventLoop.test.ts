@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
-import { eventLoop } from "../../src/limits/eventLoop.ts";
+import { eventLoopShare } from "../../src/limits/admission.ts";
+import { EventLoop, eventLoop } from "../../src/limits/eventLoop.ts";
 import { partyOf } from "../../src/limits/party.ts";
 
 const ann = partyOf("ann", undefined);
@@ -30,6 +31,20 @@ test("long pieces are done one at a time, fairly by party, and others are served
   ]);
   clearInterval(others);
   expect(order.slice(1)).toEqual(["ann after 1", "bob after 1", "ann after 1", "bob after 1", "ann after 1"]);
+});
+
+test("pieces have a share of the time, and what a long one counts grows with the square of its length", () => {
+  const { share, burstMs, shortMs } = eventLoopShare;
+  const loop = new EventLoop();
+  const now = performance.now() + 60_000;
+  for (let used = shortMs; used <= burstMs; used += shortMs) expect(loop.charge(shortMs, now)).toBe(0);
+  expect(loop.charge(shortMs, now)).toBeCloseTo(shortMs / share);
+  expect(loop.charge(0, now + shortMs / share)).toBe(0);
+  expect(loop.charge(4 * shortMs, now + shortMs / share)).toBeCloseTo((16 * shortMs) / share);
+  // A minute later the burst is there again, and no more than that.
+  expect(loop.charge(burstMs / 4, now + 60_000)).toBeCloseTo(
+    Math.max(0, ((burstMs / 4) ** 2 / shortMs - burstMs) / share),
+  );
 });
 
 test("work that fails lets the next one run", async () => {

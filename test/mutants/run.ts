@@ -18,7 +18,6 @@ import { loadModule } from "pgsql-parser";
 import { createTestDatabase } from "../harness/database.ts";
 import globalSetup from "../harness/globalSetup.ts";
 import globalTeardown from "../harness/globalTeardown.ts";
-import { startDefinerTrial, type DefinerTrial } from "./definers.ts";
 import { databaseFiles } from "./files.ts";
 import { findMutants, type Mutant } from "./mutants.ts";
 import { equivalents } from "./equivalents.ts";
@@ -51,7 +50,7 @@ interface Result {
   sql: string;
   /** The test that failed, or nothing where none did. */
   killedBy?: string;
-  /** What has been asked: "rows", "definers", and test files. */
+  /** What has been asked: "rows", and test files. */
   tried: string[];
 }
 
@@ -69,8 +68,6 @@ try {
   chosen = choose(all);
   const open = (stage: string) => chosen.filter((mutant) => isOpen(mutant, stage));
   if (open("rows").length > 0) await tryRows(await startRowTrial(database.ownerUrl), open("rows"));
-  const functions = open("definers").filter(({ kind }) => kind === "function");
-  if (functions.length > 0) await tryDefiners(await startDefinerTrial(), functions);
   if (!options.quick) await tryTests(open("tests"));
 } finally {
   await globalTeardown();
@@ -101,17 +98,6 @@ async function tryRows(trial: RowTrial, open: Mutant[]): Promise<void> {
     if (noticed) died++;
     await note(mutant, noticed && `test/schema/access.test.ts: ${noticed}`, ["rows"]);
     if ((index + 1) % 100 === 0) console.log(`rows: ${index + 1}/${open.length}, ${died} killed`);
-  }
-  await trial.end();
-}
-
-async function tryDefiners(trial: DefinerTrial, open: Mutant[]): Promise<void> {
-  let died = 0;
-  for (const [index, mutant] of open.entries()) {
-    const noticed = await trial.notices(mutant);
-    if (noticed) died++;
-    await note(mutant, noticed && `test/schema/definers.test.ts: ${noticed}`, ["definers"]);
-    if ((index + 1) % 50 === 0) console.log(`definers: ${index + 1}/${open.length}, ${died} killed`);
   }
   await trial.end();
 }

@@ -66,12 +66,17 @@ test("several services started at once on an empty database all come up", async 
   for (const service of services) expect(await service.stop()).toMatchObject({ code: 0 });
 });
 
-test("migrating again changes nothing, also many times at once, and does not rotate the API's password", async () => {
+test("migrating again changes nothing, also many times at once, and does not rotate passwords", async () => {
   await use("template");
   await Promise.all(Array.from({ length: 4 }, () => migrate(database.ownerUrl)));
-  const before = await sql("select rolpassword from pg_authid where rolname = 'plat_authenticator'");
+  const passwords = () =>
+    sql(
+      "select rolname, rolpassword from pg_authid where rolname in ('plat_authenticator', 'plat_worker') order by 1",
+    );
+  const before = await passwords();
   await migrate(database.ownerUrl);
-  expect(await sql("select rolpassword from pg_authid where rolname = 'plat_authenticator'")).toEqual(before);
+  expect(await passwords()).toEqual(before);
+  expect(await sql("select current_user::text as me", database.workerUrl)).toEqual([{ me: "plat_worker" }]);
   expect(await sql("select current_user::text as me", authenticatorUrl(database.ownerUrl))).toEqual([
     { me: "plat_authenticator" },
   ]);

@@ -27,14 +27,31 @@ for (const release of keptReleases())
       await owner.connect();
       const before = await contents(owner);
       expect(before.get("app_public.leads")?.rows).toBeGreaterThan(0);
+      // What counts for a limit still counts; what is over, as all that these folders have, goes.
+      await owner.query(
+        `insert into app_private.rate_limits (bucket, key_hash, hits, expires_at)
+           values ('contact.sender', sha256('a'), array[now() - interval '2 hours', now() - interval '10 minutes', now()], now() + interval '1 hour');
+         insert into app_private.tries (key, moments)
+           values ('login x y', array[now() - interval '20 minutes', now()]), ('login x', array[now() - interval '20 minutes'])`,
+      );
 
       await migrate(postgres.connectionString);
       reference ??= await readReference(owner, postgres.connectionString, { folder: migrationsFolder });
       const now = await readCatalog(owner, { rowsOf: reference.declaredTables });
       expect(differences(now, reference.catalog)).toEqual([]);
 
+      const { rows: uses } = await owner.query(
+        `select split_part(key, ' ', 1) as limit, count(*)::int as n, max(expires_at) > now() + interval '23 hours' as long
+         from app_private.limit_uses group by key order by 1, 2, 3`,
+      );
+      expect(uses).toEqual([
+        { limit: "contact.sender", n: 2, long: false },
+        { limit: "login", n: 1, long: false },
+        { limit: "login", n: 1, long: true },
+      ]);
       const { declaredTables } = reference;
-      const kept = [...before].filter(([table]) => !declaredTables.includes(table));
+      const others = [...declaredTables, "app_private.rate_limits", "app_private.tries"];
+      const kept = [...before].filter(([table]) => !others.includes(table));
       for (const [table, { rows, columns, sum }] of kept) {
         const after = await contentsOf(owner, table, columns);
         expect({ table, rows: after?.rows ?? 0, sum: after?.sum ?? null }).toEqual({ table, rows, sum });

@@ -90,6 +90,17 @@ describe("production", () => {
     expect(problems({ NODE_ENV: "production", ...env })).toEqual(sentences);
   });
 
+  test("processes beside each other say where their files are", () => {
+    const one = { NODE_ENV: "production", DATABASE_URL: "postgres://u:p@h/d", ...real };
+    for (const mode of ["--api-only", "--worker-only"]) {
+      expect(problems(one, [mode])).toEqual([
+        `${mode} requires S3_BUCKET in production, since other processes do not find files that this one keeps in DATA_DIR; FILES=shared-folder says that it is one folder for all of them.`,
+      ]);
+      expect(problems({ ...one, FILES: "shared-folder" }, [mode])).toEqual([]);
+      expect(problems({ ...one, S3_BUCKET: "files" }, [mode])).toEqual([]);
+    }
+  });
+
   test("starts with what is real, and migrates without any of it", () => {
     expect(problems({ NODE_ENV: "production", DATABASE_URL: "postgres://u:p@h/d", ...real })).toEqual([]);
     expect(problems({ DATABASE_URL: "postgres://u:p@h/d" }, ["--migrate-only"])).toEqual([]);

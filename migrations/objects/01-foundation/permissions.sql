@@ -220,6 +220,36 @@ end $$;
 comment on function app_hidden.project_can(uuid, uuid, text) is
   'Whether the viewer has the permission in the project, be it for their own leads only.';
 
+create function app_private.has_part_in(project_id uuid) returns boolean
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  viewer constant uuid := app_public.current_user_id();
+  only_organization constant uuid := app_hidden.setting('organization_id')::uuid;
+  owner_id uuid;
+  is_open boolean;
+begin
+  -- The service itself reads for those whom it has asked for.
+  if current_setting('role') not in ('plat_user', 'plat_anonymous') then
+    return true;
+  end if;
+  select p.organization_id, p.deleted_at is null and p.archived_at is null and p.visibility in ('PUBLIC', 'UNLISTED')
+    into owner_id, is_open from app_public.projects p where p.id = has_part_in.project_id;
+  if is_open or owner_id is null or viewer is null then
+    return coalesce(is_open, false);
+  end if;
+  return exists (select from app_public.organization_user_connections m
+      where m.user_id = viewer and m.organization_id = owner_id
+        and (only_organization is null or m.organization_id = only_organization))
+    or exists (select from app_public.project_organizations a
+      join app_public.organization_user_connections m on m.organization_id = a.organization_id and m.user_id = viewer
+      where a.project_id = has_part_in.project_id
+        and (only_organization is null or m.organization_id = only_organization))
+    or has_part_in.project_id = any (array(select app_hidden.viewer_purchase_projects()));
+end $$;
+comment on function app_private.has_part_in(uuid) is
+  'Whether the viewer sees a project, or works with or buys in it whatever they see: of any other its id tells '
+  'nothing. For what is told beside records, whose own policies are asked too.';
+
 create function app_hidden.require_organization(organization_id uuid, permission text) returns void
 language plpgsql stable as $$
 begin
@@ -245,3 +275,5 @@ grant select on app_hidden.column_permissions to plat_user, plat_anonymous;
 
 comment on table app_hidden.column_permissions is
   'Columns that a permission narrower than the one of the table lets somebody change.';
+
+revoke execute on function app_hidden.scopes_allow from plat_anonymous;

@@ -133,9 +133,11 @@ comment on function app_private.begin_login(text, text) is
 comment on function app_private.settle_login(text, text, boolean) is
   'Counts a wrong password, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile.';
 comment on function app_private.begin_confirmation(uuid, text) is
-  'Like begin_login, for a signed-in user who gives the password once more.';
+  E'@step The user is the viewer, whose token is verified.\n\nLike begin_login, for a signed-in user who gives the '
+  'password once more.';
 comment on function app_private.settle_confirmation(uuid, text, boolean) is
-  'Like settle_login, for a signed-in user who gives the password once more.';
+  E'@step The user is the viewer, whose token is verified.\n\nLike settle_login, for a signed-in user who gives the '
+  'password once more.';
 grant execute on function app_private.begin_login, app_private.settle_login, app_private.begin_confirmation,
   app_private.settle_confirmation to plat_authenticator;
 
@@ -323,6 +325,7 @@ language sql stable security definer rows 1 set search_path = pg_catalog, pg_tem
     and u.status = 'ACTIVE' and u.deleted_at is null
 $$;
 comment on function app_private.authenticate_session(uuid, int, uuid) is
-  'Who signs in with a login token of this user, epoch and id; no row when access ended since, but for the session '
-  'that was kept, or the user may not sign in.';
+  E'@step The login token is verified; its user, epoch and id are what it says.\n\nWho signs in with a login token of '
+  'this user, epoch and id; no row when access ended since, but for the session that was kept, or the user may not '
+  'sign in.';
 grant execute on function app_private.authenticate_session(uuid, int, uuid) to plat_authenticator;

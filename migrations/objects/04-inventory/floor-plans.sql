@@ -223,4 +223,12 @@ comment on function app_public.floor_plans_filter_price is
   E'@filter price\n\nLowest price of its units for sale, else the base price. Both ends included.';
 
 comment on function app_private.project_currency(uuid) is
-  E'@withoutViewer Callers show it beside amounts of records that the viewer sees.\n\nThe currency of a project.';
+  'The currency of a project.';
+
+create function app_private.currency_for_viewer(project_id uuid) returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select p.currency from app_public.projects p where p.id = $1 and app_private.has_part_in(p.id)
+$$;
+comment on function app_private.currency_for_viewer(uuid) is
+  'The currency of a project in which the viewer has a part, beside amounts of its records.';
+grant execute on function app_private.currency_for_viewer to plat_user, plat_anonymous;

@@ -96,11 +96,13 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     and u.deleted_at is null
 $$;
 comment on function app_hidden.lowest_price(uuid) is
-  E'@withoutViewer Whoever sees the project sees what is for sale and its price; orders ask for projects that the '
-  'viewer sees.\n\nLowest price of the units for sale; projects without come last.';
+  E'@withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they '
+  'see what is for sale; asking once more takes a list of 10,000 three times as long.\n\n'
+  'Lowest price of the units for sale; projects without come last.';
 comment on function app_hidden.highest_price(uuid) is
-  E'@withoutViewer Whoever sees the project sees what is for sale and its price; orders ask for projects that the '
-  'viewer sees.\n\nHighest price of the units for sale; projects without come last.';
+  E'@withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they '
+  'see what is for sale; asking once more takes a list of 10,000 three times as long.\n\n'
+  'Highest price of the units for sale; projects without come last.';
 
 create function app_private.service_index(p app_public.projects) returns int
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -324,8 +326,10 @@ begin
 end $$;
 
 comment on function app_hidden.offers_price(uuid,numrange) is
-  E'@withoutViewer Whoever sees the project sees the homes that are for sale; lists ask for projects that the viewer '
-  'sees.\n\nWhether a project has a unit for sale at such a price; whoever sees the project sees those.';
+  E'@withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they '
+  'see what is for sale; asking once more takes a list of 10,000 three times as long.\n\n'
+  'Whether a project has a unit for sale at such a price; whoever sees the project sees those.';
 comment on function app_hidden.offers_bedrooms(uuid,int4range) is
-  E'@withoutViewer Whoever sees the project sees the homes that are for sale; lists ask for projects that the viewer '
-  'sees.\n\nWhether a project has a unit for sale with so many bedrooms.';
+  E'@withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they '
+  'see what is for sale; asking once more takes a list of 10,000 three times as long.\n\n'
+  'Whether a project has a unit for sale with so many bedrooms.';

@@ -150,46 +150,78 @@ comment on function app_public.update_lead is $$
 Changes a lead.$$;
 grant execute on function app_public.create_lead, app_public.update_lead to plat_user, plat_anonymous;
 
+create function app_private.move_lead_source(source_id uuid, target_id uuid, out leads int, out buyers int)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  source app_public.lead_sources;
+  target app_public.lead_sources;
+begin
+  select * into source from app_public.lead_sources s where s.id = source_id and s.deleted_at is null;
+  if source is null or not app_hidden.organization_can(source.organization_id, 'project.manage') then
+    perform app_hidden.refuse('lead_sources', 'delete');
+  end if;
+  select * into target from app_public.lead_sources s where s.id = target_id and s.project_id = source.project_id
+    and s.id <> source.id and s.deleted_at is null;
+  if target is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead source in this project.', '{"field": "reassignToId"}');
+  end if;
+  update app_public.leads l set source_id = target.id where l.source_id = source.id and l.deleted_at is null;
+  get diagnostics leads = row_count;
+  update app_public.buyers b set source_id = target.id where b.source_id = source.id and b.deleted_at is null;
+  get diagnostics buyers = row_count;
+  update app_public.trackers t set lead_source_id = target.id
+    where t.lead_source_id = source.id and t.deleted_at is null;
+end $$;
+comment on function app_private.move_lead_source(uuid, uuid) is
+  'Moves everything that a lead source of the viewer''s projects has to another one of the same project, whoever sees '
+  'it, and says how many leads and purchases those were.';
+
+create function app_private.uses_of_lead_source(source_id uuid, out leads int, out buyers int)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select (select count(*)::int from app_public.leads l where l.source_id = s.id and l.deleted_at is null),
+    (select count(*)::int from app_public.buyers b where b.source_id = s.id and b.deleted_at is null)
+  from app_public.lead_sources s where s.id = source_id
+    and app_hidden.organization_can(s.organization_id, 'project.manage')
+$$;
+comment on function app_private.uses_of_lead_source(uuid) is
+  'How many leads and purchases have a lead source that the viewer manages; null of others.';
+grant execute on function app_private.move_lead_source, app_private.uses_of_lead_source to plat_user, plat_anonymous;
+
 create function app_public.delete_lead_source(id uuid,
   reassign_to_id uuid default null) returns app_public.delete_lead_source_payload
 language plpgsql volatile as $$
 declare
   source app_public.lead_sources;
-  target app_public.lead_sources;
-  amount int := 0;
+  moved record;
+  used record;
 begin
   perform app_hidden.require_viewer();
   select * into source from app_public.lead_sources s where s.id = delete_lead_source.id;
   if source is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such lead source.', '{"field": "id"}');
   end if;
+  select * into moved from (select 0 as leads, 0 as buyers) none;
   if reassign_to_id is not null then
-    if not app_hidden.organization_can(source.organization_id, 'project.manage') then
-      perform app_hidden.refuse('lead_sources', 'delete');
-    end if;
-    select * into target from app_public.lead_sources s where s.id = reassign_to_id and s.project_id = source.project_id
-      and s.id <> source.id;
-    if target is null then
-      perform app_hidden.fail('NOT_FOUND', 'There is no such lead source in this project.',
-        '{"field": "reassignToId"}');
-    end if;
-    update app_public.leads l set source_id = target.id where l.source_id = source.id;
-    get diagnostics amount = row_count;
-  elsif app_hidden.organization_can(source.organization_id, 'project.manage') and not source.is_system then
-    select count(*) into amount from app_public.leads l where l.source_id = source.id;
-    if amount > 0 then
+    select * into moved from app_private.move_lead_source(source.id, reassign_to_id);
+  elsif not source.is_system then
+    select * into used from app_private.uses_of_lead_source(source.id);
+    if used.leads + used.buyers > 0 then
       perform app_hidden.fail('CONFLICT',
         format('This lead source cannot be deleted because of what depends on it: %s. Give reassignToId to move them '
-        'to another source.',
-        amount || case when amount = 1 then ' lead' else ' leads' end),
-          jsonb_build_object('dependents', jsonb_build_object('leads', amount)));
+        'to another source.', concat_ws(' and ',
+          case when used.leads > 0 then used.leads || case when used.leads = 1 then ' lead' else ' leads' end end,
+          case when used.buyers > 0 then used.buyers || case when used.buyers = 1 then ' buyer' else ' buyers' end
+            end)),
+        jsonb_build_object('dependents', jsonb_build_object('leads', used.leads, 'buyers', used.buyers)));
     end if;
   end if;
   perform app_hidden.delete_record(null::app_public.lead_sources, source.id::text);
-  return row(source.id, true, source.project_id, amount);
+  return row(source.id, true, source.project_id, moved.leads, moved.buyers);
 end $$;
 comment on function app_public.delete_lead_source is $$
-@arg reassignToId Leads of the deleted source move there; without it, a source with leads is not deleted.
+@arg reassignToId Leads, buyers and trackers of the deleted source move there; without it, a source with leads or
+buyers is not deleted.
 
 Deletes a lead source.$$;
 grant execute on function app_public.delete_lead_source to plat_user, plat_anonymous;

@@ -215,6 +215,8 @@ comment on type app_public.delete_lead_source_payload is
 comment on column app_public.delete_lead_source_payload.id is E'@notNull\n\nThe deleted lead source.';
 comment on column app_public.delete_lead_source_payload.deleted is E'@notNull\n\nWhether it is deleted.';
 comment on column app_public.delete_lead_source_payload.project_id is E'@behavior -*\n\nIts project.';
+comment on column app_public.delete_lead_source_payload.reassigned_buyers is
+  E'@notNull\n\nHow many buyers moved to the other source.';
 comment on column app_public.delete_lead_source_payload.reassigned_leads is
   E'@notNull\n\nHow many leads moved to the other source.';
 

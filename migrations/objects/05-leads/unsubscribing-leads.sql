@@ -24,8 +24,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     (select r.organization_id from app_private.consent_requests r where r.id = $1))
 $$;
 comment on function app_private.marketing_sender(uuid) is
-  'Who writes marketing mail to a lead, or to a purchase without one, living or deleted; null where there is no such '
-  'organization any more.';
+  E'@step The link that names the lead or purchase is signed.\n\nWho writes marketing mail to a lead, or to a '
+  'purchase without one, living or deleted; null where there is no such organization any more.';
 
 create function app_private.withdraw_consent(person_id uuid, request_id text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -62,8 +62,9 @@ begin
   perform set_config('plat.clock', clock, true), set_config('plat.request_id', request, true);
 end $$;
 comment on function app_private.withdraw_consent(uuid, text) is
-  'Stops the marketing mail of an organization to a lead (or a purchase without one) and to whoever else has its '
-  'address; done again, it changes nothing.';
+  E'@step The link, or the header of a mail, that names the lead or purchase is signed.\n\nStops the marketing mail '
+  'of an organization to a lead (or a purchase without one) and to whoever else has its address; done again, it '
+  'changes nothing.';
 grant execute on function app_private.marketing_sender, app_private.withdraw_consent to plat_authenticator;
 
 -- Which mails are marketing: those to leads and buyers, but for what is said about a dealing of theirs because of what

@@ -42,11 +42,11 @@ comment on function app_private.deposit_price(app_public.deposits) is
 
 create function app_hidden.project_today(project_id uuid) returns date
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select (now() at time zone p.time_zone)::date from app_public.projects p where p.id = $1
+  select (now() at time zone p.time_zone)::date from app_public.projects p
+    where p.id = $1 and app_private.has_part_in(p.id)
 $$;
 comment on function app_hidden.project_today(uuid) is
-  E'@withoutViewer What day it is at a project tells nothing of it but its time zone.\n\nThe day it is in the time '
-  'zone of the project.';
+  'The day it is in the time zone of a project in which the viewer has a part.';
 
 create function app_private.deposit_due_date(deposit app_public.deposits) returns date
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

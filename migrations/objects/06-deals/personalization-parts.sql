@@ -168,7 +168,7 @@ language sql stable as $$ select coalesce(s.unit_price,
 create function app_public.personalization_selections_total(s app_public.personalization_selections) returns
   app_public.money
 language sql stable as $$ select app_hidden.round_money(app_public.personalization_selections_unit_price(s) *
-  s.quantity, app_private.project_currency(s.project_id)) $$;
+  s.quantity, app_private.currency_for_viewer(s.project_id)) $$;
 
 create function app_public.personalization_selections_locked(s app_public.personalization_selections) returns boolean
 language sql stable as $$
@@ -181,11 +181,11 @@ $$;
 
 create function app_public.personalization_credits_currency(c app_public.personalization_credits) returns
   app_public.currency_code
-language sql stable as $$ select app_private.project_currency(c.project_id) $$;
+language sql stable as $$ select app_private.currency_for_viewer(c.project_id) $$;
 
 create function app_public.personalization_discounts_currency(d app_public.personalization_discounts) returns
   app_public.currency_code
-language sql stable as $$ select app_private.project_currency(d.project_id) $$;
+language sql stable as $$ select app_private.currency_for_viewer(d.project_id) $$;
 
 create function app_public.personalization_discounts_amount(d app_public.personalization_discounts) returns
   app_public.money

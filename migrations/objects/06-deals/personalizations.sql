@@ -228,7 +228,7 @@ create trigger _300_keep before delete on app_public.personalizations for each r
 
 -- Reading.
 create function app_public.personalizations_currency(p app_public.personalizations) returns app_public.currency_code
-language sql stable as $$ select app_private.project_currency(p.project_id) $$;
+language sql stable as $$ select app_private.currency_for_viewer(p.project_id) $$;
 
 create function app_public.personalizations_selections_total(p app_public.personalizations) returns app_public.money
 language sql stable as $$ select (app_private.sums_of_personalization(p.id)).selections $$;

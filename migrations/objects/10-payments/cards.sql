@@ -101,7 +101,9 @@ begin
     values (user_id, processor_id) on conflict on constraint processor_customers_pkey do nothing;
   return (select c.processor_id from app_private.processor_customers c where c.user_id = user_id);
 end $$;
-comment on function app_private.note_customer(uuid, text) is 'How the processor calls a user, once and for all.';
+comment on function app_private.note_customer(uuid, text) is
+  E'@step The user is the payer whom begin_card or begin_payment has asked for.\n\nHow the processor calls a user, '
+  'once and for all.';
 
 create function app_private.note_card(user_id uuid, card jsonb, holder_name text, make_default boolean) returns uuid
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

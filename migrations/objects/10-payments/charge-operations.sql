@@ -337,8 +337,8 @@ begin
   return app_private.payment_facts(intent);
 end $$;
 comment on function app_private.note_payment(uuid, jsonb) is
-  'Writes down the state that a payment has at the processor: of its intent, its charge, refunds and disputes. Again, '
-  'or an older state after a newer one, changes nothing.';
+  E'@step It is what the processor says of the payment.\n\nWrites down the state that a payment has at the processor: '
+  'of its intent, its charge, refunds and disputes. Again, or an older state after a newer one, changes nothing.';
 
 create function app_private.give_up_payment(id uuid, code text, message text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -174,7 +174,8 @@ begin
   return (select a.processor_id from app_private.payments_accounts a where a.organization_id = organization_id);
 end $$;
 comment on function app_private.note_account(uuid, jsonb) is
-  'What the processor says of the account of an organization; the first account stays.';
+  E'@step It is what the processor says of the account.\n\nWhat the processor says of the account of an organization; '
+  'the first account stays.';
 
 create function app_private.note_representative(id uuid, person jsonb) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -186,7 +187,8 @@ begin
       verified_at = case when person ->> 'status' = 'VERIFIED' then coalesce(r.verified_at, now()) end
     where r.id = id and (r.processor_person_id is null or r.processor_person_id = person ->> 'id');
 end $$;
-comment on function app_private.note_representative(uuid, jsonb) is 'What the processor says of a representative.';
+comment on function app_private.note_representative(uuid, jsonb) is
+  E'@step It is what the processor says of the representative.\n\nWhat the processor says of a representative.';
 grant execute on function app_private.note_account, app_private.note_representative to plat_authenticator;
 
 create function app_private.account_to_sync(account text) returns jsonb

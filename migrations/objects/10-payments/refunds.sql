@@ -186,7 +186,8 @@ begin
   perform set_config('plat.service', service, true), set_config('plat.clock', '', true);
 end $$;
 comment on function app_private.note_refund(uuid, jsonb) is
-  'Writes down what the processor says of a refund; without an id, that it refused it.';
+  E'@step It is what the processor says of the refund.\n\nWrites down what the processor says of a refund; without an '
+  'id, that it refused it.';
 
 create function app_private.refund_to_make(id uuid) returns jsonb
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

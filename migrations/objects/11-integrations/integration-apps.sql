@@ -195,7 +195,8 @@ begin
     app_private.integration_table(of_scope)) using id;
   update app_private.integration_secrets s set failure_count = 0 where s.integration_id = id and s.failure_count > 0;
 end $$;
-comment on function app_private.note_synced(text, uuid) is 'Something went through an integration.';
+comment on function app_private.note_synced(text, uuid) is
+  E'@step It is a job of the service.\n\nSomething went through an integration.';
 grant execute on function app_private.note_synced to plat_authenticator;
 
 -- Calendar feeds.

@@ -69,7 +69,8 @@ begin
   return result;
 end $$;
 comment on function app_private.integration_facts(text, uuid) is
-  'An integration, its application and what it is let in by, sealed.';
+  E'@step The viewer was asked for by integration_to_connect, or it is a job of the service.\n\nAn integration, its '
+  'application and what it is let in by, sealed.';
 grant execute on function app_private.integration_facts to plat_authenticator;
 
 create function app_hidden.offered_app(of_scope text, organization_id text, app_key text, repeat jsonb) returns jsonb
@@ -221,7 +222,8 @@ begin
   perform set_config('plat.service', before, true);
 end $$;
 comment on function app_private.note_connected(text, uuid, jsonb, text, bytea, timestamptz, text, text, jsonb) is
-  'Writes down that an application let an integration in, which enables it; or, with pending, what is still missing.';
+  E'@step The viewer was asked for by integration_to_connect, or it is a job of the service.\n\nWrites down that an '
+  'application let an integration in, which enables it; or, with pending, what is still missing.';
 
 create function app_private.note_failed(of_scope text, id uuid, message text, is_final boolean,
   drop_credentials boolean, by_service boolean) returns void
@@ -250,8 +252,9 @@ begin
   perform set_config('plat.service', before, true);
 end $$;
 comment on function app_private.note_failed(text, uuid, text, boolean, boolean, boolean) is
-  'Writes down that an application did not let an integration in: the state stays, until the service itself has failed '
-  'five times, or for good.';
+  E'@step The viewer was asked for by integration_to_connect, or it is a job of the service.\n\nWrites down that an '
+  'application did not let an integration in: the state stays, until the service itself has failed five times, or for '
+  'good.';
 
 create function app_private.fail_integration(of_scope text, id uuid, message text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -333,7 +336,8 @@ begin
       attempt.sealed_verifier);
 end $$;
 comment on function app_private.begin_consent(text, uuid, uuid, uuid, text) is
-  'Remembers that a user was sent to give consent, for a quarter of an hour; the latest counts.';
+  E'@step The user is the viewer, asked for by integration_to_connect.\n\nRemembers that a user was sent to give '
+  'consent, for a quarter of an hour; the latest counts.';
 comment on function app_private.take_consent(uuid, uuid) is
   'The integration that a consent is for, once; null where it was taken, is too late, or the user has lost the right.';
 grant execute on function app_private.begin_consent, app_private.take_consent to plat_authenticator;

