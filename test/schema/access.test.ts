@@ -32,7 +32,7 @@ beforeAll(async () => {
   await client.query("begin");
   reach = await reachOf(client, world);
   await client.query("rollback");
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await client?.end();
   await database?.drop();
