@@ -14,12 +14,14 @@ create extension if not exists unaccent with schema public;
 
 -- Helpers that policies and functions of the API call; not shown.
 create schema app_hidden;
+grant create on schema app_hidden to plat_masker;
 grant usage on schema app_hidden to plat_anonymous, plat_user;
 -- Secrets and internals; out of reach for the roles of the API.
 create schema app_private;
 grant usage on schema app_private to plat_anonymous, plat_authenticator, plat_user, plat_worker;
 -- Everything the API shows.
 create schema app_public;
+grant create on schema app_public to plat_masker;
 grant usage on schema app_public to plat_anonymous, plat_user;
 
 alter default privileges in schema app_hidden grant execute on functions to plat_anonymous;
@@ -309,7 +311,7 @@ end $function$;
 -- What happened to it, latest first.
 create function app_public.access_tokens_events(r app_public.access_tokens) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.access_tokens_events(app_public.access_tokens) to plat_anonymous, plat_user;
 
 -- The last request with it, to the minute.
@@ -637,7 +639,7 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 -- What happened to it, latest first.
 create function app_public.agents_events(r app_public.agents) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.agents_events(app_public.agents) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
@@ -1143,7 +1145,7 @@ grant execute on function app_public.agreements_allowed_transitions(app_public.a
 -- What happened to it, latest first.
 create function app_public.agreements_events(r app_public.agreements) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.agreements_events(app_public.agreements) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
@@ -1379,8 +1381,14 @@ create policy sellers_update on app_public.appointments for update to plat_user
     end
   );
 
-grant select on app_public.appointments to plat_anonymous, plat_user;
+grant select on app_public.appointments to plat_masker;
 grant delete on app_public.appointments to plat_user;
+grant
+  select (
+      id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, buyer_id, assignee_id,
+      type, status, status_changed_at, title, starts_at, ends_at, time_zone, location, video_url, open_house_id,
+      host_id, cancelled_at, cancellation_reason
+    ) on app_public.appointments to plat_anonymous, plat_user;
 grant insert (
   lead_id, buyer_id, type, status, title, starts_at, ends_at, time_zone, location, video_url, open_house_id,
   host_id, notes
@@ -1758,7 +1766,7 @@ grant execute on function app_public.appointments_allowed_transitions(app_public
 -- What happened to it, latest first.
 create function app_public.appointments_events(r app_public.appointments) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.appointments_events(app_public.appointments) to plat_anonymous, plat_user;
 
 -- What the team should know; null for the buyer.
@@ -2046,8 +2054,17 @@ create policy sellers_update on app_public.buyers for update to plat_user
     )
   );
 
-grant select on app_public.buyers to plat_anonymous, plat_user;
+grant select on app_public.buyers to plat_masker;
 grant delete on app_public.buyers to plat_user;
+grant
+  select (
+      id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, user_id, unit_id,
+      lot_id, reservation_id, assignee_id, agent_id, first_name, last_name, legal_name, email, phone, company,
+      preferred_language, address, status, status_changed_at, source, source_id, occupancy_type,
+      occupancy_type_other, financing_type, financing_contingency, amount_financed, price, contract_sent_at,
+      purchase_date, rescission_ends_at, purchase_firm_date, estimated_closing_date, closing_date,
+      cancellation_date, fallout_reason_id, search_text, currency, invited_at
+    ) on app_public.buyers to plat_anonymous, plat_user;
 grant insert (
   project_id, lead_id, unit_id, lot_id, reservation_id, assignee_id, first_name, last_name, legal_name, email,
   phone, company, address, status, occupancy_type, financing_type, financing_contingency, amount_financed, price,
@@ -2980,7 +2997,7 @@ grant execute on function app_public.buyers_allowed_transitions(app_public.buyer
 -- The appointments, latest first; those of the lead that the buyer was among them.
 create function app_public.buyers_appointments(b app_public.buyers) returns setof app_public.appointments
 language sql stable rows 5
-as $function$ select c.* from app_public.appointments c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
+as $function$ select c.* from app_hidden.masked_appointments c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
       and c.deleted_at is null order by starts_at desc, id desc $function$;
 grant execute on function app_public.buyers_appointments(app_public.buyers) to plat_user;
 
@@ -2998,7 +3015,7 @@ grant execute on function app_public.buyers_cancellation_reason(app_public.buyer
 --   permission finance.read see what they paid themselves.
 create function app_public.buyers_charges(b app_public.buyers) returns setof app_public.processor_charges
 language sql stable rows 5 as $function$
-  select c.* from app_public.processor_charges c
+  select c.* from app_hidden.masked_processor_charges c
   where c.id = any (array(select k.id from app_public.processor_charges k where k.buyer_id = b.id
     union select k.id from app_public.processor_charges k where k.lead_id = b.lead_id
     union select k.id from app_public.processor_charges k where k.reservation_id = b.reservation_id))
@@ -3020,7 +3037,7 @@ grant execute on function app_public.buyers_contacts(app_public.buyers) to plat_
 -- The deposits, in order; those of the lead that the buyer was among them.
 create function app_public.buyers_deposits(b app_public.buyers) returns setof app_public.deposits
 language sql stable rows 5
-as $function$ select c.* from app_public.deposits c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
+as $function$ select c.* from app_hidden.masked_deposits c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
       and c.deleted_at is null order by sequence asc, id asc $function$;
 grant execute on function app_public.buyers_deposits(app_public.buyers) to plat_user;
 
@@ -3043,7 +3060,7 @@ grant execute on function app_public.buyers_documents(app_public.buyers) to plat
 -- What happened to it, latest first.
 create function app_public.buyers_events(r app_public.buyers) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.buyers_events(app_public.buyers) to plat_anonymous, plat_user;
 
 -- @filter query
@@ -3059,8 +3076,7 @@ grant execute on function app_public.buyers_filter_query(app_public.buyers, text
 -- Given and family name; without them the name on the contract, the company or the e-mail address.
 create function app_public.buyers_full_name(b app_public.buyers) returns text
 language sql stable as $function$
-  select coalesce(nullif(concat_ws(' ', b.first_name, b.last_name), ''), b.legal_name, b.company, b.email,
-    'Unnamed buyer')
+  select app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email)
 $function$;
 grant execute on function app_public.buyers_full_name(app_public.buyers) to plat_anonymous, plat_user;
 
@@ -3075,7 +3091,7 @@ grant execute on function app_public.buyers_metadata(app_public.buyers) to plat_
 -- Their negotiations, those from before the purchase too, newest first.
 create function app_public.buyers_negotiations(b app_public.buyers) returns setof app_public.negotiations
 language sql stable rows 2 as $function$
-  select n.* from app_public.negotiations n
+  select n.* from app_hidden.masked_negotiations n
   where (n.buyer_id = b.id or n.lead_id = b.lead_id) and n.deleted_at is null order by n.id desc
 $function$;
 grant execute on function app_public.buyers_negotiations(app_public.buyers) to plat_anonymous, plat_user;
@@ -3120,7 +3136,7 @@ grant execute on function app_public.buyers_personalization(app_public.buyers) t
 -- The calls, latest first; those of the lead that the buyer was among them.
 create function app_public.buyers_phone_calls(b app_public.buyers) returns setof app_public.phone_calls
 language sql stable rows 5
-as $function$ select c.* from app_public.phone_calls c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
+as $function$ select c.* from app_hidden.masked_phone_calls c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
       and c.deleted_at is null order by started_at desc, id desc $function$;
 grant execute on function app_public.buyers_phone_calls(app_public.buyers) to plat_user;
 
@@ -3589,7 +3605,7 @@ end $function$;
 -- What happened to it, latest first.
 create function app_public.contacts_events(r app_public.contacts) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.contacts_events(app_public.contacts) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
@@ -3901,7 +3917,7 @@ end$function$;
 -- What happened to it, latest first.
 create function app_public.custom_exports_events(r app_public.custom_exports) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.custom_exports_events(app_public.custom_exports) to plat_anonymous, plat_user;
 
 -- The latest file that the viewer may see.
@@ -4273,7 +4289,7 @@ plat_user;
 -- What happened to it, latest first.
 create function app_public.custom_reports_events(r app_public.custom_reports) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.custom_reports_events(app_public.custom_reports) to plat_anonymous, plat_user;
 
 -- When somebody looked at its rows last, to the minute.
@@ -4696,7 +4712,7 @@ create function app_public.deposit_schedule_milestones_events(
   r app_public.deposit_schedule_milestones
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.deposit_schedule_milestones_events(
   app_public.deposit_schedule_milestones
 ) to plat_anonymous, plat_user;
@@ -4939,8 +4955,15 @@ create policy sellers_update on app_public.deposits for update to plat_user
     end
   );
 
-grant select on app_public.deposits to plat_anonymous, plat_user;
+grant select on app_public.deposits to plat_masker;
 grant delete on app_public.deposits to plat_user;
+grant
+  select (
+      id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, buyer_id,
+      reservation_id, milestone_id, title, status, status_changed_at, sequence, amount, percent, percent_base,
+      amount_fixed, amount_paid, currency, due_at, due_rule, due_offset_days, paid_at, method, reference, held_by,
+      sent_to_holder_at, released_at, refunded_at, forfeited_at, invoice_number, offer_id, amount_refunded
+    ) on app_public.deposits to plat_anonymous, plat_user;
 grant insert (
   lead_id, buyer_id, reservation_id, milestone_id, title, sequence, amount, percent, percent_base, due_at, method,
   reference, held_by, invoice_number, notes, offer_id
@@ -5529,15 +5552,15 @@ grant execute on function app_public.deposits_amount_due(app_public.deposits) to
 --   buyer.
 create function app_public.deposits_charge(d app_public.deposits) returns app_public.processor_charges
 language sql stable as $function$
-  select c from app_public.processor_charges c where c.deposit_id = d.id order by c.status in ('FAILED', 'CANCELLED'),
-    c.id desc limit 1
+  select c.* from app_hidden.masked_processor_charges c where c.deposit_id = d.id
+  order by c.status in ('FAILED', 'CANCELLED'), c.id desc limit 1
 $function$;
 grant execute on function app_public.deposits_charge(app_public.deposits) to plat_anonymous, plat_user;
 
 -- What happened to it, latest first.
 create function app_public.deposits_events(r app_public.deposits) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.deposits_events(app_public.deposits) to plat_anonymous, plat_user;
 
 -- @notNull
@@ -6059,7 +6082,7 @@ create function app_public.escalation_tickets_events(
   r app_public.escalation_tickets
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.escalation_tickets_events(app_public.escalation_tickets) to plat_anonymous,
 plat_user;
 
@@ -6162,7 +6185,12 @@ create policy auditors_and_seers_of_subject on app_public.events for select to p
     )
   );
 
-grant select on app_public.events to plat_anonymous, plat_user;
+grant select on app_public.events to plat_masker;
+grant
+  select (
+      id, stream_id, organization_id, project_id, sequence, name, occurred_at, dispatched_at, subject_type,
+      subject_id, actor_id, actor_type, channel, request_id, caused_by_id, transaction_id, workflow_depth
+    ) on app_public.events to plat_anonymous, plat_user;
 
 create trigger _100_immutable before update of id, stream_id, organization_id, project_id, name, occurred_at,
 subject_type, subject_id, actor_id, actor_type, channel, request_id, changes, data, caused_by_id,
@@ -6627,7 +6655,7 @@ grant execute on function app_public.exports_allowed_transitions(app_public.expo
 -- What happened to it, latest first.
 create function app_public.exports_events(r app_public.exports) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.exports_events(app_public.exports) to plat_anonymous, plat_user;
 
 -- @withoutViewer It names the token of a row that the viewer has seen.
@@ -6918,7 +6946,7 @@ end$function$;
 -- What happened to it, latest first.
 create function app_public.fallout_reasons_events(r app_public.fallout_reasons) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.fallout_reasons_events(app_public.fallout_reasons) to plat_anonymous,
 plat_user;
 
@@ -7286,7 +7314,7 @@ create function app_public.floor_plan_documents_events(
   r app_public.floor_plan_documents
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.floor_plan_documents_events(app_public.floor_plan_documents) to plat_anonymous,
 plat_user;
 
@@ -7674,7 +7702,7 @@ create function app_public.floor_plan_drawings_events(
   r app_public.floor_plan_drawings
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.floor_plan_drawings_events(app_public.floor_plan_drawings) to plat_anonymous,
 plat_user;
 
@@ -8074,7 +8102,7 @@ create function app_public.floor_plan_elevation_images_events(
   r app_public.floor_plan_elevation_images
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.floor_plan_elevation_images_events(
   app_public.floor_plan_elevation_images
 ) to plat_anonymous, plat_user;
@@ -8453,7 +8481,7 @@ end$function$;
 -- What happened to it, latest first.
 create function app_public.floor_plan_images_events(r app_public.floor_plan_images) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.floor_plan_images_events(app_public.floor_plan_images) to plat_anonymous,
 plat_user;
 
@@ -8582,8 +8610,14 @@ create policy team_and_public on app_public.floor_plans for select to plat_user
     )
   );
 
-grant select on app_public.floor_plans to plat_anonymous, plat_user;
+grant select on app_public.floor_plans to plat_masker;
 grant delete on app_public.floor_plans to plat_user;
+grant
+  select (
+      id, organization_id, project_id, title, subtitle, code, description, status, home_type, base_price, bedrooms,
+      bedrooms_max, baths, half_baths, garage, stories, sqft, sqft_max, balcony_sqft, hoa_fee, orientation,
+      sequence, tour_url, inserted_at, updated_at, version, deleted_at
+    ) on app_public.floor_plans to plat_anonymous, plat_user;
 grant insert (
   project_id, title, subtitle, code, description, status, home_type, base_price, bedrooms, bedrooms_max, baths,
   half_baths, garage, stories, sqft, sqft_max, balcony_sqft, hoa_fee, orientation, sequence, tour_url, metadata
@@ -8995,7 +9029,7 @@ plat_user;
 -- What happened to it, latest first; null without the permission audit.read.
 create function app_public.floor_plans_events(r app_public.floor_plans) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.floor_plans_events(app_public.floor_plans) to plat_anonymous, plat_user;
 
 -- @filter bedrooms
@@ -9506,7 +9540,7 @@ end $function$;
 -- What happened to it, latest first.
 create function app_public.lead_notes_events(r app_public.lead_notes) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.lead_notes_events(app_public.lead_notes) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
@@ -9797,7 +9831,7 @@ end$function$;
 -- What happened to it, latest first.
 create function app_public.lead_sources_events(r app_public.lead_sources) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.lead_sources_events(app_public.lead_sources) to plat_anonymous, plat_user;
 
 -- @notNull
@@ -10711,14 +10745,14 @@ grant execute on function app_public.leads_allowed_transitions(app_public.leads)
 -- The purchase in force that the lead became.
 create function app_public.leads_buyer(l app_public.leads) returns app_public.buyers
 language sql stable as $function$
-  select b from app_public.buyers b where b.lead_id = l.id and b.deleted_at is null and b.status <> 'CANCELLED'
+  select b.* from app_hidden.masked_buyers b where b.lead_id = l.id and b.deleted_at is null and b.status <> 'CANCELLED'
 $function$;
 grant execute on function app_public.leads_buyer(app_public.leads) to plat_anonymous, plat_user;
 
 -- What happened to it, latest first.
 create function app_public.leads_events(r app_public.leads) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.leads_events(app_public.leads) to plat_anonymous, plat_user;
 
 -- @filter email
@@ -11152,7 +11186,7 @@ plat_user;
 -- What happened to it, latest first.
 create function app_public.lease_permits_events(r app_public.lease_permits) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.lease_permits_events(app_public.lease_permits) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
@@ -11499,7 +11533,7 @@ end$function$;
 -- What happened to it, latest first.
 create function app_public.lot_images_events(r app_public.lot_images) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.lot_images_events(app_public.lot_images) to plat_anonymous, plat_user;
 
 -- Where a small version is, 480 pixels wide or high at most; an address like url.
@@ -11619,8 +11653,13 @@ create policy team_and_public on app_public.lots for select to plat_user
     )
   );
 
-grant select on app_public.lots to plat_anonymous, plat_user;
+grant select on app_public.lots to plat_masker;
 grant delete on app_public.lots to plat_user;
+grant
+  select (
+      id, organization_id, project_id, title, number, block, phase, status, status_changed_at, currency, address,
+      area_sqft, orientation, features, parcel_number, multi_unit, inserted_at, updated_at, version, deleted_at
+    ) on app_public.lots to plat_anonymous, plat_user;
 grant insert (
   project_id, title, number, block, phase, status, price, premium, address, area_sqft, orientation, features,
   parcel_number, multi_unit, metadata
@@ -11943,6 +11982,7 @@ begin
 end $function$;
 
 -- @notNull
+-- @reads price
 --
 -- The steps that the lot can take by hand from its status.
 create function app_public.lots_allowed_transitions(l app_public.lots) returns app_public.transition[]
@@ -11953,7 +11993,7 @@ grant execute on function app_public.lots_allowed_transitions(app_public.lots) t
 -- The purchase in force of the lot by itself; null without the permission buyer.read.
 create function app_public.lots_buyer(l app_public.lots) returns app_public.buyers
 language sql stable as $function$
-  select b from app_public.buyers b where b.lot_id = l.id and b.unit_id is null and b.deleted_at is null
+  select b.* from app_hidden.masked_buyers b where b.lot_id = l.id and b.unit_id is null and b.deleted_at is null
     and b.status <> 'CANCELLED'
 $function$;
 grant execute on function app_public.lots_buyer(app_public.lots) to plat_anonymous, plat_user;
@@ -11964,7 +12004,7 @@ grant execute on function app_public.lots_buyer(app_public.lots) to plat_anonymo
 -- What happened to it, latest first; null without the permission audit.read.
 create function app_public.lots_events(r app_public.lots) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.lots_events(app_public.lots) to plat_anonymous, plat_user;
 
 -- @filter phase
@@ -11975,12 +12015,12 @@ language sql stable as $function$ select l.phase = any (value) $function$;
 grant execute on function app_public.lots_filter_phase(app_public.lots, text[]) to plat_anonymous, plat_user;
 
 -- @filter price
+-- @reads price
 --
 -- Price as the viewer sees it. Both ends included.
 create function app_public.lots_filter_price(l app_public.lots, value numrange) returns boolean
 language sql stable as $function$
-  select case when l.price::numeric <@ value then l.status = 'AVAILABLE'
-    or app_hidden.project_can(l.project_id, l.organization_id, 'inventory.read') else false end
+  select coalesce(l.price::numeric <@ value, false)
 $function$;
 grant execute on function app_public.lots_filter_price(app_public.lots, numrange) to plat_anonymous, plat_user;
 
@@ -12182,7 +12222,13 @@ create policy sellers_update on app_public.negotiations for update to plat_user
     )
   );
 
-grant select on app_public.negotiations to plat_anonymous, plat_user;
+grant select on app_public.negotiations to plat_masker;
+grant
+  select (
+      id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lead_id, buyer_id,
+      reservation_id, assignee_id, status, status_changed_at, round, turn, list_price, offer_expiration_hours,
+      opened_at, closed_at, currency
+    ) on app_public.negotiations to plat_anonymous, plat_user;
 grant insert (
   unit_id, lead_id, buyer_id, reservation_id, floor_price, offer_expiration_hours, notes
 ) on app_public.negotiations to plat_user;
@@ -12659,6 +12705,7 @@ grant execute on function app_public.negotiations_accepted_offer(app_public.nego
 plat_user;
 
 -- @notNull
+-- @reads cancellation_reason
 --
 -- The steps that the negotiation can take by hand from its status.
 create function app_public.negotiations_allowed_transitions(
@@ -12693,7 +12740,7 @@ plat_user;
 -- What happened to it, latest first; null without the permission sale.strategy.
 create function app_public.negotiations_events(r app_public.negotiations) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.negotiations_events(app_public.negotiations) to plat_anonymous, plat_user;
 
 -- The lowest price that the seller takes; null without the permission sale.strategy.
@@ -12959,7 +13006,7 @@ end$function$;
 -- What happened to it, latest first.
 create function app_public.offer_responses_events(r app_public.offer_responses) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.offer_responses_events(app_public.offer_responses) to plat_anonymous,
 plat_user;
 
@@ -13686,7 +13733,7 @@ end $function$;
 -- What happened to it, latest first.
 create function app_public.offers_events(r app_public.offers) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.offers_events(app_public.offers) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
@@ -14078,7 +14125,7 @@ end $function$;
 -- What happened to it, latest first.
 create function app_public.open_houses_events(r app_public.open_houses) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.open_houses_events(app_public.open_houses) to plat_anonymous, plat_user;
 
 -- @notNull
@@ -14392,7 +14439,7 @@ create function app_public.organization_avatars_events(
   r app_public.organization_avatars
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.organization_avatars_events(app_public.organization_avatars) to plat_anonymous,
 plat_user;
 
@@ -14761,7 +14808,7 @@ create function app_public.organization_integrations_events(
   r app_public.organization_integrations
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.organization_integrations_events(
   app_public.organization_integrations
 ) to plat_anonymous, plat_user;
@@ -15064,7 +15111,7 @@ create function app_public.organization_invites_events(
   r app_public.organization_invites
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.organization_invites_events(app_public.organization_invites) to plat_anonymous,
 plat_user;
 
@@ -15091,7 +15138,7 @@ create function app_public.organization_invites_projects(
   i app_public.organization_invites
 ) returns setof app_public.projects
 language sql stable rows 10 as $function$
-  select p.* from app_public.projects p where p.organization_id = i.organization_id and p.archived_at is null
+  select p.* from app_hidden.masked_projects p where p.organization_id = i.organization_id and p.archived_at is null
     order by p.updated_at desc, p.id desc
 $function$;
 grant execute on function app_public.organization_invites_projects(
@@ -15182,7 +15229,12 @@ alter table app_public.organization_payments_representatives enable row level se
 create policy billing on app_public.organization_payments_representatives for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.billing'))));
 
-grant select on app_public.organization_payments_representatives to plat_anonymous, plat_user;
+grant select on app_public.organization_payments_representatives to plat_masker;
+grant
+  select (
+      id, organization_id, kind, first_name, last_name, email, phone, title, ownership_percent, address, status,
+      requirements, processor_person_id, verified_at, inserted_at, updated_at, version
+    ) on app_public.organization_payments_representatives to plat_anonymous, plat_user;
 
 create trigger _200_prepare before insert
 or update of email, address, phone, dob, ownership_percent on app_public.organization_payments_representatives
@@ -15405,7 +15457,7 @@ create function app_public.organization_payments_representatives_events(
   r app_public.organization_payments_representatives
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.organization_payments_representatives_events(
   app_public.organization_payments_representatives
 ) to plat_anonymous, plat_user;
@@ -15465,7 +15517,12 @@ alter table app_public.organization_user_connections enable row level security;
 create policy members on app_public.organization_user_connections for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
 
-grant select on app_public.organization_user_connections to plat_anonymous, plat_user;
+grant select on app_public.organization_user_connections to plat_masker;
+grant
+  select (
+      id, organization_id, user_id, role, title, joined_at, invited_by_id, last_active_at, inserted_at, updated_at,
+      version
+    ) on app_public.organization_user_connections to plat_anonymous, plat_user;
 
 create trigger _200_keep_owner before delete or update on app_public.organization_user_connections
   for each row execute function app_private.tg_organization_user_connections__keep_owner();
@@ -15675,7 +15732,7 @@ create function app_public.organization_user_connections_events(
   r app_public.organization_user_connections
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.organization_user_connections_events(
   app_public.organization_user_connections
 ) to plat_anonymous, plat_user;
@@ -15744,7 +15801,12 @@ create policy members on app_public.organizations for select to plat_user
     and (id = any (array(select app_hidden.viewer_organizations('org.member'))) or has_public_project)
   );
 
-grant select on app_public.organizations to plat_anonymous, plat_user;
+grant select on app_public.organizations to plat_masker;
+grant
+  select (
+      id, name, slug, kind, description, website_url, time_zone, has_public_project, inserted_at, updated_at,
+      version, deleted_at
+    ) on app_public.organizations to plat_anonymous, plat_user;
 grant update (
   name, slug, kind, description, email, phone, website_url, address, time_zone
 ) on app_public.organizations to plat_user;
@@ -15985,7 +16047,7 @@ grant execute on function app_public.organizations_email(app_public.organization
 -- What happened there, latest first; null without the permission audit.read.
 create function app_public.organizations_events(r app_public.organizations) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.organization_id = r.id order by e.sequence desc, e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.organization_id = r.id order by e.sequence desc, e.id desc $function$;
 grant execute on function app_public.organizations_events(app_public.organizations) to plat_anonymous, plat_user;
 
 -- What the payment processor still wants to know of the organization; null without the permission org.billing.
@@ -16018,7 +16080,7 @@ grant execute on function app_public.organizations_phone(app_public.organization
 -- The projects of the organization that the viewer may see, last updated first.
 create function app_public.organizations_projects(o app_public.organizations) returns setof app_public.projects
 language sql stable as $function$
-  select p.* from app_public.projects p
+  select p.* from app_hidden.masked_projects p
   where p.organization_id = o.id
     and (p.visibility = 'PUBLIC' or app_hidden.project_can(p.id, p.organization_id, 'project.read'))
   order by p.updated_at desc, p.id desc
@@ -16160,7 +16222,7 @@ grant select on app_public.payment_intents to plat_anonymous, plat_user;
 -- The last charge; null as long as no card was tried.
 create function app_public.payment_intents_charge(p app_public.payment_intents) returns app_public.processor_charges
 language sql stable as $function$
-  select c from app_public.processor_charges c where c.intent_id = p.id order by c.id desc limit 1
+  select c.* from app_hidden.masked_processor_charges c where c.intent_id = p.id order by c.id desc limit 1
 $function$;
 grant execute on function app_public.payment_intents_charge(app_public.payment_intents) to plat_anonymous,
 plat_user;
@@ -16509,7 +16571,7 @@ create function app_public.personalization_credits_events(
   r app_public.personalization_credits
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.personalization_credits_events(
   app_public.personalization_credits
 ) to plat_anonymous, plat_user;
@@ -16913,7 +16975,7 @@ create function app_public.personalization_discounts_events(
   r app_public.personalization_discounts
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.personalization_discounts_events(
   app_public.personalization_discounts
 ) to plat_anonymous, plat_user;
@@ -17701,7 +17763,7 @@ plat_user;
 -- What happened to it, latest first.
 create function app_public.personalizations_events(r app_public.personalizations) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.personalizations_events(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -17938,8 +18000,13 @@ create policy sellers_update on app_public.phone_calls for update to plat_user
     end
   );
 
-grant select on app_public.phone_calls to plat_anonymous, plat_user;
+grant select on app_public.phone_calls to plat_masker;
 grant delete on app_public.phone_calls to plat_user;
+grant
+  select (
+      id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, buyer_id, user_id,
+      direction, status, outcome, from_number, to_number, started_at, ended_at, notes, tracker_id
+    ) on app_public.phone_calls to plat_anonymous, plat_user;
 grant insert (
   lead_id, buyer_id, direction, status, outcome, from_number, to_number, started_at, ended_at, notes, recording_url,
   tracker_id
@@ -18255,7 +18322,7 @@ grant execute on function app_public.phone_calls_duration_seconds(app_public.pho
 -- What happened to it, latest first.
 create function app_public.phone_calls_events(r app_public.phone_calls) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.phone_calls_events(app_public.phone_calls) to plat_anonymous, plat_user;
 
 -- Where the recording is; null without the permission call.recording.
@@ -18496,7 +18563,7 @@ end$function$;
 -- What happened to it, latest first.
 create function app_public.processor_cards_events(r app_public.processor_cards) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.processor_cards_events(app_public.processor_cards) to plat_anonymous,
 plat_user;
 
@@ -18710,7 +18777,15 @@ create policy finance on app_public.processor_charges for select to plat_user
     or reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
   );
 
-grant select on app_public.processor_charges to plat_anonymous, plat_user;
+grant select on app_public.processor_charges to plat_masker;
+grant
+  select (
+      id, intent_id, organization_id, project_id, reservation_id, deposit_id, lead_id, buyer_id, user_id, card_id,
+      processor_id, is_tentative, payment_intent_id, status, status_changed_at, amount, amount_refunded,
+      amount_refunding, currency, method, card_brand, card_last4, description, statement_descriptor, receipt_url,
+      failure_code, failure_message, captured_at, last_refunded_at, disputed_at, dispute_status, inserted_at,
+      updated_at, version, deposit_amount
+    ) on app_public.processor_charges to plat_anonymous, plat_user;
 grant update (metadata) on app_public.processor_charges to plat_user;
 
 create trigger _060_refuse_archived before insert on app_public.processor_charges
@@ -19152,7 +19227,7 @@ grant execute on function app_public.processor_charges_amount_refundable(
 -- What happened to it, latest first.
 create function app_public.processor_charges_events(r app_public.processor_charges) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.processor_charges_events(app_public.processor_charges) to plat_anonymous,
 plat_user;
 
@@ -19237,7 +19312,12 @@ alter table app_public.processor_refunds enable row level security;
 create policy seers_of_charge on app_public.processor_refunds for select to plat_user
   using (exists (select from app_public.processor_charges c where c.id = processor_refunds.charge_id));
 
-grant select on app_public.processor_refunds to plat_anonymous, plat_user;
+grant select on app_public.processor_refunds to plat_masker;
+grant
+  select (
+      id, organization_id, charge_id, amount, status, reason, processor_id, failure_message, created_by_id,
+      attempt_key, inserted_at, updated_at
+    ) on app_public.processor_refunds to plat_anonymous, plat_user;
 
 create trigger _100_keep before delete on app_public.processor_refunds
   for each row execute function app_private.tg_processor_charges__keep();
@@ -19616,7 +19696,7 @@ end$function$;
 -- What happened to it, latest first.
 create function app_public.project_avatars_events(r app_public.project_avatars) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.project_avatars_events(app_public.project_avatars) to plat_anonymous,
 plat_user;
 
@@ -19949,7 +20029,7 @@ create function app_public.project_collections_events(
   r app_public.project_collections
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.project_collections_events(app_public.project_collections) to plat_anonymous,
 plat_user;
 
@@ -19961,7 +20041,7 @@ create function app_public.project_collections_projects(
 ) returns setof app_public.projects
 language sql stable as $function$
   select p.* from unnest(c.project_ids) with ordinality i (id, n)
-  join app_public.projects p on p.id = i.id::text::uuid
+  join app_hidden.masked_projects p on p.id = i.id::text::uuid
   where p.visibility = 'PUBLIC' or app_hidden.project_can(p.id, p.organization_id, 'project.read')
   order by i.n
 $function$;
@@ -20309,7 +20389,7 @@ create function app_public.project_contact_messages_events(
   r app_public.project_contact_messages
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.project_contact_messages_events(
   app_public.project_contact_messages
 ) to plat_anonymous, plat_user;
@@ -20676,7 +20756,7 @@ end$function$;
 -- What happened to it, latest first.
 create function app_public.project_documents_events(r app_public.project_documents) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.project_documents_events(app_public.project_documents) to plat_anonymous,
 plat_user;
 
@@ -21058,7 +21138,7 @@ end $function$;
 -- What happened to it, latest first.
 create function app_public.project_images_events(r app_public.project_images) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.project_images_events(app_public.project_images) to plat_anonymous, plat_user;
 
 -- @ordered
@@ -21069,7 +21149,7 @@ create function app_public.project_images_spec_options(
 ) returns setof app_public.spec_options
 language sql stable as $function$
   select o.* from unnest(i.spec_option_ids) with ordinality shown (id, n)
-    join app_public.spec_options o on o.id = shown.id order by shown.n
+    join app_hidden.masked_spec_options o on o.id = shown.id order by shown.n
 $function$;
 grant execute on function app_public.project_images_spec_options(app_public.project_images) to plat_anonymous,
 plat_user;
@@ -21265,7 +21345,7 @@ create function app_public.project_organizations_events(
   r app_public.project_organizations
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.project_organizations_events(
   app_public.project_organizations
 ) to plat_anonymous, plat_user;
@@ -21573,7 +21653,7 @@ create function app_public.project_testimonials_events(
   r app_public.project_testimonials
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.project_testimonials_events(app_public.project_testimonials) to plat_anonymous,
 plat_user;
 
@@ -21699,8 +21779,16 @@ create policy portfolio_and_public on app_public.projects for select to plat_use
     )
   );
 
-grant select on app_public.projects to plat_anonymous, plat_user;
+grant select on app_public.projects to plat_masker;
 grant delete on app_public.projects to plat_user;
+grant
+  select (
+      id, organization_id, title, slug, status, visibility, type, overview, overview_headline, design,
+      design_heading, address, time_zone, currency, website_url, amenities, sales_start_date, completion_date,
+      archived_at, archived_from, service_index, reservation_expiration, reservation_fee, cancellation_fee,
+      rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, city, inserted_at, updated_at, version,
+      deleted_at
+    ) on app_public.projects to plat_anonymous, plat_user;
 grant insert (
   organization_id, title, slug, status, visibility, type, overview, overview_headline, design, design_heading,
   address, time_zone, currency, website_url, amenities, sales_start_date, completion_date, reservation_expiration,
@@ -22295,7 +22383,7 @@ grant execute on function app_public.projects_collections(app_public.projects) t
 -- What happened there, latest first; null without the permission audit.read.
 create function app_public.projects_events(r app_public.projects) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.project_id = r.id and e.organization_id = r.organization_id order by e.sequence desc, e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.project_id = r.id and e.organization_id = r.organization_id order by e.sequence desc, e.id desc $function$;
 grant execute on function app_public.projects_events(app_public.projects) to plat_anonymous, plat_user;
 
 -- @filter archived
@@ -22910,7 +22998,7 @@ end $function$;
 -- What happened to it, latest first.
 create function app_public.promotions_events(r app_public.promotions) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.promotions_events(app_public.promotions) to plat_anonymous, plat_user;
 
 -- @ordered
@@ -22918,7 +23006,7 @@ grant execute on function app_public.promotions_events(app_public.promotions) to
 -- The floor plans that it is for, as far as the viewer may see them; none but with the scope FLOOR_PLANS.
 create function app_public.promotions_floor_plans(p app_public.promotions) returns setof app_public.floor_plans
 language sql stable rows 5 as $function$
-  select f.* from app_hidden.promotion_targets t join app_public.floor_plans f on f.id = t.floor_plan_id
+  select f.* from app_hidden.promotion_targets t join app_hidden.masked_floor_plans f on f.id = t.floor_plan_id
     where t.promotion_id = p.id
   order by f.sequence, f.id
 $function$;
@@ -22929,7 +23017,8 @@ grant execute on function app_public.promotions_floor_plans(app_public.promotion
 -- The lots that it is for, as far as the viewer may see them; none but with the scope LOTS.
 create function app_public.promotions_lots(p app_public.promotions) returns setof app_public.lots
 language sql stable rows 20 as $function$
-  select l.* from app_hidden.promotion_targets t join app_public.lots l on l.id = t.lot_id where t.promotion_id = p.id
+  select l.* from app_hidden.promotion_targets t join app_hidden.masked_lots l on l.id = t.lot_id
+  where t.promotion_id = p.id
     order by l.id
 $function$;
 grant execute on function app_public.promotions_lots(app_public.promotions) to plat_anonymous, plat_user;
@@ -22954,7 +23043,8 @@ grant execute on function app_public.promotions_status(app_public.promotions) to
 -- The units that it is for, as far as the viewer may see them; none but with the scope UNITS.
 create function app_public.promotions_units(p app_public.promotions) returns setof app_public.units
 language sql stable rows 20 as $function$
-  select u.* from app_hidden.promotion_targets t join app_public.units u on u.id = t.unit_id where t.promotion_id = p.id
+  select u.* from app_hidden.promotion_targets t join app_hidden.masked_units u on u.id = t.unit_id
+  where t.promotion_id = p.id
     order by u.id
 $function$;
 grant execute on function app_public.promotions_units(app_public.promotions) to plat_anonymous, plat_user;
@@ -23338,7 +23428,7 @@ create function app_public.reservation_documents_events(
   r app_public.reservation_documents
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.reservation_documents_events(
   app_public.reservation_documents
 ) to plat_anonymous, plat_user;
@@ -23599,7 +23689,16 @@ create policy sellers_update on app_public.reservations for update to plat_user
     )
   );
 
-grant select on app_public.reservations to plat_anonymous, plat_user;
+grant select on app_public.reservations to plat_masker;
+grant
+  select (
+      id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lot_id, lead_id,
+      buyer_id, purchase_id, user_id, assignee_id, status, status_changed_at, number, buyer_legal_name, price,
+      list_price_snapshot, premium_snapshot, fee, cancellation_fee, occupancy_type, occupancy_type_other,
+      financing_type, financing_contingency, preapproved, accepted_terms, accepted_terms_at, purchase_authorization,
+      expiration, expires_at, extended_count, executed_at, cancelled_at, fallout_reason_id, refunded_at,
+      transaction_id, currency
+    ) on app_public.reservations to plat_anonymous, plat_user;
 grant insert (
   unit_id, lot_id, lead_id, status, buyer_legal_name, occupancy_type, occupancy_type_other, financing_type,
   financing_contingency, preapproved, accepted_terms, purchase_authorization, expiration, transaction_id, notes,
@@ -24299,6 +24398,7 @@ begin
 end $function$;
 
 -- @notNull
+-- @reads cancellation_reason
 --
 -- The steps that the viewer can make it take by hand from its status.
 create function app_public.reservations_allowed_transitions(
@@ -24336,7 +24436,7 @@ plat_user;
 -- What happened to it, latest first.
 create function app_public.reservations_events(r app_public.reservations) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.reservations_events(app_public.reservations) to plat_anonymous, plat_user;
 
 -- Free data of the organization's own programs; null for the buyer.
@@ -24350,7 +24450,8 @@ grant execute on function app_public.reservations_metadata(app_public.reservatio
 -- The latest negotiation of the reserved unit.
 create function app_public.reservations_negotiation(r app_public.reservations) returns app_public.negotiations
 language sql stable as $function$
-  select n from app_public.negotiations n where n.reservation_id = r.id and n.deleted_at is null order by n.id desc
+  select n.* from app_hidden.masked_negotiations n
+  where n.reservation_id = r.id and n.deleted_at is null order by n.id desc
     limit 1
 $function$;
 grant execute on function app_public.reservations_negotiation(app_public.reservations) to plat_anonymous, plat_user;
@@ -24608,7 +24709,7 @@ end $function$;
 -- What happened to it, latest first.
 create function app_public.sales_offices_events(r app_public.sales_offices) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.sales_offices_events(app_public.sales_offices) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
@@ -24968,7 +25069,7 @@ create function app_public.service_intelligence_generations_events(
   r app_public.service_intelligence_generations
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.service_intelligence_generations_events(
   app_public.service_intelligence_generations
 ) to plat_anonymous, plat_user;
@@ -25335,7 +25436,7 @@ end $function$;
 -- What happened to it, latest first.
 create function app_public.site_plans_events(r app_public.site_plans) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.site_plans_events(app_public.site_plans) to plat_anonymous, plat_user;
 
 -- Where a small version is, 480 pixels wide or high at most; an address like url.
@@ -25606,7 +25707,7 @@ end$function$;
 -- What happened to it, latest first.
 create function app_public.spec_categories_events(r app_public.spec_categories) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.spec_categories_events(app_public.spec_categories) to plat_anonymous,
 plat_user;
 
@@ -25907,13 +26008,13 @@ end$function$;
 -- What happened to it, latest first.
 create function app_public.spec_elements_events(r app_public.spec_elements) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.spec_elements_events(app_public.spec_elements) to plat_anonymous, plat_user;
 
 -- The option that a buyer gets who chooses nothing: the first active one of tier STANDARD.
 create function app_public.spec_elements_standard_option(e app_public.spec_elements) returns app_public.spec_options
 language sql stable as $function$
-  select o from app_public.spec_options o
+  select o.* from app_hidden.masked_spec_options o
   where o.element_id = e.id and o.tier = 'STANDARD' and o.active order by o.sequence, o.id limit 1
 $function$;
 grant execute on function app_public.spec_elements_standard_option(app_public.spec_elements) to plat_anonymous,
@@ -26025,8 +26126,13 @@ create policy writers_update on app_public.spec_options for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('inventory.manage')))
   );
 
-grant select on app_public.spec_options to plat_anonymous, plat_user;
+grant select on app_public.spec_options to plat_masker;
 grant delete on app_public.spec_options to plat_user;
+grant
+  select (
+      id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, element_id, title, description,
+      sku, tier, kind, price, max_quantity, active, sequence, excluded_option_ids
+    ) on app_public.spec_options to plat_anonymous, plat_user;
 grant insert (
   element_id, title, description, sku, tier, kind, price, cost, max_quantity, active, sequence, excluded_option_ids
 ) on app_public.spec_options to plat_user;
@@ -26319,7 +26425,7 @@ grant execute on function app_public.spec_options_currency(app_public.spec_optio
 -- What happened to it, latest first.
 create function app_public.spec_options_events(r app_public.spec_options) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.spec_options_events(app_public.spec_options) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
@@ -26877,7 +26983,7 @@ grant execute on function app_public.tasks_allowed_transitions(app_public.tasks)
 -- What happened to it, latest first.
 create function app_public.tasks_events(r app_public.tasks) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.tasks_events(app_public.tasks) to plat_anonymous, plat_user;
 
 -- @notNull
@@ -27221,7 +27327,7 @@ end $function$;
 -- What happened to it, latest first.
 create function app_public.trackers_events(r app_public.trackers) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.trackers_events(app_public.trackers) to plat_anonymous, plat_user;
 
 -- @notNull
@@ -27605,7 +27711,7 @@ end$function$;
 -- What happened to it, latest first.
 create function app_public.unit_images_events(r app_public.unit_images) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.unit_images_events(app_public.unit_images) to plat_anonymous, plat_user;
 
 -- Where a small version is, 480 pixels wide or high at most; an address like url.
@@ -27874,8 +27980,17 @@ create policy team_update on app_public.units for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('construction.write')))
   );
 
-grant select on app_public.units to plat_anonymous, plat_user;
+grant select on app_public.units to plat_masker;
 grant delete on app_public.units to plat_user;
+grant
+  select (
+      id, organization_id, project_id, floor_plan_id, lot_id, title, number, subtitle, description, building, level,
+      phase, status, status_changed_at, currency, bedrooms, baths, half_baths, garage, sqft, hoa_fee, orientation,
+      effective_bedrooms, effective_baths, effective_half_baths, effective_garage, effective_sqft,
+      effective_hoa_fee, effective_orientation, view, address, model, is_spec, is_bmr, is_furnished, is_accessible,
+      mls_id, construction_status, listing_date, move_in_ready, sold_at, closed_at, market_since, market_before,
+      inserted_at, updated_at, version, deleted_at
+    ) on app_public.units to plat_anonymous, plat_user;
 grant insert (
   project_id, floor_plan_id, lot_id, title, number, subtitle, description, building, level, phase, status, price,
   bedrooms, baths, half_baths, garage, sqft, hoa_fee, orientation, view, address, model, is_spec, is_bmr,
@@ -28512,12 +28627,13 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 -- The reservation that it has now; null without the permission sale.read.
 create function app_public.units_active_reservation(u app_public.units) returns app_public.reservations
 language sql stable as $function$
-  select r.* from app_public.reservations r where r.unit_id = u.id and r.status in ('PENDING', 'CONFIRMED')
+  select r.* from app_hidden.masked_reservations r where r.unit_id = u.id and r.status in ('PENDING', 'CONFIRMED')
     and r.deleted_at is null limit 1
 $function$;
 grant execute on function app_public.units_active_reservation(app_public.units) to plat_anonymous, plat_user;
 
 -- @notNull
+-- @reads price
 --
 -- The steps that the unit can take by hand from its status.
 create function app_public.units_allowed_transitions(u app_public.units) returns app_public.transition[]
@@ -28528,7 +28644,7 @@ grant execute on function app_public.units_allowed_transitions(app_public.units)
 -- The purchase in force; null without the permission buyer.read.
 create function app_public.units_buyer(u app_public.units) returns app_public.buyers
 language sql stable as $function$
-  select b from app_public.buyers b where b.unit_id = u.id and b.deleted_at is null and b.status <> 'CANCELLED'
+  select b.* from app_hidden.masked_buyers b where b.unit_id = u.id and b.deleted_at is null and b.status <> 'CANCELLED'
 $function$;
 grant execute on function app_public.units_buyer(app_public.units) to plat_anonymous, plat_user;
 
@@ -28556,25 +28672,24 @@ grant execute on function app_public.units_estimated_delivery_date(app_public.un
 -- What happened to it, latest first; null without the permission audit.read.
 create function app_public.units_events(r app_public.units) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.units_events(app_public.units) to plat_anonymous, plat_user;
 
 -- @filter deliveryDate
+-- @reads estimated_delivery_date
 --
 -- Expected delivery as the viewer sees it. Both ends included.
 create function app_public.units_filter_delivery_date(u app_public.units, value daterange) returns boolean
-language sql stable as $function$ select app_public.units_estimated_delivery_date(u) <@ value $function$;
+language sql stable as $function$ select u.estimated_delivery_date <@ value $function$;
 grant execute on function app_public.units_filter_delivery_date(app_public.units, daterange) to plat_anonymous,
 plat_user;
 
 -- @filter price
+-- @reads price
 --
 -- Price as the viewer sees it. Both ends included.
 create function app_public.units_filter_price(u app_public.units, value numrange) returns boolean
-language sql stable as $function$
-  select case when u.price::numeric <@ value then u.status = 'AVAILABLE'
-    or app_hidden.project_can(u.project_id, u.organization_id, 'inventory.read') else false end
-$function$;
+language sql stable as $function$ select coalesce(u.price::numeric <@ value, false) $function$;
 grant execute on function app_public.units_filter_price(app_public.units, numrange) to plat_anonymous, plat_user;
 
 -- @filter query
@@ -28618,6 +28733,8 @@ language sql stable as $function$ select case when u.original_list_price is not 
   and app_hidden.project_can(u.project_id, u.organization_id, 'inventory.read') then u.original_list_price end $function$;
 grant execute on function app_public.units_original_list_price(app_public.units) to plat_anonymous, plat_user;
 
+-- @reads price
+--
 -- Price per square foot.
 create function app_public.units_ppsf(u app_public.units) returns numeric
 language sql stable as $function$ select round(app_public.units_price(u) / nullif(u.effective_sqft, 0), 2) $function$;
@@ -28965,7 +29082,7 @@ grant execute on function app_public.user_integrations_allowed_transitions(
 -- What happened to it, latest first.
 create function app_public.user_integrations_events(r app_public.user_integrations) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.user_integrations_events(app_public.user_integrations) to plat_anonymous,
 plat_user;
 
@@ -29039,7 +29156,12 @@ create policy self_and_colleagues on app_public.users for select to plat_user
     )
   );
 
-grant select on app_public.users to plat_anonymous, plat_user;
+grant select on app_public.users to plat_masker;
+grant
+  select (
+      id, slug, first_name, last_name, title, phone, time_zone, language, status, inserted_at, updated_at, version,
+      deleted_at, password_changed_at, avatar_url
+    ) on app_public.users to plat_anonymous, plat_user;
 grant update (
   slug, first_name, last_name, title, phone, time_zone, language, avatar_url
 ) on app_public.users to plat_user;
@@ -29370,7 +29492,7 @@ plat_user;
 -- The reservations that they made as a buyer, and for the viewer those that their purchases came from, latest first.
 create function app_public.users_reservations(u app_public.users) returns setof app_public.reservations
 language sql stable rows 5 as $function$
-  select r.* from app_public.reservations r
+  select r.* from app_hidden.masked_reservations r
   where r.id = any (array(select o.id from app_public.reservations o where o.buyer_id = u.id
       union select v.id from app_hidden.viewer_purchase_reservations() v (id)
         where u.id = (select app_public.current_user_id())))
@@ -30334,7 +30456,7 @@ create function app_public.workflow_executions_events(
   r app_public.workflow_executions
 ) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.workflow_executions_events(app_public.workflow_executions) to plat_anonymous,
 plat_user;
 
@@ -30950,7 +31072,7 @@ grant execute on function app_public.workflows_enabled(app_public.workflows) to 
 -- What happened to it, latest first.
 create function app_public.workflows_events(r app_public.workflows) returns setof app_public.events
 language sql stable rows 20
-as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.workflows_events(app_public.workflows) to plat_anonymous, plat_user;
 
 -- @arg status Only those that are this far.
@@ -35438,7 +35560,7 @@ grant select on app_public.binding_offers to plat_anonymous, plat_user;
 --
 -- A change of a price.
 create view app_public.price_changes
-  with (security_barrier=true, security_invoker=true) as
+  with (security_barrier=true) as
   select e.id as event_id, e.subject_id, e.occurred_at as at, e.actor_id,
     (((seen.changes -> 'price') ->> 0))::numeric as "from",
     (
@@ -35451,9 +35573,12 @@ create view app_public.price_changes
         app_public.events_changes(e.*) as changes offset 0
     ) seen
   )
-  where e.subject_type = any (array['unit', 'lot'])
+  where (
+    current_user <> 'plat_anonymous'::name
+    and e.subject_type = any (array['unit', 'lot'])
     and case when e.changes is null then e.data ->> 'price' else (e.changes -> 'price') ->> 1 end is not null
-    and case when e.changes is null then seen.data ->> 'price' else (seen.changes -> 'price') ->> 1 end is not null;
+    and case when e.changes is null then seen.data ->> 'price' else (seen.changes -> 'price') ->> 1 end is not null
+  ); alter view app_public.price_changes owner to plat_masker;
 -- Column "from": The price before; null where there was none.
 -- Column "to": @notNull
 --
@@ -35483,11 +35608,13 @@ grant select on app_public.price_changes to plat_anonymous, plat_user;
 --
 -- The viewer's own membership in an organization.
 create view app_public.user_organization_connections
-  with (security_barrier=true, security_invoker=true) as
+  with (security_barrier=true) as
   select id, user_id, organization_id, role, title,
     app_public.organization_user_connections_notifications(m.*) as notifications, joined_at
   from app_public.organization_user_connections m
-  where user_id = (select app_public.current_user_id());
+  where (
+    user_id = (select app_public.current_user_id())
+  ); alter view app_public.user_organization_connections owner to plat_masker;
 -- Column id: @notNull
 --
 -- The id of the membership.
@@ -35502,6 +35629,559 @@ create view app_public.user_organization_connections
 -- What the viewer may do.
 -- Column title: Position in this organization.
 grant select on app_public.user_organization_connections to plat_anonymous, plat_user;
+
+-- The rows of app_public.appointments that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_appointments as
+  select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, buyer_id,
+    assignee_id, type, status, status_changed_at, title, starts_at, ends_at, time_zone, location, video_url,
+    open_house_id, host_id,
+    (
+      case
+        when (
+          notes is not null
+          and app_hidden.deal_can(
+            organization_id, project_id, assignee_id,
+            case when lead_id is not null then 'lead.read' else 'buyer.read' end
+          )
+        ) then notes::text
+        else null::text
+      end
+    )::app_public.long_text as notes,
+    (
+      case
+        when (
+          outcome_note is not null
+          and app_hidden.deal_can(
+            organization_id, project_id, assignee_id,
+            case when lead_id is not null then 'lead.read' else 'buyer.read' end
+          )
+        ) then outcome_note::text
+        else null::text
+      end
+    )::app_public.long_text as outcome_note, cancelled_at, cancellation_reason
+  from app_public.appointments r
+  where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_appointments owner to plat_masker;
+grant select on app_hidden.masked_appointments to plat_anonymous, plat_user;
+
+-- The rows of app_public.buyers that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_buyers as
+  select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, user_id, unit_id,
+    lot_id, reservation_id, assignee_id, agent_id, first_name, last_name, legal_name, email, phone,
+    case
+      when (
+        dob is not null
+        and coalesce(
+          (
+            organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+            or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+            or (
+              assignee_id = (select app_public.current_user_id())
+              and project_id = any (array(select app_hidden.viewer_own_projects('buyer.pii')))
+            )
+          ), false
+        )
+      ) then dob
+      else null::date
+    end as dob, company, preferred_language, address, status, status_changed_at, source, source_id, occupancy_type,
+    occupancy_type_other, financing_type, financing_contingency, amount_financed, price, contract_sent_at,
+    purchase_date, rescission_ends_at, purchase_firm_date, estimated_closing_date, closing_date, cancellation_date,
+    (
+      case
+        when (
+          cancellation_reason is not null
+          and coalesce(
+            (
+              organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
+              or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+              or (
+                assignee_id = (select app_public.current_user_id())
+                and project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+              )
+            ), false
+          )
+        ) then cancellation_reason::text
+        else null::text
+      end
+    )::app_public.long_text as cancellation_reason, fallout_reason_id,
+    case
+      when (
+        metadata is not null
+        and coalesce(
+          (
+            organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
+            or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+            or (
+              assignee_id = (select app_public.current_user_id())
+              and project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+            )
+          ), false
+        )
+      ) then metadata
+      else null::jsonb
+    end as metadata, search_text, currency, invited_at
+  from app_public.buyers r
+  where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_buyers owner to plat_masker;
+grant select on app_hidden.masked_buyers to plat_anonymous, plat_user;
+
+-- The rows of app_public.deposits that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_deposits as
+  select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, buyer_id,
+    reservation_id, milestone_id, title, status, status_changed_at, sequence, amount, percent, percent_base,
+    amount_fixed, amount_paid, currency, due_at, due_rule, due_offset_days, paid_at, method, reference, held_by,
+    sent_to_holder_at, released_at, refunded_at, forfeited_at, invoice_number,
+    (
+      case
+        when (
+          notes is not null
+          and (
+            organization_id = any (array(select app_hidden.organizations_where('sale.read')))
+            or project_id = any (array(select app_hidden.projects_where('sale.read')))
+          )
+        ) then notes::text
+        else null::text
+      end
+    )::app_public.long_text as notes, offer_id, amount_refunded
+  from app_public.deposits r
+  where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_deposits owner to plat_masker;
+grant select on app_hidden.masked_deposits to plat_anonymous, plat_user;
+
+-- The rows of app_public.events that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_events as
+  select id, stream_id, organization_id, project_id, sequence, name, occurred_at, dispatched_at, subject_type,
+    subject_id, actor_id, actor_type, channel, request_id,
+    case
+      when changes ?| app_hidden.masked_members(subject_type) then app_hidden.event_changes(
+        subject_type, subject_id, changes, data
+      )
+      else changes
+    end as changes, app_hidden.event_value(subject_type, subject_id, data, data) as data, caused_by_id,
+    transaction_id, workflow_depth
+  from app_public.events r
+  where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_events owner to plat_masker;
+grant select on app_hidden.masked_events to plat_anonymous, plat_user;
+
+-- The rows of app_public.floor_plans that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_floor_plans as
+  select id, organization_id, project_id, title, subtitle, code, description, status, home_type, base_price,
+    bedrooms, bedrooms_max, baths, half_baths, garage, stories, sqft, sqft_max, balcony_sqft, hoa_fee, orientation,
+    sequence, tour_url,
+    case
+      when (
+        metadata is not null
+        and (
+          organization_id = any (array(select app_hidden.organizations_where('inventory.read')))
+          or project_id = any (array(select app_hidden.projects_where('inventory.read')))
+        )
+      ) then metadata
+      else null::jsonb
+    end as metadata, inserted_at, updated_at, version, deleted_at
+  from app_public.floor_plans r; alter view app_hidden.masked_floor_plans owner to plat_masker;
+grant select on app_hidden.masked_floor_plans to plat_anonymous, plat_user;
+
+-- The rows of app_public.lots that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_lots as
+  select id, organization_id, project_id, title, number, block, phase, status, status_changed_at,
+    (
+      case
+        when (
+          price is not null
+          and (
+            status::text = 'AVAILABLE'
+            or organization_id = any (array(select app_hidden.organizations_where('inventory.read')))
+            or project_id = any (array(select app_hidden.projects_where('inventory.read')))
+          )
+        ) then price::numeric
+        else null::numeric
+      end
+    )::app_public.money as price,
+    (
+      case
+        when (
+          premium is not null
+          and (
+            status::text = 'AVAILABLE'
+            or organization_id = any (array(select app_hidden.organizations_where('inventory.read')))
+            or project_id = any (array(select app_hidden.projects_where('inventory.read')))
+          )
+        ) then premium::numeric
+        else null::numeric
+      end
+    )::app_public.money as premium, currency, address, area_sqft, orientation, features, parcel_number, multi_unit,
+    case
+      when (
+        metadata is not null
+        and (
+          organization_id = any (array(select app_hidden.organizations_where('inventory.read')))
+          or project_id = any (array(select app_hidden.projects_where('inventory.read')))
+        )
+      ) then metadata
+      else null::jsonb
+    end as metadata, inserted_at, updated_at, version, deleted_at
+  from app_public.lots r; alter view app_hidden.masked_lots owner to plat_masker;
+grant select on app_hidden.masked_lots to plat_anonymous, plat_user;
+
+-- The rows of app_public.negotiations that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_negotiations as
+  select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lead_id, buyer_id,
+    reservation_id, assignee_id, status, status_changed_at, round, turn, list_price,
+    (
+      case
+        when (
+          floor_price is not null
+          and (
+            organization_id = any (array(select app_hidden.organizations_where('sale.strategy')))
+            or project_id = any (array(select app_hidden.projects_where('sale.strategy')))
+          )
+        ) then floor_price::numeric
+        else null::numeric
+      end
+    )::app_public.money as floor_price, offer_expiration_hours, opened_at, closed_at,
+    (
+      case
+        when (
+          cancellation_reason is not null
+          and coalesce(
+            (
+              organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+              or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+              or (
+                assignee_id = (select app_public.current_user_id())
+                and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+              )
+            ), false
+          )
+        ) then cancellation_reason::text
+        else null::text
+      end
+    )::app_public.long_text as cancellation_reason,
+    case
+      when (
+        notes is not null
+        and (
+          organization_id = any (array(select app_hidden.organizations_where('sale.strategy')))
+          or project_id = any (array(select app_hidden.projects_where('sale.strategy')))
+        )
+      ) then notes::text
+      else null::text
+    end as notes, currency
+  from app_public.negotiations r
+  where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_negotiations owner to plat_masker;
+grant select on app_hidden.masked_negotiations to plat_anonymous, plat_user;
+
+-- The rows of app_public.organization_payments_representatives that the viewer sees, with what they may know of the
+--   masked columns.
+create view app_hidden.masked_organization_payments_representatives as
+  select id, organization_id, kind, first_name, last_name, email, phone,
+    case
+      when organization_id = any (array(select app_hidden.viewer_organizations('org.billing'))) then dob
+      else null::date
+    end as dob, title, ownership_percent, address, status, requirements, processor_person_id, verified_at,
+    inserted_at, updated_at, version
+  from app_public.organization_payments_representatives r
+  where (
+    current_user <> 'plat_anonymous'::name
+  ); alter view app_hidden.masked_organization_payments_representatives owner to plat_masker;
+grant select on app_hidden.masked_organization_payments_representatives to plat_anonymous, plat_user;
+
+-- The rows of app_public.organization_user_connections that the viewer sees, with what they may know of the masked
+--   columns.
+create view app_hidden.masked_organization_user_connections as
+  select id, organization_id, user_id, role, title,
+    app_public.organization_user_connections_notifications(r.*) as notifications, joined_at, invited_by_id,
+    last_active_at, inserted_at, updated_at, version
+  from app_public.organization_user_connections r
+  where (
+    current_user <> 'plat_anonymous'::name
+  ); alter view app_hidden.masked_organization_user_connections owner to plat_masker;
+grant select on app_hidden.masked_organization_user_connections to plat_anonymous, plat_user;
+
+-- The rows of app_public.organizations that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_organizations as
+  select id, name, slug, kind, description,
+    (
+      case
+        when id = any (array(select app_hidden.viewer_organizations('org.member'))) then email::text else null::text
+      end
+    )::app_public.email_address as email,
+    (
+      case
+        when id = any (array(select app_hidden.viewer_organizations('org.member'))) then phone::text else null::text
+      end
+    )::app_public.phone_number as phone, website_url,
+    case
+      when id = any (array(select app_hidden.viewer_organizations('org.member'))) then address
+      else null::app_public.address
+    end as address, time_zone, has_public_project, inserted_at, updated_at, version, deleted_at
+  from app_public.organizations r; alter view app_hidden.masked_organizations owner to plat_masker;
+grant select on app_hidden.masked_organizations to plat_anonymous, plat_user;
+
+-- The rows of app_public.phone_calls that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_phone_calls as
+  select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, buyer_id, user_id,
+    direction, status, outcome, from_number, to_number, started_at, ended_at, notes,
+    (
+      case
+        when (
+          recording_url is not null
+          and (
+            organization_id = any (array(select app_hidden.organizations_where('call.recording')))
+            or project_id = any (array(select app_hidden.projects_where('call.recording')))
+          )
+        ) then recording_url::text
+        else null::text
+      end
+    )::app_public.url as recording_url, tracker_id
+  from app_public.phone_calls r
+  where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_phone_calls owner to plat_masker;
+grant select on app_hidden.masked_phone_calls to plat_anonymous, plat_user;
+
+-- The rows of app_public.processor_charges that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_processor_charges as
+  select id, intent_id, organization_id, project_id, reservation_id, deposit_id, lead_id, buyer_id, user_id,
+    card_id, processor_id, is_tentative, payment_intent_id, status, status_changed_at, amount, amount_refunded,
+    amount_refunding,
+    (
+      case
+        when (
+          fee is not null
+          and (
+            organization_id = any (array(select app_hidden.viewer_organizations('finance.read')))
+            or coalesce((project_id = any (array(select app_hidden.viewer_projects('finance.read')))), false)
+          )
+        ) then fee::numeric
+        else null::numeric
+      end
+    )::app_public.money as fee,
+    case
+      when (
+        net is not null
+        and (
+          organization_id = any (array(select app_hidden.viewer_organizations('finance.read')))
+          or coalesce((project_id = any (array(select app_hidden.viewer_projects('finance.read')))), false)
+        )
+      ) then net
+      else null::numeric
+    end as net, currency, method, card_brand, card_last4, description, statement_descriptor, receipt_url,
+    failure_code, failure_message, captured_at, last_refunded_at, disputed_at, dispute_status,
+    case
+      when (
+        metadata is not null
+        and (
+          organization_id = any (array(select app_hidden.viewer_organizations('finance.read')))
+          or coalesce((project_id = any (array(select app_hidden.viewer_projects('finance.read')))), false)
+        )
+      ) then metadata
+      else null::jsonb
+    end as metadata, inserted_at, updated_at, version, deposit_amount
+  from app_public.processor_charges r
+  where (
+    current_user <> 'plat_anonymous'::name
+  ); alter view app_hidden.masked_processor_charges owner to plat_masker;
+grant select on app_hidden.masked_processor_charges to plat_anonymous, plat_user;
+
+-- The rows of app_public.processor_refunds that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_processor_refunds as
+  select id, organization_id, charge_id, amount, status, reason,
+    (
+      case
+        when (
+          note is not null
+          and (
+            organization_id = any (array(select app_hidden.viewer_organizations('finance.read')))
+            or coalesce((null::uuid = any (array(select app_hidden.viewer_projects('finance.read')))), false)
+          )
+        ) then note::text
+        else null::text
+      end
+    )::app_public.long_text as note, processor_id, failure_message, created_by_id, attempt_key, inserted_at,
+    updated_at
+  from app_public.processor_refunds r
+  where (
+    current_user <> 'plat_anonymous'::name
+  ); alter view app_hidden.masked_processor_refunds owner to plat_masker;
+grant select on app_hidden.masked_processor_refunds to plat_anonymous, plat_user;
+
+-- The rows of app_public.projects that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_projects as
+  select id, organization_id, title, slug, status, visibility, type, overview, overview_headline, design,
+    design_heading, address, time_zone, currency, website_url, amenities, sales_start_date, completion_date,
+    archived_at, archived_from, service_index, reservation_expiration, reservation_fee, cancellation_fee,
+    rescission_days, sold_trigger, allow_multiple_offers, lead_assignment,
+    case
+      when (
+        organization_id = any (array(select app_hidden.organizations_where('project.read')))
+        or id = any (array(select app_hidden.projects_where('project.read')))
+      ) then metadata
+      else null::jsonb
+    end as metadata, city, inserted_at, updated_at, version, deleted_at
+  from app_public.projects r; alter view app_hidden.masked_projects owner to plat_masker;
+grant select on app_hidden.masked_projects to plat_anonymous, plat_user;
+
+-- The rows of app_public.reservations that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_reservations as
+  select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lot_id, lead_id,
+    buyer_id, purchase_id, user_id, assignee_id, status, status_changed_at, number, buyer_legal_name, price,
+    list_price_snapshot, premium_snapshot, fee, cancellation_fee, occupancy_type, occupancy_type_other,
+    financing_type, financing_contingency, preapproved, accepted_terms, accepted_terms_at, purchase_authorization,
+    expiration, expires_at, extended_count, executed_at, cancelled_at,
+    (
+      case
+        when (
+          cancellation_reason is not null
+          and (
+            coalesce(
+              (
+                organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+                or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+                or (
+                  assignee_id = (select app_public.current_user_id())
+                  and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+                )
+              ), false
+            )
+            or app_private.is_reason_of_buyer(id, cancellation_reason::text)
+          )
+        ) then cancellation_reason::text
+        else null::text
+      end
+    )::app_public.long_text as cancellation_reason, fallout_reason_id, refunded_at, transaction_id,
+    (
+      case
+        when (
+          notes is not null
+          and coalesce(
+            (
+              organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+              or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+              or (
+                assignee_id = (select app_public.current_user_id())
+                and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+              )
+            ), false
+          )
+        ) then notes::text
+        else null::text
+      end
+    )::app_public.long_text as notes,
+    case
+      when (
+        metadata is not null
+        and coalesce(
+          (
+            organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+            or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+            or (
+              assignee_id = (select app_public.current_user_id())
+              and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+            )
+          ), false
+        )
+      ) then metadata
+      else null::jsonb
+    end as metadata, currency
+  from app_public.reservations r
+  where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_reservations owner to plat_masker;
+grant select on app_hidden.masked_reservations to plat_anonymous, plat_user;
+
+-- The rows of app_public.spec_options that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_spec_options as
+  select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, element_id, title,
+    description, sku, tier, kind, price,
+    (
+      case
+        when (
+          organization_id = any (array(select app_hidden.organizations_where('finance.read')))
+          or project_id = any (array(select app_hidden.projects_where('finance.read')))
+        ) then cost::numeric
+        else null::numeric
+      end
+    )::app_public.money as cost, max_quantity, active, sequence, excluded_option_ids
+  from app_public.spec_options r; alter view app_hidden.masked_spec_options owner to plat_masker;
+grant select on app_hidden.masked_spec_options to plat_anonymous, plat_user;
+
+-- The rows of app_public.units that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_units as
+  select id, organization_id, project_id, floor_plan_id, lot_id, title, number, subtitle, description, building,
+    level, phase, status, status_changed_at,
+    (
+      case
+        when (
+          price is not null
+          and (
+            status::text = 'AVAILABLE'
+            or organization_id = any (array(select app_hidden.organizations_where('inventory.read')))
+            or project_id = any (array(select app_hidden.projects_where('inventory.read')))
+          )
+        ) then price::numeric
+        else null::numeric
+      end
+    )::app_public.money as price,
+    (
+      case
+        when (
+          original_list_price is not null
+          and (
+            organization_id = any (array(select app_hidden.organizations_where('inventory.read')))
+            or project_id = any (array(select app_hidden.projects_where('inventory.read')))
+          )
+        ) then original_list_price::numeric
+        else null::numeric
+      end
+    )::app_public.money as original_list_price, currency, bedrooms, baths, half_baths, garage, sqft, hoa_fee,
+    orientation, effective_bedrooms, effective_baths, effective_half_baths, effective_garage, effective_sqft,
+    effective_hoa_fee, effective_orientation, view, address, model, is_spec, is_bmr, is_furnished, is_accessible,
+    mls_id, construction_status, listing_date,
+    case
+      when estimated_delivery_date is null then null::date
+      when (
+        organization_id = any (array(select app_hidden.organizations_where('inventory.read')))
+        or project_id = any (array(select app_hidden.projects_where('inventory.read')))
+        or organization_id = any (array(select app_hidden.organizations_where('construction.write')))
+        or project_id = any (array(select app_hidden.projects_where('construction.write')))
+      ) then estimated_delivery_date
+      else (date_trunc('month', estimated_delivery_date::timestamp with time zone))::date
+    end as estimated_delivery_date, move_in_ready, sold_at,
+    (
+      case
+        when (
+          sold_price is not null
+          and (
+            organization_id = any (array(select app_hidden.organizations_where('sale.read')))
+            or project_id = any (array(select app_hidden.projects_where('sale.read')))
+          )
+        ) then sold_price::numeric
+        else null::numeric
+      end
+    )::app_public.money as sold_price, closed_at, market_since, market_before,
+    case
+      when (
+        metadata is not null
+        and (
+          organization_id = any (array(select app_hidden.organizations_where('inventory.read')))
+          or project_id = any (array(select app_hidden.projects_where('inventory.read')))
+        )
+      ) then metadata
+      else null::jsonb
+    end as metadata, inserted_at, updated_at, version, deleted_at
+  from app_public.units r; alter view app_hidden.masked_units owner to plat_masker;
+grant select on app_hidden.masked_units to plat_anonymous, plat_user;
+
+-- The rows of app_public.users that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_users as
+  select id, slug, first_name, last_name, title, phone, time_zone, language, status,
+    case
+      when (email_verified_at is not null and app_hidden.is_colleague(id)) then email_verified_at
+      else null::timestamp
+      with time zone
+    end as email_verified_at,
+    case
+      when (last_login_at is not null and app_hidden.is_colleague(id)) then last_login_at
+      else null::timestamp
+      with time zone
+    end as last_login_at, inserted_at, updated_at, version, deleted_at, password_changed_at, avatar_url
+  from app_public.users r
+  where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_users owner to plat_masker;
+grant select on app_hidden.masked_users to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- Functions
@@ -35554,7 +36234,7 @@ begin
   update app_public.users u set email_verified_at = now() where u.id = viewer and u.email_verified_at is null;
   update app_public.buyers b set user_id = viewer where b.id = result.id returning * into result;
   perform set_config('plat.actor_type', before, true);
-  return result;
+  return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.accept_buyer_invite(text) to plat_anonymous, plat_user;
 
@@ -35880,7 +36560,7 @@ declare
   result app_public.organizations;
 begin
   -- As the viewer: anybody may write to an organization that they see.
-  select o.* into result from app_public.organizations o where o.id = contact_organization.organization_id;
+  select o.* into result from app_hidden.masked_organizations o where o.id = contact_organization.organization_id;
   if result.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such organization.', '{"field": "organizationId"}');
   end if;
@@ -35924,7 +36604,7 @@ declare
   project app_public.projects;
 begin
   -- As the viewer: anybody may write to a project that they see.
-  select p.* into project from app_public.projects p where p.id = contact_project.project_id;
+  select p.* into project from app_hidden.masked_projects p where p.id = contact_project.project_id;
   if project.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
   end if;
@@ -36132,7 +36812,7 @@ begin
     insert into app_hidden.duplicate_accounts (user_id, email, username) values (new_user.id, address, username);
   end if;
   perform app_private.request_verification(new_user.id);
-  return new_user;
+  return app_hidden.masked(new_user);
 exception
   when unique_violation then
     get stacked diagnostics violated = constraint_name;
@@ -36167,7 +36847,7 @@ begin
   buyer := app_hidden.create_record(null::app_public.buyers, input);
   if agent is distinct from null then
     perform app_private.set_agent_of_buyer(buyer.id, agent);
-    select * into buyer from app_public.buyers b where b.id = buyer.id;
+    select b.* into buyer from app_hidden.masked_buyers b where b.id = buyer.id;
   end if;
   return buyer;
 end $function$;
@@ -36344,7 +37024,7 @@ begin
     'time_zone', coalesce(time_zone, (select u.time_zone from app_public.users u where u.id = viewer))));
   insert into app_public.organization_user_connections (organization_id, user_id, role)
     values (result.id, viewer, 'OWNER');
-  return result;
+  return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.create_organization(
   text, text, app_public.organization_kind, text, app_public.email_address, app_public.phone_number, app_public.url,
@@ -36451,7 +37131,7 @@ create function app_public.create_organization_payments_representative(
   address app_public.address default null::app_public.address
 ) returns app_public.organization_payments_representatives
 language sql as $function$
-  select r from app_public.organization_payments_representatives r where r.id = told::uuid
+  select r.* from app_hidden.masked_organization_payments_representatives r where r.id = told::uuid
 $function$;
 grant execute on function app_public.create_organization_payments_representative(
   app_public.told_representative, uuid, app_public.representative_kind, text, text, app_public.email_address,
@@ -36540,7 +37220,7 @@ create function app_public.create_processor_charge(
   description text default null::text
 ) returns app_public.processor_charges
 language sql as $function$
-  select c from app_public.processor_charges c where c.intent_id = made::uuid order by c.id desc limit 1
+  select c.* from app_hidden.masked_processor_charges c where c.intent_id = made::uuid order by c.id desc limit 1
 $function$;
 grant execute on function app_public.create_processor_charge(
   app_public.made_payment, app_public.money, uuid, uuid, uuid, uuid, app_public.currency_code, text
@@ -36918,7 +37598,7 @@ declare
   missing int;
 begin
   perform app_hidden.require_viewer();
-  select * into chosen from app_public.projects p
+  select p.* into chosen from app_hidden.masked_projects p
     where p.id = app_hidden.record_id('projects', export_floor_plans.project_id, 'projectId');
   if chosen.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
@@ -37352,7 +38032,7 @@ declare
   buyer app_public.buyers;
 begin
   perform app_hidden.require_viewer();
-  select b.* into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id;
+  select b.* into buyer from app_hidden.masked_buyers b where b.id = invite_buyer.buyer_id;
   if buyer.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such buyer.', '{"field": "buyerId"}');
   elsif not app_hidden.deal_can(buyer.organization_id, buyer.project_id, buyer.assignee_id, 'buyer.write') then
@@ -37479,7 +38159,7 @@ grant execute on function app_public.pause_workflow_execution(
 -- One public project.
 create function app_public.public_project(id app_public.id_or_slug) returns app_public.projects
 language sql stable as $function$
-  select p.* from app_public.projects p
+  select p.* from app_hidden.masked_projects p
   where p.id = app_hidden.record_id('projects', public_project.id) and p.visibility in ('PUBLIC', 'UNLISTED')
     and p.archived_at is null
 $function$;
@@ -37492,7 +38172,7 @@ grant execute on function app_public.public_project(app_public.id_or_slug) to pl
 -- Public projects, best service index first; restricted fields are null without permission.
 create function app_public.public_projects(city text default null::text) returns setof app_public.projects
 language sql stable as $function$
-  select p.* from app_public.projects p
+  select p.* from app_hidden.masked_projects p
   where p.visibility = 'PUBLIC' and p.archived_at is null and p.deleted_at is null
     and (public_projects.city is null or lower(p.city) = lower(btrim(public_projects.city)))
 $function$;
@@ -37501,7 +38181,7 @@ grant execute on function app_public.public_projects(text) to plat_anonymous, pl
 -- The last 50 sold units, of public projects and of the viewer's own.
 create function app_public.recently_sold_units() returns setof app_public.units
 language sql stable rows 50 as $function$
-  select u.* from app_public.units u
+  select u.* from app_hidden.masked_units u
   join app_public.projects p on p.id = u.project_id
   where u.sold_at is not null and u.deleted_at is null
     and (p.visibility = 'PUBLIC' or app_hidden.project_can(p.id, p.organization_id, 'project.read'))
@@ -37584,7 +38264,7 @@ create function app_public.refund_processor_charge(
   reason app_public.refund_reason default null::text, note text default null::text
 ) returns app_public.processor_charges
 language sql as $function$
-  select c from app_public.processor_charges c where c.id = made::uuid
+  select c.* from app_hidden.masked_processor_charges c where c.id = made::uuid
 $function$;
 grant execute on function app_public.refund_processor_charge(
   app_public.made_refund, uuid, app_public.money, app_public.refund_reason, text
@@ -37640,7 +38320,7 @@ begin
       (select a.processor_id from app_private.payments_accounts a where a.organization_id = result.organization_id),
       'personId', result.processor_person_id));
   end if;
-  return result;
+  return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.remove_organization_payments_representative(uuid) to plat_anonymous, plat_user;
 
@@ -37756,7 +38436,7 @@ begin
   -- The code came to this address, so it is theirs.
   update app_public.users u set email_verified_at = coalesce(u.email_verified_at, now()), status = 'ACTIVE'
     where u.id = account returning * into result;
-  return result;
+  return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.reset_password(text, app_public.new_password) to plat_anonymous, plat_user;
 
@@ -37972,7 +38652,8 @@ begin
         from app_public.units u where u.id = m.id offset 0) r where m.type = 'UNIT'
       union all
       select m.*, r.* from matches m cross join lateral (
-        select app_public.buyers_full_name(b)::text, concat_ws(' · ', b.company, b.email),
+        select app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email),
+          concat_ws(' · ', b.company, b.email),
           array[b.phone, b.legal_name]::text[], '/buyers/' || b.id, b.project_id, null::jsonb
         from app_public.buyers b where b.id = m.id offset 0) r where m.type = 'BUYER'
       union all
@@ -38088,7 +38769,7 @@ begin
   buyer := app_hidden.update_record(null::app_public.buyers, input);
   if input ? 'agent' then
     perform app_private.set_agent_of_buyer(buyer.id, agent);
-    select * into buyer from app_public.buyers b where b.id = buyer.id;
+    select b.* into buyer from app_hidden.masked_buyers b where b.id = buyer.id;
   end if;
   return buyer;
 end $function$;
@@ -38180,7 +38861,7 @@ begin
   perform app_private.require_role_within(organization_id, role, member.role);
   update app_public.organization_user_connections m set role = update_organization_member_role.role
     where m.id = member.id returning * into member;
-  return member;
+  return app_hidden.masked(member);
 end $function$;
 grant execute on function app_public.update_organization_member_role(
   uuid, uuid, app_public.organization_role
@@ -38232,7 +38913,7 @@ create function app_public.update_organization_payments_representative(
   expected_version integer default null::integer
 ) returns app_public.organization_payments_representatives
 language sql as $function$
-  select r from app_public.organization_payments_representatives r where r.id = told::uuid
+  select r.* from app_hidden.masked_organization_payments_representatives r where r.id = told::uuid
 $function$;
 grant execute on function app_public.update_organization_payments_representative(
   app_public.told_representative, uuid, text, text, app_public.email_address, app_public.phone_number, date, text,
@@ -38278,7 +38959,7 @@ begin
     coalesce(keep_integration_ids, array(select i.id from app_public.user_integrations i where i.user_id = viewer_id)),
     'The password was changed.');
   select * into result from app_public.users u where u.id = viewer_id;
-  return result;
+  return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.update_password(
   app_public.password_proof, app_public.new_password, boolean, uuid[], uuid[]
@@ -38355,7 +39036,7 @@ declare
   reservation app_public.reservations;
 begin
   perform app_hidden.require_viewer();
-  select * into reservation from app_public.reservations r
+  select r.* into reservation from app_hidden.masked_reservations r
     where r.id = app_hidden.record_id('reservations', input ->> 'id');
   if reservation.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such reservation.', '{"field": "id"}');
@@ -38422,10 +39103,11 @@ declare
   amount int;
   digits int;
   wanted text;
+  changed uuid[];
   result app_public.units[];
 begin
   perform app_hidden.require_viewer();
-  select * into project from app_public.projects p where p.id = update_units.project_id;
+  select p.* into project from app_hidden.masked_projects p where p.id = update_units.project_id;
   if project.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
   end if;
@@ -38453,6 +39135,12 @@ begin
     perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s in the project.', wanted),
       jsonb_build_object('permission', wanted));
   end if;
+  -- What becomes of a price in per cent tells it.
+  if price_delta_percent is not null
+    and not app_hidden.project_can(project.id, project.organization_id, 'inventory.read') then
+    perform app_hidden.fail('FORBIDDEN', 'A change in per cent takes the permission inventory.read in the project.',
+      '{"permission": "inventory.read"}');
+  end if;
   if ids is not null then
     targets := array(select distinct app_hidden.record_id('units', i, 'ids') from unnest(ids::text[]) i limit most + 1);
   else
@@ -38471,16 +39159,21 @@ begin
   end if;
   digits := coalesce((select c.digits from app_hidden.currencies c where c.code = project.currency), 2);
   begin
-    with changed as (
-      update app_public.units u set
-        status = coalesce(update_units.status, u.status),
+    -- Columns that are not given are not read: not everybody may who may change others.
+    execute format('with changed as (
+        update app_public.units u set %s from app_hidden.masked_units v where v.id = u.id and u.id = any ($1)
+        returning u.id)
+      select coalesce(array_agg(c.id), ''{}'') from changed c', concat_ws(', ',
+      case when status is not null then 'status = $2' end,
+      case when price is not null then 'price = $3'
         -- numeric rounds a half away from zero; prices are not negative
-        price = coalesce(update_units.price, round(u.price * (1 + coalesce(price_delta_percent, 0) / 100), digits)),
-        construction_status = coalesce(update_units.construction_status, u.construction_status),
-        estimated_delivery_date = coalesce(update_units.estimated_delivery_date, u.estimated_delivery_date)
-      where u.id = any (targets)
-      returning u as record, u.id)
-    select coalesce(array_agg(c.record order by c.id), '{}') into result from changed c;
+        when price_delta_percent is not null then 'price = round(v.price * (1 + $4 / 100), $5)' end,
+      case when construction_status is not null then 'construction_status = $6' end,
+      case when estimated_delivery_date is not null then 'estimated_delivery_date = $7' end))
+      into changed using targets, status, price, price_delta_percent, digits, construction_status,
+        estimated_delivery_date;
+    select coalesce(array_agg(row(v.*)::app_public.units order by v.id), '{}') into result
+      from app_hidden.masked_units v where v.id = any (changed);
     if dry_run then
       raise exception 'dry run' using errcode = 'PLATD';
     end if;
@@ -38526,7 +39219,7 @@ begin
   if input ? 'username' then
     update app_hidden.user_identities i set username = nullif(btrim(update_user.input ->> 'username'), '')
       where i.user_id = viewer_id;
-    select * into result from app_public.users u where u.id = viewer_id;
+    select u.* into result from app_hidden.masked_users u where u.id = viewer_id;
   end if;
   return result;
 exception
@@ -38631,13 +39324,14 @@ begin
   end if;
   update app_public.users u set email_verified_at = now() where u.id = viewer and u.email_verified_at is null;
   select u.* into result from app_public.users u where u.id = viewer;
-  return result;
+  return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.verify_email(text) to plat_user;
 
 -- The user of the token in use; null without a token.
 create function app_public.viewer() returns app_public.users
-language sql stable as $function$ select u from app_public.users u where u.id = app_public.current_user_id() $function$;
+language sql stable
+as $function$ select u.* from app_hidden.masked_users u where u.id = app_public.current_user_id() $function$;
 grant execute on function app_public.viewer() to plat_anonymous, plat_user;
 
 -- Takes a pending offer back, which only the side that made it may do; the negotiation is OPEN again.
@@ -38719,7 +39413,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.* into r from app_public.appointments t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.buyer_id, t.assignee_id, t.type, t.status, t.status_changed_at, t.title, t.starts_at, t.ends_at, t.time_zone, t.location, t.video_url, t.open_house_id, t.host_id, null::app_public.long_text, null::app_public.long_text, t.cancelled_at, t.cancellation_reason into r from app_public.appointments t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.appointments, app_hidden.columns_of('app_public.appointments', record));
   end if;
@@ -39169,7 +39863,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.* into r from app_public.buyers t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.user_id, t.unit_id, t.lot_id, t.reservation_id, t.assignee_id, t.agent_id, t.first_name, t.last_name, t.legal_name, t.email, t.phone, null::date, t.company, t.preferred_language, t.address, t.status, t.status_changed_at, t.source, t.source_id, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.amount_financed, t.price, t.contract_sent_at, t.purchase_date, t.rescission_ends_at, t.purchase_firm_date, t.estimated_closing_date, t.closing_date, t.cancellation_date, null::app_public.long_text, t.fallout_reason_id, null::jsonb, t.search_text, t.currency, t.invited_at into r from app_public.buyers t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.buyers, app_hidden.columns_of('app_public.buyers', record));
   end if;
@@ -39195,7 +39889,8 @@ create function app_hidden.calendar_appointments() returns table(
 language sql stable rows 500 as $function$
   select a.id, a.version, a.status::text, a.type::text, a.title::text,
     coalesce((select l.name from app_public.leads l where l.id = a.lead_id),
-      (select app_public.buyers_full_name(b) from app_public.buyers b where b.id = a.buyer_id))::text,
+      (select app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email)
+        from app_public.buyers b where b.id = a.buyer_id))::text,
     (select p.title from app_public.projects p where p.id = a.project_id)::text,
     a.starts_at, a.ends_at, a.time_zone::text, a.location::text, a.video_url::text, a.inserted_at, a.updated_at
   from app_public.appointments a
@@ -39429,6 +40124,7 @@ declare
   column_list text;
   missing text;
   row_in _type%type;
+  record_id uuid;
   row_out _type%type;
 begin
   perform app_hidden.refuse_anonymous();
@@ -39443,12 +40139,13 @@ begin
   end;
   select string_agg(quote_ident(key), ', ') into column_list from jsonb_object_keys(value_list) key;
   if column_list is null then
-    execute format('insert into %s default values returning *', relation) into row_out;
+    execute format('insert into %s default values returning id', relation) into record_id;
   else
-    execute format('insert into %s (%s) select %s returning *', relation, column_list,
-      (select string_agg('($1).' || quote_ident(key), ', ') from jsonb_object_keys(value_list) key)) into row_out
+    execute format('insert into %s (%s) select %s returning id', relation, column_list,
+      (select string_agg('($1).' || quote_ident(key), ', ') from jsonb_object_keys(value_list) key)) into record_id
         using row_in;
   end if;
+  execute format('select * from %s where id = $1', app_hidden.readable_source(relation)) into row_out using record_id;
   return row_out;
 exception
   when insufficient_privilege then
@@ -39508,7 +40205,8 @@ declare
 begin
   perform app_hidden.refuse_anonymous();
   record_id := app_hidden.record_id(table_name, id);
-  execute format('select * from %s where id = $1', relation) into row_before using record_id;
+  execute format('select * from %s where id = $1', app_hidden.readable_source(relation)) into row_before
+    using record_id;
   if row_before is null then
     perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', app_hidden.subject(table_name)),
       '{"field": "id"}');
@@ -39529,8 +40227,11 @@ create function app_hidden.deleted_records(_type anyelement) returns setof anyel
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   return query execute format(
-    'select t.* from %s t where t.deleted_at is not null and t.organization_id = any (array(select '
+    'select %s from %s t where t.deleted_at is not null and t.organization_id = any (array(select '
     'app_hidden.viewer_organizations(''org.admin'')))',
+    (select string_agg(case when a.attname <> all (app_hidden.masked_columns(a.attrelid)) then format('t.%I', a.attname)
+        else format('(app_hidden.masked(t)).%I', a.attname) end, ', ' order by a.attnum)
+      from pg_attribute a where a.attrelid = pg_typeof(_type)::text::regclass and a.attnum > 0 and not a.attisdropped),
     pg_typeof(_type)::text::regclass);
 end $function$;
 grant execute on function app_hidden.deleted_records(anyelement) to plat_anonymous, plat_user;
@@ -39544,7 +40245,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.* into r from app_public.deposits t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.buyer_id, t.reservation_id, t.milestone_id, t.title, t.status, t.status_changed_at, t.sequence, t.amount, t.percent, t.percent_base, t.amount_fixed, t.amount_paid, t.currency, t.due_at, t.due_rule, t.due_offset_days, t.paid_at, t.method, t.reference, t.held_by, t.sent_to_holder_at, t.released_at, t.refunded_at, t.forfeited_at, t.invoice_number, null::app_public.long_text, t.offer_id, t.amount_refunded into r from app_public.deposits t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.deposits, app_hidden.columns_of('app_public.deposits', record));
   end if;
@@ -39730,7 +40431,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.* into r from app_public.floor_plans t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.title, t.subtitle, t.code, t.description, t.status, t.home_type, t.base_price, t.bedrooms, t.bedrooms_max, t.baths, t.half_baths, t.garage, t.stories, t.sqft, t.sqft_max, t.balcony_sqft, t.hoa_fee, t.orientation, t.sequence, t.tour_url, null::jsonb, t.inserted_at, t.updated_at, t.version, t.deleted_at into r from app_public.floor_plans t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.floor_plans, app_hidden.columns_of('app_public.floor_plans', record));
   end if;
@@ -39857,10 +40558,10 @@ $function$;
 create function app_hidden.lead_email_facts(lead app_public.leads) returns jsonb
 language plpgsql stable as $function$
 declare
-  project app_public.projects;
-  home app_public.organizations;
+  project record;
+  home record;
   office app_public.sales_offices;
-  sender app_public.users;
+  sender record;
   event record;
   unit record;
   offer record;
@@ -39870,10 +40571,11 @@ declare
   plans uuid[] := array(select u.floor_plan_id from app_public.units u where u.id = any (units)
     and u.floor_plan_id is not null);
 begin
-  select p.* into project from app_public.projects p where p.id = lead.project_id;
-  select o.* into home from app_public.organizations o where o.id = lead.organization_id;
+  select p.id, p.title, p.address, p.website_url, p.currency, p.time_zone into project
+    from app_public.projects p where p.id = lead.project_id;
+  select o.id, o.name into home from app_public.organizations o where o.id = lead.organization_id;
   select o.* into office from app_public.sales_offices o where o.project_id = lead.project_id;
-  select u.* into sender from app_public.users u where u.id = app_public.current_user_id();
+  select u.id, u.first_name, u.last_name into sender from app_public.users u where u.id = app_public.current_user_id();
   facts := array[
     -- A name is whatever somebody typed into a form: one with more than letters in it greets nobody.
     app_hidden.fact(format('The lead is called %s.', lead.name), 'lead', lead.id, 'name', 'person',
@@ -39905,13 +40607,13 @@ begin
     project.currency, price), 'project', project.id,
     'abstract.priceMin', 'money', price, jsonb_build_object('currency', project.currency));
   for unit in
-    select u.*, coalesce(u.number, u.title) as label, f.id as plan_id, f.title as plan_title,
-      app_public.units_estimated_delivery_date(u) as delivery,
-      exists (select from app_public.reservations r where r.lead_id = lead.id and r.unit_id = u.id
-        and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) as reserved
-    from unnest(units) with ordinality i (id, place) join app_public.units u on u.id = i.id
+    execute format('select u.*, coalesce(u.number, u.title) as label, f.id as plan_id, f.title as plan_title,
+      u.estimated_delivery_date as delivery,
+      exists (select from app_public.reservations r where r.lead_id = $2 and r.unit_id = u.id
+        and r.status in (''PENDING'', ''CONFIRMED'') and r.deleted_at is null) as reserved
+    from unnest($1) with ordinality i (id, place) join %s u on u.id = i.id
     left join app_public.floor_plans f on f.id = u.floor_plan_id
-    order by i.place
+    order by i.place', app_hidden.readable_source('app_public.units')) using units, lead.id
   loop
     price := case when unit.status = 'AVAILABLE' then unit.price::text end;
     facts := facts || array[
@@ -39942,11 +40644,12 @@ begin
   end loop;
 
   for event in
-    (select a.*, 'next' as place from app_public.appointments a where a.lead_id = lead.id
-      and a.status in ('SCHEDULED', 'CONFIRMED') and a.starts_at > now()
-      and a.deleted_at is null order by a.starts_at limit 1)
+    (select a.id, a.type, a.starts_at, a.time_zone, a.location, a.video_url, 'next' as place
+      from app_public.appointments a where a.lead_id = lead.id and a.status in ('SCHEDULED', 'CONFIRMED')
+      and a.starts_at > now() and a.deleted_at is null order by a.starts_at limit 1)
     union all
-    (select a.*, 'last' from app_public.appointments a where a.lead_id = lead.id and a.status = 'COMPLETED'
+    (select a.id, a.type, a.starts_at, a.time_zone, a.location, a.video_url, 'last'
+      from app_public.appointments a where a.lead_id = lead.id and a.status = 'COMPLETED'
       and a.deleted_at is null order by a.starts_at desc limit 1)
   loop
     facts := facts || array[
@@ -40055,12 +40758,11 @@ begin
         and n.status in ('OPEN', 'ACTIVE') and n.deleted_at is null) i
     group by i.unit_id order by min(i.rank), max(i.id::text) desc limit 3);
   if wanted = '{}' then
-    wanted := array(
-      select u.id from app_public.units u
-      where u.project_id = lead.project_id and u.status = 'AVAILABLE' and u.deleted_at is null
-        and (lead.budget_min is null or app_public.units_price(u) >= lead.budget_min)
-          and (lead.budget_max is null or app_public.units_price(u) <= lead.budget_max)
-      order by app_public.units_price(u), u.id limit 3);
+    execute format('select array(select u.id from %s u
+      where u.project_id = $1 and u.status = ''AVAILABLE'' and u.deleted_at is null
+        and ($2 is null or u.price >= $2) and ($3 is null or u.price <= $3) order by u.price, u.id limit 3)',
+      app_hidden.readable_source('app_public.units')) into wanted
+      using lead.project_id, lead.budget_min, lead.budget_max;
   end if;
   return wanted;
 end $function$;
@@ -40147,7 +40849,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.* into r from app_public.lots t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.title, t.number, t.block, t.phase, t.status, t.status_changed_at, null::app_public.money, null::app_public.money, t.currency, t.address, t.area_sqft, t.orientation, t.features, t.parcel_number, t.multi_unit, null::jsonb, t.inserted_at, t.updated_at, t.version, t.deleted_at into r from app_public.lots t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.lots, app_hidden.columns_of('app_public.lots', record));
   end if;
@@ -40172,6 +40874,145 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     and u.deleted_at is null
 $function$;
 grant execute on function app_hidden.lowest_price(uuid) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.appointments) returns app_public.appointments
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.assignee_id, r.type, r.status, r.status_changed_at, r.title, r.starts_at, r.ends_at, r.time_zone, r.location, r.video_url, r.open_house_id, r.host_id, app_public.appointments_notes(r), app_public.appointments_outcome_note(r), r.cancelled_at, r.cancellation_reason)::app_public.appointments
+$function$;
+grant execute on function app_hidden.masked(app_public.appointments) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.buyers) returns app_public.buyers
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.user_id, r.unit_id, r.lot_id, r.reservation_id, r.assignee_id, r.agent_id, r.first_name, r.last_name, r.legal_name, r.email, r.phone, app_public.buyers_dob(r), r.company, r.preferred_language, r.address, r.status, r.status_changed_at, r.source, r.source_id, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.amount_financed, r.price, r.contract_sent_at, r.purchase_date, r.rescission_ends_at, r.purchase_firm_date, r.estimated_closing_date, r.closing_date, r.cancellation_date, app_public.buyers_cancellation_reason(r), r.fallout_reason_id, app_public.buyers_metadata(r), r.search_text, r.currency, r.invited_at)::app_public.buyers
+$function$;
+grant execute on function app_hidden.masked(app_public.buyers) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.deposits) returns app_public.deposits
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.reservation_id, r.milestone_id, r.title, r.status, r.status_changed_at, r.sequence, r.amount, r.percent, r.percent_base, r.amount_fixed, r.amount_paid, r.currency, r.due_at, r.due_rule, r.due_offset_days, r.paid_at, r.method, r.reference, r.held_by, r.sent_to_holder_at, r.released_at, r.refunded_at, r.forfeited_at, r.invoice_number, app_public.deposits_notes(r), r.offer_id, r.amount_refunded)::app_public.deposits
+$function$;
+grant execute on function app_hidden.masked(app_public.deposits) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.events) returns app_public.events
+language sql stable as $function$
+  select row(r.id, r.stream_id, r.organization_id, r.project_id, r.sequence, r.name, r.occurred_at, r.dispatched_at, r.subject_type, r.subject_id, r.actor_id, r.actor_type, r.channel, r.request_id, app_public.events_changes(r), app_public.events_data(r), r.caused_by_id, r.transaction_id, r.workflow_depth)::app_public.events
+$function$;
+grant execute on function app_hidden.masked(app_public.events) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.floor_plans) returns app_public.floor_plans
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.title, r.subtitle, r.code, r.description, r.status, r.home_type, r.base_price, r.bedrooms, r.bedrooms_max, r.baths, r.half_baths, r.garage, r.stories, r.sqft, r.sqft_max, r.balcony_sqft, r.hoa_fee, r.orientation, r.sequence, r.tour_url, app_public.floor_plans_metadata(r), r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.floor_plans
+$function$;
+grant execute on function app_hidden.masked(app_public.floor_plans) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.lots) returns app_public.lots
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.title, r.number, r.block, r.phase, r.status, r.status_changed_at, app_public.lots_price(r), app_public.lots_premium(r), r.currency, r.address, r.area_sqft, r.orientation, r.features, r.parcel_number, r.multi_unit, app_public.lots_metadata(r), r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.lots
+$function$;
+grant execute on function app_hidden.masked(app_public.lots) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.negotiations) returns app_public.negotiations
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lead_id, r.buyer_id, r.reservation_id, r.assignee_id, r.status, r.status_changed_at, r.round, r.turn, r.list_price, app_public.negotiations_floor_price(r), r.offer_expiration_hours, r.opened_at, r.closed_at, app_public.negotiations_cancellation_reason(r), app_public.negotiations_notes(r), r.currency)::app_public.negotiations
+$function$;
+grant execute on function app_hidden.masked(app_public.negotiations) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(
+  r app_public.organization_payments_representatives
+) returns app_public.organization_payments_representatives
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.kind, r.first_name, r.last_name, r.email, r.phone, app_public.organization_payments_representatives_dob(r), r.title, r.ownership_percent, r.address, r.status, r.requirements, r.processor_person_id, r.verified_at, r.inserted_at, r.updated_at, r.version)::app_public.organization_payments_representatives
+$function$;
+grant execute on function app_hidden.masked(app_public.organization_payments_representatives) to plat_anonymous,
+plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(
+  r app_public.organization_user_connections
+) returns app_public.organization_user_connections
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.user_id, r.role, r.title, app_public.organization_user_connections_notifications(r), r.joined_at, r.invited_by_id, r.last_active_at, r.inserted_at, r.updated_at, r.version)::app_public.organization_user_connections
+$function$;
+grant execute on function app_hidden.masked(app_public.organization_user_connections) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.organizations) returns app_public.organizations
+language sql stable as $function$
+  select row(r.id, r.name, r.slug, r.kind, r.description, app_public.organizations_email(r), app_public.organizations_phone(r), r.website_url, app_public.organizations_address(r), r.time_zone, r.has_public_project, r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.organizations
+$function$;
+grant execute on function app_hidden.masked(app_public.organizations) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.phone_calls) returns app_public.phone_calls
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.user_id, r.direction, r.status, r.outcome, r.from_number, r.to_number, r.started_at, r.ended_at, r.notes, app_public.phone_calls_recording_url(r), r.tracker_id)::app_public.phone_calls
+$function$;
+grant execute on function app_hidden.masked(app_public.phone_calls) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.processor_charges) returns app_public.processor_charges
+language sql stable as $function$
+  select row(r.id, r.intent_id, r.organization_id, r.project_id, r.reservation_id, r.deposit_id, r.lead_id, r.buyer_id, r.user_id, r.card_id, r.processor_id, r.is_tentative, r.payment_intent_id, r.status, r.status_changed_at, r.amount, r.amount_refunded, r.amount_refunding, app_public.processor_charges_fee(r), app_public.processor_charges_net(r), r.currency, r.method, r.card_brand, r.card_last4, r.description, r.statement_descriptor, r.receipt_url, r.failure_code, r.failure_message, r.captured_at, r.last_refunded_at, r.disputed_at, r.dispute_status, app_public.processor_charges_metadata(r), r.inserted_at, r.updated_at, r.version, r.deposit_amount)::app_public.processor_charges
+$function$;
+grant execute on function app_hidden.masked(app_public.processor_charges) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.processor_refunds) returns app_public.processor_refunds
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.charge_id, r.amount, r.status, r.reason, app_public.processor_refunds_note(r), r.processor_id, r.failure_message, r.created_by_id, r.attempt_key, r.inserted_at, r.updated_at)::app_public.processor_refunds
+$function$;
+grant execute on function app_hidden.masked(app_public.processor_refunds) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.projects) returns app_public.projects
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.projects
+$function$;
+grant execute on function app_hidden.masked(app_public.projects) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.reservations) returns app_public.reservations
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.buyer_id, r.purchase_id, r.user_id, r.assignee_id, r.status, r.status_changed_at, r.number, r.buyer_legal_name, r.price, r.list_price_snapshot, r.premium_snapshot, r.fee, r.cancellation_fee, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.preapproved, r.accepted_terms, r.accepted_terms_at, r.purchase_authorization, r.expiration, r.expires_at, r.extended_count, r.executed_at, r.cancelled_at, app_public.reservations_cancellation_reason(r), r.fallout_reason_id, r.refunded_at, r.transaction_id, app_public.reservations_notes(r), app_public.reservations_metadata(r), r.currency)::app_public.reservations
+$function$;
+grant execute on function app_hidden.masked(app_public.reservations) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.spec_options) returns app_public.spec_options
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.element_id, r.title, r.description, r.sku, r.tier, r.kind, r.price, app_public.spec_options_cost(r), r.max_quantity, r.active, r.sequence, r.excluded_option_ids)::app_public.spec_options
+$function$;
+grant execute on function app_hidden.masked(app_public.spec_options) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.units) returns app_public.units
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.floor_plan_id, r.lot_id, r.title, r.number, r.subtitle, r.description, r.building, r.level, r.phase, r.status, r.status_changed_at, app_public.units_price(r), app_public.units_original_list_price(r), r.currency, r.bedrooms, r.baths, r.half_baths, r.garage, r.sqft, r.hoa_fee, r.orientation, r.effective_bedrooms, r.effective_baths, r.effective_half_baths, r.effective_garage, r.effective_sqft, r.effective_hoa_fee, r.effective_orientation, r.view, r.address, r.model, r.is_spec, r.is_bmr, r.is_furnished, r.is_accessible, r.mls_id, r.construction_status, r.listing_date, app_public.units_estimated_delivery_date(r), r.move_in_ready, r.sold_at, app_public.units_sold_price(r), r.closed_at, r.market_since, r.market_before, app_public.units_metadata(r), r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.units
+$function$;
+grant execute on function app_hidden.masked(app_public.units) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.users) returns app_public.users
+language sql stable as $function$
+  select row(r.id, r.slug, r.first_name, r.last_name, r.title, r.phone, r.time_zone, r.language, r.status, app_public.users_email_verified_at(r), app_public.users_last_login_at(r), r.inserted_at, r.updated_at, r.version, r.deleted_at, r.password_changed_at, r.avatar_url)::app_public.users
+$function$;
+grant execute on function app_hidden.masked(app_public.users) to plat_anonymous, plat_user;
+
+-- The columns of a table whose comment says @masked.
+create function app_hidden.masked_columns(relation regclass) returns name[]
+language sql stable as $function$
+  select array(select a.attname from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
+    and col_description(relation, a.attnum) ~ '(^|\n)@masked\y' order by a.attnum)
+$function$;
+grant execute on function app_hidden.masked_columns(regclass) to plat_anonymous, plat_user;
 
 -- The members of an event's record that are masked columns; null where none is.
 create function app_hidden.masked_members(subject_type text) returns text[]
@@ -40220,7 +41061,7 @@ declare
     'floorPlanIds', '$2 -> ''floorPlanIds'' ? u.floor_plan_id::text',
     'lotIds', '$2 -> ''lotIds'' ? u.lot_id::text',
     'projectId', 'u.project_id = app_hidden.record_id(''projects'', $2 ->> ''projectId'', ''projectId'')',
-    'price', 'app_public.units_price(u)::numeric <@ app_hidden.range_of(null::numrange, $2 -> ''price'' ->> ''min'', '
+    'price', 'u.price::numeric <@ app_hidden.range_of(null::numrange, $2 -> ''price'' ->> ''min'', '
       '$2 -> ''price'' ->> ''max'')',
     'bedrooms', 'u.effective_bedrooms <@ app_hidden.range_of(null::int4range, $2 -> ''bedrooms'' ->> ''min'', $2 '
       '-> ''bedrooms'' ->> ''max'')',
@@ -40230,13 +41071,14 @@ declare
       '->> ''max'')',
     'level', 'u.level <@ app_hidden.range_of(null::int4range, $2 -> ''level'' ->> ''min'', $2 -> ''level'' '
       '->> ''max'')',
-    'deliveryDate', 'app_public.units_estimated_delivery_date(u) <@ app_hidden.range_of(null::daterange, $2 '
+    'deliveryDate', 'u.estimated_delivery_date <@ app_hidden.range_of(null::daterange, $2 '
       '-> ''deliveryDate'' ->> ''from'', $2 -> ''deliveryDate'' ->> ''to'')',
     'updatedAt', 'u.updated_at <@ app_hidden.range_of(null::tstzrange, $2 -> ''updatedAt'' ->> ''from'', $2 '
       '-> ''updatedAt'' ->> ''to'')',
     'moveInReady', 'u.move_in_ready = ($2 ->> ''moveInReady'')::boolean',
     'isBmr', 'u.is_bmr = ($2 ->> ''isBmr'')::boolean',
-    'query', 'app_public.units_filter_query(u, $2 ->> ''query'')');
+    'query', format('app_public.units_filter_query(row(%s)::app_public.units, $2 ->> ''query'')',
+      app_hidden.row_columns('app_public.units', 'u')));
   unknown text;
 begin
   select k into unknown from jsonb_object_keys(f) k where not known ? k limit 1;
@@ -40244,7 +41086,7 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', format('%s cannot select the units to change.', unknown),
       '{"field": "filter"}');
   end if;
-  return query execute 'select u.id from app_public.units u where u.project_id = $1'
+  return query execute 'select u.id from app_hidden.masked_units u where u.project_id = $1'
     || coalesce((select string_agg(' and ' || (known ->> k), '') from jsonb_object_keys(f) k), '') using project_id, f;
 end $function$;
 grant execute on function app_hidden.matching_units(uuid, jsonb) to plat_anonymous, plat_user;
@@ -40307,6 +41149,15 @@ language sql immutable as $function$
 $function$;
 grant execute on function app_hidden.most_rows_of_export(text, text) to plat_anonymous, plat_user;
 
+-- What a buyer is called, by the names that are known.
+create function app_hidden.name_of_buyer(
+  first_name text, last_name text, legal_name text, company text, email text
+) returns text
+language sql immutable as $function$
+  select coalesce(nullif(concat_ws(' ', first_name, last_name), ''), legal_name, company, email, 'Unnamed buyer')
+$function$;
+grant execute on function app_hidden.name_of_buyer(text, text, text, text, text) to plat_anonymous, plat_user;
+
 create function app_hidden.names_time_zone(name text) returns boolean
 language plpgsql immutable parallel safe strict as $function$
 begin
@@ -40327,7 +41178,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.* into r from app_public.negotiations t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lead_id, t.buyer_id, t.reservation_id, t.assignee_id, t.status, t.status_changed_at, t.round, t.turn, t.list_price, null::app_public.money, t.offer_expiration_hours, t.opened_at, t.closed_at, null::app_public.long_text, null::app_public.long_text, t.currency into r from app_public.negotiations t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.negotiations, app_hidden.columns_of('app_public.negotiations', record));
   end if;
@@ -40341,6 +41192,31 @@ exception when data_exception or integrity_constraint_violation then
   return value || jsonb_build_object('floorPrice', null, 'cancellationReason', null, 'notes', null);
 end $function$;
 grant execute on function app_hidden.negotiations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
+-- An expression over a row of a table, as it is asked of a row of the view that masks: columns in place of the
+--   functions that mask, and for other functions a row without what is masked.
+create function app_hidden.of_masked(relation regclass, expression text, alias text default 't') returns text
+language plpgsql stable as $function$
+declare
+  prefix constant text := (select c.relname || '_' from pg_class c where c.oid = relation);
+  masked constant name[] := app_hidden.masked_columns(relation);
+  name text;
+  reads text[];
+begin
+  if masked = '{}' then
+    return expression;
+  end if;
+  for name in select distinct m[1] from regexp_matches(expression, 'app_public\.(\w+)\(' || alias || '\)', 'g') m loop
+    reads := (select string_to_array(substring(obj_description(p.oid) from '(?:^|\n)@reads ([^\n]*)'), ' ')
+      from pg_proc p where p.pronamespace = 'app_public'::regnamespace and p.proname = name);
+    expression := replace(expression, format('app_public.%s(%s)', name, alias),
+      case when name = any (select prefix || m from unnest(masked) m)
+        then format('%s.%s', alias, substr(name, length(prefix) + 1))
+        else format('app_public.%s(row(%s)::%s)', name, app_hidden.row_columns(relation, alias, reads), relation) end);
+  end loop;
+  return expression;
+end $function$;
+grant execute on function app_hidden.of_masked(regclass, text, text) to plat_anonymous, plat_user;
 
 -- An application that the viewer may connect, with the organization or for themselves.
 create function app_hidden.offered_app(
@@ -40475,7 +41351,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.* into r from app_public.organization_user_connections t where t.id = record_id;
+  select t.id, t.organization_id, t.user_id, t.role, t.title, null::app_public.notification_settings, t.joined_at, t.invited_by_id, t.last_active_at, t.inserted_at, t.updated_at, t.version into r from app_public.organization_user_connections t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.organization_user_connections, app_hidden.columns_of('app_public.organization_user_connections', record));
   end if;
@@ -40498,7 +41374,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.* into r from app_public.organizations t where t.id = record_id;
+  select t.id, t.name, t.slug, t.kind, t.description, null::app_public.email_address, null::app_public.phone_number, t.website_url, null::app_public.address, t.time_zone, t.has_public_project, t.inserted_at, t.updated_at, t.version, t.deleted_at into r from app_public.organizations t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.organizations, app_hidden.columns_of('app_public.organizations', record));
   end if;
@@ -40512,6 +41388,23 @@ exception when data_exception or integrity_constraint_violation then
   return value || jsonb_build_object('email', null, 'phone', null, 'address', null);
 end $function$;
 grant execute on function app_hidden.organizations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
+-- The organizations in whose projects the viewer has the permission, be it for their own leads only.
+create function app_hidden.organizations_where(permission text) returns setof uuid
+language plpgsql stable security definer rows 3 set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
+    return;
+  end if;
+  return query
+    select m.organization_id from app_public.organization_user_connections m
+    join app_private.role_permissions r on r.role = m.role and r.permission = organizations_where.permission
+      and not r.in_affiliated
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+end $function$;
+grant execute on function app_hidden.organizations_where(text) to plat_anonymous, plat_user;
 
 -- A number as SQL reads it, from one as spreadsheets write it; anything else stays as it is.
 create function app_hidden.plain_number(value text) returns text
@@ -40537,7 +41430,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.* into r from app_public.processor_charges t where t.id = record_id;
+  select t.id, t.intent_id, t.organization_id, t.project_id, t.reservation_id, t.deposit_id, t.lead_id, t.buyer_id, t.user_id, t.card_id, t.processor_id, t.is_tentative, t.payment_intent_id, t.status, t.status_changed_at, t.amount, t.amount_refunded, t.amount_refunding, null::app_public.money, null::numeric, t.currency, t.method, t.card_brand, t.card_last4, t.description, t.statement_descriptor, t.receipt_url, t.failure_code, t.failure_message, t.captured_at, t.last_refunded_at, t.disputed_at, t.dispute_status, null::jsonb, t.inserted_at, t.updated_at, t.version, t.deposit_amount into r from app_public.processor_charges t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.processor_charges, app_hidden.columns_of('app_public.processor_charges', record));
   end if;
@@ -40618,7 +41511,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.* into r from app_public.projects t where t.id = record_id;
+  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at into r from app_public.projects t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.projects, app_hidden.columns_of('app_public.projects', record));
   end if;
@@ -40630,6 +41523,24 @@ exception when data_exception or integrity_constraint_violation then
   return value || jsonb_build_object('metadata', null);
 end $function$;
 grant execute on function app_hidden.projects_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
+-- Projects of others in which the viewer has the permission, be it for their own leads only.
+create function app_hidden.projects_where(permission text) returns setof uuid
+language plpgsql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
+    return;
+  end if;
+  return query
+    select p.project_id from app_public.organization_user_connections m
+    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
+    join app_private.role_permissions r on r.role = p.role and r.permission = projects_where.permission
+      and r.in_affiliated
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+end $function$;
+grant execute on function app_hidden.projects_where(text) to plat_anonymous, plat_user;
 
 -- The range that an input such as IntRange means.
 create function app_hidden.range_of(_type anyrange, low text, high text) returns anyrange
@@ -40645,6 +41556,16 @@ begin
   return result;
 end $function$;
 grant execute on function app_hidden.range_of(anyrange, text, text) to plat_anonymous, plat_user;
+
+-- Where whoever calls reads whole rows of a table from: the service from the table, the roles of the API from the
+--   view that masks, where there is one.
+create function app_hidden.readable_source(relation regclass) returns text
+language sql stable as $function$
+  select case when has_table_privilege(relation, 'select') then relation::text
+    else coalesce(to_regclass(format('app_hidden.%I', 'masked_' || c.relname)), relation)::text end
+  from pg_class c where c.oid = relation
+$function$;
+grant execute on function app_hidden.readable_source(regclass) to plat_anonymous, plat_user;
 
 -- The id behind an id or, where the table has slugs, a present or former slug.
 create function app_hidden.record_id(table_name text, id text, field text default 'id') returns uuid
@@ -40777,6 +41698,8 @@ begin
     perform app_hidden.fail('FORBIDDEN', format('The column %s takes the permission %s.', name, result.permission),
       jsonb_build_object('permission', result.permission, 'field', field));
   end if;
+  result.expression := app_hidden.of_masked((select format('app_public.%I', s.table_name)::regclass
+    from app_hidden.report_subjects s where s.subject = report_column.subject), result.expression);
   return result;
 end $function$;
 grant execute on function app_hidden.report_column(text, text, text, uuid, uuid) to plat_anonymous, plat_user;
@@ -40911,7 +41834,7 @@ begin
     perform app_hidden.fail('FORBIDDEN', format('%s take the permission %s.', subject, source.permissions[1]),
       jsonb_build_object('permission', source.permissions[1], 'field', 'subject'));
   end if;
-  result.relation := format('app_public.%I', source.table_name);
+  result.relation := app_hidden.source_of(format('app_public.%I', source.table_name)::regclass);
   result.permissions := source.permissions;
   result.latest := source.latest;
   result.time_zone := coalesce((select p.time_zone from app_public.projects p where p.id = project_id),
@@ -41147,7 +42070,7 @@ declare
 begin
   perform app_hidden.require_viewer();
   select * into import from app_hidden.imports i where i.operation = require_import.operation;
-  select * into found_project from app_public.projects p
+  select * into found_project from app_hidden.masked_projects p
     where p.id = app_hidden.record_id('projects', project, 'projectId');
   if found_project.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
@@ -41226,7 +42149,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.* into r from app_public.reservations t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.buyer_id, t.purchase_id, t.user_id, t.assignee_id, t.status, t.status_changed_at, t.number, t.buyer_legal_name, t.price, t.list_price_snapshot, t.premium_snapshot, t.fee, t.cancellation_fee, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.preapproved, t.accepted_terms, t.accepted_terms_at, t.purchase_authorization, t.expiration, t.expires_at, t.extended_count, t.executed_at, t.cancelled_at, null::app_public.long_text, t.fallout_reason_id, t.refunded_at, t.transaction_id, null::app_public.long_text, null::jsonb, t.currency into r from app_public.reservations t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.reservations, app_hidden.columns_of('app_public.reservations', record));
   end if;
@@ -41248,6 +42171,19 @@ language sql stable as $function$
   select round(amount, coalesce((select c.digits from app_hidden.currencies c where c.code = currency), 2))
 $function$;
 grant execute on function app_hidden.round_money(numeric, text) to plat_anonymous, plat_user;
+
+-- The columns of a table as SQL makes a row of it without reading what is masked, but for `reads`.
+create function app_hidden.row_columns(
+  relation regclass, alias text, reads text[] default '{}'::text[]
+) returns text
+language sql stable as $function$
+  select string_agg(case when col_description(relation, a.attnum) ~ '(^|\n)@masked\y'
+      and a.attname <> all (coalesce(reads, '{}'))
+      then format('null::%s', format_type(a.atttypid, a.atttypmod)) else format('%s.%I', alias, a.attname) end,
+    ', ' order by a.attnum)
+  from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
+$function$;
+grant execute on function app_hidden.row_columns(regclass, text, text[]) to plat_anonymous, plat_user;
 
 create function app_hidden.scopes_allow(permission text) returns boolean
 language sql stable parallel safe as $function$
@@ -41399,6 +42335,15 @@ language sql stable strict as $function$
   select left(btrim(regexp_replace(lower(public.unaccent(name)), '[^a-z0-9]+', '-', 'g'), '-'), 80)
 $function$;
 
+-- Where the roles of the API read the rows of a table from: the table, or the view that masks.
+create function app_hidden.source_of(relation regclass) returns text
+language sql stable as $function$
+  select case when app_hidden.masked_columns(relation) = '{}' then format('%I.%I', n.nspname, c.relname)
+    else format('app_hidden.%I', 'masked_' || c.relname) end
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = relation
+$function$;
+grant execute on function app_hidden.source_of(regclass) to plat_anonymous, plat_user;
+
 create function app_hidden.spec_options_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
 declare
@@ -41408,7 +42353,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.* into r from app_public.spec_options t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.element_id, t.title, t.description, t.sku, t.tier, t.kind, t.price, null::app_public.money, t.max_quantity, t.active, t.sequence, t.excluded_option_ids into r from app_public.spec_options t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.spec_options, app_hidden.columns_of('app_public.spec_options', record));
   end if;
@@ -41520,7 +42465,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.* into r from app_public.units t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.floor_plan_id, t.lot_id, t.title, t.number, t.subtitle, t.description, t.building, t.level, t.phase, t.status, t.status_changed_at, null::app_public.money, null::app_public.money, t.currency, t.bedrooms, t.baths, t.half_baths, t.garage, t.sqft, t.hoa_fee, t.orientation, t.effective_bedrooms, t.effective_baths, t.effective_half_baths, t.effective_garage, t.effective_sqft, t.effective_hoa_fee, t.effective_orientation, t.view, t.address, t.model, t.is_spec, t.is_bmr, t.is_furnished, t.is_accessible, t.mls_id, t.construction_status, t.listing_date, null::date, t.move_in_ready, t.sold_at, null::app_public.money, t.closed_at, t.market_since, t.market_before, null::jsonb, t.inserted_at, t.updated_at, t.version, t.deleted_at into r from app_public.units t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.units, app_hidden.columns_of('app_public.units', record));
   end if;
@@ -41551,18 +42496,20 @@ create function app_hidden.update_record(_type anyelement, input jsonb) returns 
 language plpgsql as $function$
 declare
   relation regclass := pg_typeof(_type)::text::regclass;
+  source text := app_hidden.readable_source(relation);
   table_name text := (select relname from pg_class where oid = relation);
   record_id uuid;
   expected int := (input ->> 'expected_version')::int;
   value_list jsonb;
   missing text;
+  updated_id uuid;
   row_before _type%type;
   row_in _type%type;
   row_out _type%type;
 begin
   perform app_hidden.refuse_anonymous();
   record_id := app_hidden.record_id(table_name, input ->> 'id');
-  execute format('select * from %s where id = $1', relation) into row_before using record_id;
+  execute format('select * from %s where id = $1', source) into row_before using record_id;
   if row_before is null then
     perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', app_hidden.subject(table_name)),
       '{"field": "id"}');
@@ -41583,18 +42530,19 @@ begin
     perform app_hidden.refuse_bad_value(row_before, value_list);
     raise;
   end;
-  execute format('update %s set %s where id = $1%s returning *', relation,
+  execute format('update %s set %s where id = $1%s returning id', relation,
     coalesce((select string_agg(format('%1$I = ($2).%1$I', key), ', ') from jsonb_object_keys(value_list) key),
       -- nothing given: a column that the viewer may update stays as it is, so that policies and the version are checked
       -- all the same
       (select format('%1$I = %1$I', a.attname) from pg_attribute a where a.attrelid = relation and a.attnum > 0
         and not a.attisdropped
-        and has_column_privilege(relation, a.attnum, 'update') order by a.attnum limit 1),
+        and has_column_privilege(relation, a.attnum, 'update') and has_column_privilege(relation, a.attnum, 'select')
+        order by a.attnum limit 1),
       'id = id'),
     case when expected is not null then ' and version = $3' else '' end)
-    into row_out using record_id, row_in, expected;
-  if row_out is null then
-    execute format('select * from %s where id = $1', relation) into row_before using record_id;
+    into updated_id using record_id, row_in, expected;
+  if updated_id is null then
+    execute format('select * from %s where id = $1', source) into row_before using record_id;
     if expected <> (to_jsonb(row_before) ->> 'version')::int then
       perform app_hidden.fail('VERSION_MISMATCH',
         'Somebody else changed this record meanwhile; read it again and repeat your change.',
@@ -41602,6 +42550,7 @@ begin
     end if;
     perform app_hidden.refuse(table_name, 'change');
   end if;
+  execute format('select * from %s where id = $1', source) into row_out using record_id;
   return row_out;
 exception
   when insufficient_privilege then
@@ -41622,7 +42571,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.* into r from app_public.users t where t.id = record_id;
+  select t.id, t.slug, t.first_name, t.last_name, t.title, t.phone, t.time_zone, t.language, t.status, null::timestamp with time zone, null::timestamp with time zone, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.password_changed_at, t.avatar_url into r from app_public.users t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.users, app_hidden.columns_of('app_public.users', record));
   end if;
@@ -42341,10 +43290,11 @@ create function app_private.add_report_links(
 ) returns void
 language plpgsql as $function$
 begin
-  perform app_private.add_report_column(subject, l.name, format('(select %s from app_public.%I x where x.id = t.%I)',
-    l.expression, l.table_name, l.key), l.type, l.description,
-      l.permission, l.name = any (defaults))
-    from (select links[i][1] as name, links[i][2] as key, links[i][3] as table_name, links[i][4] as expression,
+  perform app_private.add_report_column(subject, l.name, format('(select %s from %s x where x.id = t.%I)',
+    app_hidden.of_masked(l.relation, l.expression, 'x'), app_hidden.source_of(l.relation), l.key), l.type,
+      l.description, l.permission, l.name = any (defaults))
+    from (select links[i][1] as name, links[i][2] as key, format('app_public.%I', links[i][3])::regclass as relation,
+      links[i][4] as expression,
       links[i][5] as type, links[i][6] as description,
         nullif(links[i][7], '') as permission from generate_subscripts(links, 1) i order by i) l;
 end $function$;
@@ -42529,6 +43479,28 @@ language sql immutable parallel safe strict as $function$
   select network(set_masklen(n, case family(n) when 4 then 24 else 48 end))::text
   from (select app_private.network_of(ip)::inet as n) a
 $function$;
+
+-- A condition on a row that calls project_can, organization_can, sees_finance or deal_can, written so that a view
+--   asks for the viewer's organizations and projects once for the statement, not for each row.
+create function app_private.asked_once(condition text) returns text
+language plpgsql immutable as $function$
+declare
+  a constant text := '([\w.]+)';
+  permission constant text := '(''[\w.]+'')';
+begin
+  condition := regexp_replace(condition, format('app_hidden\.project_can\(%s, %s, %s\)', a, a, permission),
+    '(\2 = any (array(select app_hidden.organizations_where(\3))) or \1 = any (array(select '
+    'app_hidden.projects_where(\3))))', 'g');
+  condition := regexp_replace(condition, format('app_hidden\.organization_can\(%s, %s\)', a, permission),
+    '(\1 = any (array(select app_hidden.viewer_organizations(\2))))', 'g');
+  condition := regexp_replace(condition, format('app_hidden\.sees_finance\(%s, %s\)', a, a),
+    '(\2 = any (array(select app_hidden.viewer_organizations(''finance.read''))) or coalesce(\1 = any (array(select '
+    'app_hidden.viewer_projects(''finance.read''))), false))', 'g');
+  return regexp_replace(condition, format('app_hidden\.deal_can\(%s, %s, %s, %s\)', a, a, a, permission),
+    'coalesce(\1 = any (array(select app_hidden.viewer_organizations(\4))) or \2 = any (array(select '
+    'app_hidden.viewer_projects(\4))) or (\3 = (select app_public.current_user_id()) and \2 = any (array(select '
+    'app_hidden.viewer_own_projects(\4)))), false)', 'g');
+end $function$;
 
 -- Who works on a subject: its assignee, or that of its purchase or lead.
 create function app_private.assignee_of(of_type text, subject_id uuid, lead_id uuid, buyer_id uuid) returns uuid
@@ -42946,7 +43918,7 @@ begin
   perform set_config('plat.actor_type', 'BUYER', true);
   reservation := app_hidden.update_record(null::app_public.reservations, input);
   perform set_config('plat.actor_type', before, true);
-  return reservation;
+  return app_hidden.masked(reservation);
 end $function$;
 grant execute on function app_private.cancel_as_buyer(jsonb) to plat_user;
 
@@ -44328,7 +45300,7 @@ begin
       purchase_date, estimated_closing_date, case when rescission_ends_at > now() then 'IN_REVIEW'
         when reservation.financing_contingency then 'CONDITIONAL' else 'FIRM' end)
     returning * into result;
-  return result;
+  return app_hidden.masked(result);
 end $function$;
 grant execute on function app_private.convert_lead(uuid, uuid, uuid, uuid, numeric, text, date, date) to plat_user;
 
@@ -46354,9 +47326,10 @@ declare
 begin
   execute format('create function app_public.%I(b app_public.buyers) returns setof app_public.%I language sql stable
     rows 5 as
-    $f$ select c.* from app_public.%I c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
+    $f$ select c.* from %s c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
       and c.deleted_at is null order by %s $f$',
-    lower(function_name), table_name, table_name, list_order);
+    lower(function_name), table_name,
+    app_hidden.source_of(format('app_public.%I', table_name)::regclass), list_order);
   execute format('grant execute on function app_public.%I to plat_user', lower(function_name));
   execute format('comment on function app_public.%I is %L', lower(function_name),
     format(E'@ordered\n\n%s; those of the lead that the buyer was among them.', list_description));
@@ -46536,7 +47509,7 @@ begin
   end if;
   execute format(
     'create function app_public.%I(r app_public.%I) returns setof app_public.events language sql stable rows 20 as
-     $f$ select e.* from app_public.events e where %s $f$',
+     $f$ select e.* from app_hidden.masked_events e where %s $f$',
     table_name || '_events', table_name, case table_name
       when 'projects' then 'e.project_id = r.id and e.organization_id = r.organization_id order by e.sequence desc, '
         'e.id desc'
@@ -46693,6 +47666,68 @@ begin
       table_name || '_thumbnail_url');
   end if;
 end $function$;
+
+-- Takes the masked columns of a table from the roles of the API and gives them the view that masks instead.
+create function app_private.make_masked_view(table_name text) returns void
+language plpgsql as $function$
+declare
+  relation constant regclass := format('app_public.%I', table_name)::regclass;
+  view_name constant text := format('app_hidden.%I', 'masked_' || table_name);
+  masked constant name[] := app_hidden.masked_columns(relation);
+  role text;
+  of_row text;
+  granted text;
+  shown text;
+begin
+  select string_agg(case when a.attname <> all (masked) then format('r.%I', a.attname)
+      when p.oid is not null then format('%s(r)', p.oid::regproc)
+      else format('null::%s', format_type(a.atttypid, a.atttypmod)) end, ', ' order by a.attnum),
+    string_agg(case when not has_column_privilege('plat_user', relation, a.attnum, 'select')
+        then format('null::%s as %I', format_type(a.atttypid, a.atttypmod), a.attname)
+      when a.attname <> all (masked) then format('r.%I', a.attname)
+      when p.oid is not null then format('%s as %I', app_private.mask_of_view(p.oid), a.attname)
+      else format('null::%s as %I', format_type(a.atttypid, a.atttypmod), a.attname) end, ', ' order by a.attnum)
+    into of_row, shown
+    from pg_attribute a
+    left join pg_proc p on p.pronamespace = 'app_public'::regnamespace and p.proname = table_name || '_' || a.attname
+      and p.pronargs = 1 and p.proargtypes[0] = (select reltype from pg_class where oid = relation)
+      and a.attname = any (masked)
+    where a.attrelid = relation and a.attnum > 0 and not a.attisdropped;
+  -- Visitors see what a policy for them shows; without one, nothing, whatever the policies for users would.
+  execute format('create view %s as select %s from %s r%s', view_name, shown, relation,
+    case when not exists (select from pg_policy p where p.polrelid = relation and p.polcmd in ('r', '*')
+      and p.polroles && array[0::oid, 'plat_anonymous'::regrole]) then ' where current_user <> ''plat_anonymous'''
+    else '' end);
+  execute format('alter view %s owner to plat_masker', view_name);
+  execute format('comment on view %s is %L', view_name,
+    format('The rows of app_public.%s that the viewer sees, with what they may know of the masked columns.',
+      table_name));
+  execute format('create function app_hidden.masked(r %1$s) returns %1$s language sql stable as %2$L', relation,
+    format(E'\n  select row(%s)::%s\n', of_row, relation));
+  execute format('grant execute on function app_hidden.masked(%s) to plat_user, plat_anonymous', relation);
+  execute format('comment on function app_hidden.masked(%s) is %L', relation,
+    'The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.');
+  foreach role in array array['plat_user', 'plat_anonymous'] loop
+    continue when not has_any_column_privilege(role, relation, 'select');
+    select string_agg(quote_ident(a.attname), ', ' order by a.attnum) into granted from pg_attribute a
+      where a.attrelid = relation and a.attnum > 0 and not a.attisdropped and a.attname <> all (masked)
+      and has_column_privilege(role, relation, a.attnum, 'select');
+    execute format('revoke select on %s from %I', relation, role);
+    execute format('grant select (%s) on %s to %I', granted, relation, role);
+    execute format('grant select on %s to %I', view_name, role);
+  end loop;
+  execute format('grant select on %s to plat_masker', relation);
+end $function$;
+
+-- make_masked_view for each table that has masked columns and no such view.
+create function app_private.make_masked_views() returns void
+language sql as $function$
+  select app_private.make_masked_view(c.relname) from pg_class c
+  where c.relnamespace = 'app_public'::regnamespace and c.relkind in ('r', 'p')
+    and app_hidden.masked_columns(c.oid) <> '{}'
+    and to_regclass(format('app_hidden.%I', 'masked_' || c.relname)) is null
+  order by c.relname
+$function$;
 
 -- Makes the triggers that look, when the foreign keys have locked what they refer to, whether it has been deleted by
 --   somebody else at the same time: a deleted record keeps its row and its keys.
@@ -47096,7 +48131,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.* into r from %1$s t where t.id = record_id;
+  select %7$s into r from %1$s t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::%1$s, app_hidden.columns_of(%3$L, record));
   end if;
@@ -47110,10 +48145,25 @@ end ', relation,
     relation::text,
     (select string_agg(format('%L, value -> %L', c, app_hidden.camel(c)), ', ') from unnest(masked) c),
     given,
-    (select string_agg(format('%L, null', m), ', ') from unnest(members) m)));
+    (select string_agg(format('%L, null', m), ', ') from unnest(members) m),
+    app_hidden.row_columns(relation, 't')));
   execute format('grant execute on function app_hidden.%I to plat_user, plat_anonymous', table_name || '_event_value');
   return members;
 end $function$;
+
+-- What a function that masks gives of the row r, for a view. PERF: its expression stands there itself, with
+--   conditions that are asked once.
+create function app_private.mask_of_view(mask regprocedure) returns text
+language sql stable as $function$
+  -- What takes more than its row is called.
+  select case when l.lanname = 'sql' and not p.prosecdef and b.expression !~* '\y(from|select)\y'
+      then format('(%s)::%s', app_private.asked_once(b.expression), format_type(p.prorettype, null))
+    else format('%s(r)', p.oid::regproc) end
+  from pg_proc p join pg_language l on l.oid = p.prolang
+  cross join lateral (select regexp_replace(regexp_replace(regexp_replace(p.prosrc, '\s+', ' ', 'g'), '^ ?select ', ''),
+    '\y' || p.proargnames[1] || '\.', 'r.', 'g') as expression) b
+  where p.oid = mask
+$function$;
 
 -- Makes two leads of a project one: a buyer, else an open one, else the earlier stays, gets whatever refers to the
 --   other and what it lacks itself; the other is deleted. Returns which stays.
@@ -49517,7 +50567,7 @@ begin
     'lead_id', (select l.id from app_public.leads l where l.id = purchase.lead_id and l.deleted_at is null
       and l.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED'))));
   perform set_config('plat.actor_type', before, true);
-  return result;
+  return app_hidden.masked(result);
 end $function$;
 grant execute on function app_private.reserve_as_buyer(jsonb) to plat_user;
 
@@ -53464,7 +54514,8 @@ language sql stable as $function$
     'channel', e.channel, 'requestId', e.request_id,
     'changes', case when app_public.current_user_id() is null then e.changes else app_public.events_changes(e) end,
     'data', case when app_public.current_user_id() is null then e.data else app_public.events_data(e) end) as body
-  ) whole
+    -- Made once: without the offset each mention of it above would make it anew, masks included.
+    offset 0) whole
 $function$;
 
 -- A permission that the viewer lacks for the events that a webhook is to have; null where they may read them all.
@@ -54355,13 +55406,13 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('APPOINTMENTS', 2, 'title', 't.title', 'TEXT', 'app_public.short_text', null, true, 'What it is called.'),
   ('APPOINTMENTS', 20, 'hostId', 't.host_id', 'ID', 'uuid', null, false,
     'The member who receives them; has one appointment at a time.'),
-  ('APPOINTMENTS', 21, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT',
-    'text', null, true, 'Title of the project.'),
+  ('APPOINTMENTS', 21, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)',
+    'TEXT', 'text', null, true, 'Title of the project.'),
   ('APPOINTMENTS', 22, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', null,
     true, 'Name of the lead.'),
   ('APPOINTMENTS', 23, 'buyer',
-    '(select app_public.buyers_full_name(x) from app_public.buyers x where x.id = t.buyer_id)', 'TEXT', 'text',
-    'buyer.read', true, 'Name of the buyer.'),
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('APPOINTMENTS', 24, 'host',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.host_id)',
     'TEXT', 'text', null, true, 'Name of the host.'),
@@ -54435,12 +55486,12 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('BUYERS', 40, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false,
     'The reservation that became the purchase.'),
   ('BUYERS', 41, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false, 'The member who works on the purchase.'),
-  ('BUYERS', 42, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT', 'text',
-    null, true, 'Title of the project.'),
-  ('BUYERS', 43, 'unit', '(select coalesce(x.number, x.title) from app_public.units x where x.id = t.unit_id)', 'TEXT',
-    'text', null, true, 'Number of the unit.'),
-  ('BUYERS', 44, 'lot', '(select coalesce(x.number, x.title) from app_public.lots x where x.id = t.lot_id)', 'TEXT',
-    'text', null, false, 'Number of the lot.'),
+  ('BUYERS', 42, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
+    'text', null, true, 'Title of the project.'),
+  ('BUYERS', 43, 'unit', '(select coalesce(x.number, x.title) from app_hidden.masked_units x where x.id = t.unit_id)',
+    'TEXT', 'text', null, true, 'Number of the unit.'),
+  ('BUYERS', 44, 'lot', '(select coalesce(x.number, x.title) from app_hidden.masked_lots x where x.id = t.lot_id)',
+    'TEXT', 'text', null, false, 'Number of the lot.'),
   ('BUYERS', 45, 'falloutReason', '(select x.name from app_public.fallout_reasons x where x.id = t.fallout_reason_id)',
     'TEXT', 'text', null, false, 'Why it was cancelled.'),
   ('BUYERS', 46, 'assignee',
@@ -54491,15 +55542,18 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('CHARGES', 3, 'paymentIntentId', 't.payment_intent_id', 'TEXT', 'text', null, false,
     'The id of its payment intent at the processor.'),
   ('CHARGES', 30, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead whose deposit or reservation it is.'),
-  ('CHARGES', 31, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT', 'text',
-    null, true, 'Title of the project.'),
-  ('CHARGES', 32, 'reservation', '(select x.number from app_public.reservations x where x.id = t.reservation_id)',
-    'TEXT', 'text', 'sale.read', false, 'Number of the reservation.'),
-  ('CHARGES', 33, 'deposit', '(select x.title from app_public.deposits x where x.id = t.deposit_id)', 'TEXT', 'text',
-    'sale.read', false, 'Title of the deposit.'),
-  ('CHARGES', 34, 'buyer', '(select app_public.buyers_full_name(x) from app_public.buyers x where x.id = t.buyer_id)',
+  ('CHARGES', 31, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
+    'text', null, true, 'Title of the project.'),
+  ('CHARGES', 32, 'reservation',
+    '(select x.number from app_hidden.masked_reservations x where x.id = t.reservation_id)', 'TEXT', 'text',
+    'sale.read', false, 'Number of the reservation.'),
+  ('CHARGES', 33, 'deposit', '(select x.title from app_hidden.masked_deposits x where x.id = t.deposit_id)', 'TEXT',
+    'text', 'sale.read', false, 'Title of the deposit.'),
+  ('CHARGES', 34, 'buyer',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
-  ('CHARGES', 35, 'payer', '(select app_public.users_full_name(x) from app_public.users x where x.id = t.user_id)',
+  ('CHARGES', 35, 'payer',
+    '(select app_public.users_full_name(row(x.id, x.slug, x.first_name, x.last_name, x.title, x.phone, x.time_zone, x.language, x.status, null::timestamp with time zone, null::timestamp with time zone, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.password_changed_at, x.avatar_url)::app_public.users) from app_hidden.masked_users x where x.id = t.user_id)',
     'TEXT', 'text', null, false, 'Name of the payer, where the viewer may see it.'),
   ('CHARGES', 4, 'status', 't.status', 'ENUM', 'app_public.charge_status', null, true, 'What became of it.'),
   ('CHARGES', 5, 'statusChangedAt', 't.status_changed_at', 'DATETIME', 'timestamp with time zone', null, false,
@@ -54554,9 +55608,10 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('DEPOSITS', 31, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer; either this or the lead.'),
   ('DEPOSITS', 32, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false,
     'The reservation that it belongs to.'),
-  ('DEPOSITS', 33, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT', 'text',
-    null, true, 'Title of the project.'),
-  ('DEPOSITS', 34, 'buyer', '(select app_public.buyers_full_name(x) from app_public.buyers x where x.id = t.buyer_id)',
+  ('DEPOSITS', 33, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
+    'text', null, true, 'Title of the project.'),
+  ('DEPOSITS', 34, 'buyer',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('DEPOSITS', 35, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
     'lead.read', false, 'Name of the lead.'),
@@ -54578,8 +55633,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('EVENTS', 11, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The project of the record.'),
   ('EVENTS', 12, 'sequence', 't.sequence', 'INTEGER', 'bigint', null, true,
     'Strictly increasing per organization, without gaps, in the order of commits.'),
-  ('EVENTS', 13, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT', 'text',
-    null, true, 'Title of the project.'),
+  ('EVENTS', 13, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
+    'text', null, true, 'Title of the project.'),
   ('EVENTS', 14, 'actor',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.actor_id)',
     'TEXT', 'text', null, true, 'Name of the person who caused it.'),
@@ -54624,10 +55679,10 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('FLOOR_PLANS', 26, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was last changed.'),
   ('FLOOR_PLANS', 27, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The id of the project.'),
-  ('FLOOR_PLANS', 28, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT',
-    'text', null, true, 'Title of the project.'),
-  ('FLOOR_PLANS', 29, 'currency', '(select x.currency from app_public.projects x where x.id = t.project_id)', 'TEXT',
-    'text', null, true, 'Currency of its amounts.'),
+  ('FLOOR_PLANS', 28, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)',
+    'TEXT', 'text', null, true, 'Title of the project.'),
+  ('FLOOR_PLANS', 29, 'currency', '(select x.currency from app_hidden.masked_projects x where x.id = t.project_id)',
+    'TEXT', 'text', null, true, 'Currency of its amounts.'),
   ('FLOOR_PLANS', 3, 'subtitle', 't.subtitle', 'TEXT', 'app_public.short_text', null, true, 'Second line of the name.'),
   ('FLOOR_PLANS', 4, 'code', 't.code', 'TEXT', 'app_public.short_text', null, true,
     'Short name, unique in the project.'),
@@ -54681,10 +55736,10 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('LEADS', 32, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false, 'The member who works on the lead.'),
   ('LEADS', 33, 'sourceId', 't.source_id', 'ID', 'uuid', null, false, 'The lead source.'),
   ('LEADS', 34, 'agentId', 't.agent_id', 'ID', 'uuid', null, false, 'The agent who brings the lead.'),
-  ('LEADS', 35, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT', 'text',
-    null, true, 'Title of the project.'),
-  ('LEADS', 36, 'currency', '(select x.currency from app_public.projects x where x.id = t.project_id)', 'TEXT', 'text',
-    null, true, 'Currency of its amounts.'),
+  ('LEADS', 35, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
+    'text', null, true, 'Title of the project.'),
+  ('LEADS', 36, 'currency', '(select x.currency from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
+    'text', null, true, 'Currency of its amounts.'),
   ('LEADS', 37, 'sourceName', '(select x.name from app_public.lead_sources x where x.id = t.source_id)', 'TEXT',
     'text', null, true, 'Where the lead came from.'),
   ('LEADS', 38, 'sourceCategory', '(select x.category from app_public.lead_sources x where x.id = t.source_id)',
@@ -54728,8 +55783,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('LOTS', 19, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The id of the project.'),
   ('LOTS', 2, 'title', 't.title', 'TEXT', 'app_public.short_text', null, true,
     'Name of the lot; made from its number where left out.'),
-  ('LOTS', 20, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT', 'text',
-    null, true, 'Title of the project.'),
+  ('LOTS', 20, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
+    'text', null, true, 'Title of the project.'),
   ('LOTS', 3, 'number', 't.number', 'TEXT', 'app_public.short_text', null, true, 'Number, unique in the project.'),
   ('LOTS', 4, 'block', 't.block', 'TEXT', 'app_public.short_text', null, true, 'Block.'),
   ('LOTS', 5, 'phase', 't.phase', 'TEXT', 'app_public.short_text', null, true, 'Phase of the project.'),
@@ -54777,17 +55832,18 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('OFFERS', 29, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer.'),
   ('OFFERS', 3, 'round', 't.round', 'INTEGER', 'integer', null, true, 'The round of the negotiation.'),
   ('OFFERS', 30, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false, 'The reservation.'),
-  ('OFFERS', 31, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT', 'text',
-    null, true, 'Title of the project.'),
-  ('OFFERS', 32, 'unit', '(select coalesce(x.number, x.title) from app_public.units x where x.id = t.unit_id)', 'TEXT',
-    'text', null, true, 'Number of the unit.'),
+  ('OFFERS', 31, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
+    'text', null, true, 'Title of the project.'),
+  ('OFFERS', 32, 'unit', '(select coalesce(x.number, x.title) from app_hidden.masked_units x where x.id = t.unit_id)',
+    'TEXT', 'text', null, true, 'Number of the unit.'),
   ('OFFERS', 33, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', 'lead.read',
     false, 'Name of the lead.'),
-  ('OFFERS', 34, 'listPrice', '(select x.list_price from app_public.negotiations x where x.id = t.negotiation_id)',
-    'MONEY', 'app_public.money', null, false, 'List price when the negotiation began.'),
+  ('OFFERS', 34, 'listPrice',
+    '(select x.list_price from app_hidden.masked_negotiations x where x.id = t.negotiation_id)', 'MONEY',
+    'app_public.money', null, false, 'List price when the negotiation began.'),
   ('OFFERS', 35, 'floorPrice',
-    '(select app_public.negotiations_floor_price(x) from app_public.negotiations x where x.id = t.negotiation_id)',
-    'MONEY', 'app_public.money', 'sale.strategy', false, 'The lowest price that the seller takes.'),
+    '(select x.floor_price from app_hidden.masked_negotiations x where x.id = t.negotiation_id)', 'MONEY',
+    'app_public.money', 'sale.strategy', false, 'The lowest price that the seller takes.'),
   ('OFFERS', 4, 'sequence', 't.sequence', 'INTEGER', 'integer', null, false, 'Place in the round, from 1.'),
   ('OFFERS', 5, 'side', 't.side', 'ENUM', 'app_public.party_side', null, true, 'The side that makes it.'),
   ('OFFERS', 6, 'kind', 't.kind', 'ENUM', 'app_public.offer_kind', null, true, 'Whether it answers another.'),
@@ -54819,14 +55875,14 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('PERSONALIZATIONS', 20, 'leadId', 't.lead_id', 'ID', 'uuid', null, false,
     'The lead who chooses; either this, or the buyer, or nobody for a show home.'),
   ('PERSONALIZATIONS', 21, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The purchase that it belongs to.'),
-  ('PERSONALIZATIONS', 22, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT',
-    'text', null, true, 'Title of the project.'),
+  ('PERSONALIZATIONS', 22, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)',
+    'TEXT', 'text', null, true, 'Title of the project.'),
   ('PERSONALIZATIONS', 23, 'unit',
-    '(select coalesce(x.number, x.title) from app_public.units x where x.id = t.unit_id)', 'TEXT', 'text', null, true,
-    'Number of the unit.'),
+    '(select coalesce(x.number, x.title) from app_hidden.masked_units x where x.id = t.unit_id)', 'TEXT', 'text', null,
+    true, 'Number of the unit.'),
   ('PERSONALIZATIONS', 24, 'buyer',
-    '(select app_public.buyers_full_name(x) from app_public.buyers x where x.id = t.buyer_id)', 'TEXT', 'text',
-    'buyer.read', true, 'Name of the buyer.'),
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('PERSONALIZATIONS', 25, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
     'lead.read', false, 'Name of the lead.'),
   ('PERSONALIZATIONS', 26, 'approvedBy',
@@ -54859,14 +55915,14 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('PHONE_CALLS', 16, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer; either this or the lead.'),
   ('PHONE_CALLS', 17, 'userId', 't.user_id', 'ID', 'uuid', null, false,
     'Who of the team called, answered, or wrote it down.'),
-  ('PHONE_CALLS', 18, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT',
-    'text', null, true, 'Title of the project.'),
+  ('PHONE_CALLS', 18, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)',
+    'TEXT', 'text', null, true, 'Title of the project.'),
   ('PHONE_CALLS', 19, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', null,
     true, 'Name of the lead.'),
   ('PHONE_CALLS', 2, 'direction', 't.direction', 'ENUM', 'app_public.phone_call_direction', null, true, 'Who called.'),
   ('PHONE_CALLS', 20, 'buyer',
-    '(select app_public.buyers_full_name(x) from app_public.buyers x where x.id = t.buyer_id)', 'TEXT', 'text',
-    'buyer.read', true, 'Name of the buyer.'),
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('PHONE_CALLS', 21, 'user',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.user_id)',
     'TEXT', 'text', null, true, 'Name of the member.'),
@@ -54936,12 +55992,14 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('RESERVATIONS', 35, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer, where they made it themselves.'),
   ('RESERVATIONS', 36, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false,
     'The member who works on it: that of the lead.'),
-  ('RESERVATIONS', 37, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT',
-    'text', null, true, 'Title of the project.'),
-  ('RESERVATIONS', 38, 'unit', '(select coalesce(x.number, x.title) from app_public.units x where x.id = t.unit_id)',
-    'TEXT', 'text', null, true, 'Number of the unit.'),
-  ('RESERVATIONS', 39, 'lot', '(select coalesce(x.number, x.title) from app_public.lots x where x.id = t.lot_id)',
-    'TEXT', 'text', null, true, 'Number of the lot.'),
+  ('RESERVATIONS', 37, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)',
+    'TEXT', 'text', null, true, 'Title of the project.'),
+  ('RESERVATIONS', 38, 'unit',
+    '(select coalesce(x.number, x.title) from app_hidden.masked_units x where x.id = t.unit_id)', 'TEXT', 'text', null,
+    true, 'Number of the unit.'),
+  ('RESERVATIONS', 39, 'lot',
+    '(select coalesce(x.number, x.title) from app_hidden.masked_lots x where x.id = t.lot_id)', 'TEXT', 'text', null,
+    true, 'Number of the lot.'),
   ('RESERVATIONS', 4, 'status', 't.status', 'ENUM', 'app_public.reservation_status', null, true, 'What became of it.'),
   ('RESERVATIONS', 40, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
     'lead.read', false, 'Name of the lead.'),
@@ -54974,12 +56032,13 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('TASKS', 15, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead that it is about.'),
   ('TASKS', 16, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer that it is about.'),
   ('TASKS', 17, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false, 'Who does it.'),
-  ('TASKS', 18, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT', 'text',
-    null, true, 'Title of the project.'),
+  ('TASKS', 18, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
+    'text', null, true, 'Title of the project.'),
   ('TASKS', 19, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', 'lead.read',
     true, 'Name of the lead.'),
   ('TASKS', 2, 'title', 't.title', 'TEXT', 'app_public.short_text', null, true, 'What to do, in a line.'),
-  ('TASKS', 20, 'buyer', '(select app_public.buyers_full_name(x) from app_public.buyers x where x.id = t.buyer_id)',
+  ('TASKS', 20, 'buyer',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', false, 'Name of the buyer.'),
   ('TASKS', 21, 'assignee',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.assignee_id)',
@@ -55061,12 +56120,12 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('UNITS', 41, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The project.'),
   ('UNITS', 42, 'floorPlanId', 't.floor_plan_id', 'ID', 'uuid', null, false, 'The floor plan that it is built to.'),
   ('UNITS', 43, 'lotId', 't.lot_id', 'ID', 'uuid', null, false, 'The lot that it stands on.'),
-  ('UNITS', 44, 'project', '(select x.title from app_public.projects x where x.id = t.project_id)', 'TEXT', 'text',
-    null, true, 'Title of the project.'),
-  ('UNITS', 45, 'floorPlan', '(select x.title from app_public.floor_plans x where x.id = t.floor_plan_id)', 'TEXT',
-    'text', null, true, 'Title of the floor plan.'),
-  ('UNITS', 46, 'lot', '(select coalesce(x.number, x.title) from app_public.lots x where x.id = t.lot_id)', 'TEXT',
-    'text', null, false, 'Number of the lot.'),
+  ('UNITS', 44, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
+    'text', null, true, 'Title of the project.'),
+  ('UNITS', 45, 'floorPlan', '(select x.title from app_hidden.masked_floor_plans x where x.id = t.floor_plan_id)',
+    'TEXT', 'text', null, true, 'Title of the floor plan.'),
+  ('UNITS', 46, 'lot', '(select coalesce(x.number, x.title) from app_hidden.masked_lots x where x.id = t.lot_id)',
+    'TEXT', 'text', null, false, 'Number of the lot.'),
   ('UNITS', 5, 'description', 't.description', 'TEXT', 'app_public.long_text', null, false,
     'What the public reads about it.'),
   ('UNITS', 6, 'building', 't.building', 'TEXT', 'app_public.short_text', null, true, 'Building or tower.'),

@@ -29,6 +29,7 @@ import { EventSubjectPlugin } from "./plugins/EventSubjectPlugin.ts";
 import { FilesPlugin } from "./plugins/FilesPlugin.ts";
 import { GroupingPlugin } from "./plugins/GroupingPlugin.ts";
 import { LeadOrBuyerPlugin } from "./plugins/LeadOrBuyerPlugin.ts";
+import { MaskedTablesPlugin } from "./plugins/MaskedTablesPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
 import { NamingPlugin } from "./plugins/NamingPlugin.ts";
 import { NearestCityPlugin } from "./plugins/NearestCityPlugin.ts";
@@ -143,6 +144,7 @@ export function createPreset({
       SignedTextsPlugin,
       FilesPlugin,
       GroupingPlugin,
+      MaskedTablesPlugin,
       ListsPlugin,
       PortfolioConnectionsPlugin,
       RecordByIdPlugin,

@@ -66,9 +66,10 @@ export const grantRules: Rule[] = [
   {
     name: "view-invoker",
     why: "A view reads with the rights of its owner, past every policy, unless it says otherwise.",
+    // For plat_masker the policies of plat_user hold.
     query: `
       select c.oid::regclass::text as object, 'Write \`with (security_invoker = true)\` behind its name.' as write
-      from pg_class c where c.relkind = 'v' and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')
+      from pg_class c where c.relkind = 'v' and c.relowner <> 'plat_masker'::regrole and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')
         and not coalesce(c.reloptions @> '{security_invoker=true}', false)`,
   },
   {
@@ -77,7 +78,7 @@ export const grantRules: Rule[] = [
     // A view of all rows hides none by itself; the policies of its table are a barrier of their own.
     query: `
       select c.oid::regclass::text as object, 'Write \`with (security_invoker = true, security_barrier = true)\` behind its name: it leaves rows out.' as write
-      from pg_class c where c.relkind = 'v' and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')
+      from pg_class c where c.relkind = 'v' and pg_get_viewdef(c.oid) !~ 'WHERE \\(CURRENT_USER <> ''plat_anonymous''::name\\);$' and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')
         and pg_get_viewdef(c.oid) ~* '\\y(where|join|having|limit|union|intersect|except)\\y'
         and not coalesce(c.reloptions @> '{security_barrier=true}', false)`,
   },

@@ -12,6 +12,51 @@ const asks = `
 /** Masks: what only some may read is read through a function that asks, by whatever way. */
 export const maskRules: Rule[] = [
   {
+    name: "masked-grant",
+    why: "What the roles of the API are granted, SQL in their name reads past every mask.",
+    query: `
+      select m.object, format('It is granted to %s: take the grant away. \`select app_private.make_masked_view(%L);\` does, and makes the view that masks.',
+        string_agg(r.role, ' and ' order by r.role), m.table_name) as write
+      from columns m cross join unnest(array['plat_anonymous', 'plat_authenticator', 'plat_user']) r (role)
+      where m.schema = 'app_public' and pg_temp.tag(m.comment, 'masked') is not null and has_column_privilege(r.role, m.table_oid, m.number, 'select')
+      group by m.object, m.table_name`,
+  },
+  {
+    name: "masked-row",
+    why: "The roles of the API may not read whole rows of a table with masked columns, so that the function would be refused.",
+    query: `
+      select distinct f.object, format('Read from app_hidden.masked_%s, which masks, or name the columns of %s that it takes.', t.name, t.object) as write
+      from tables t join functions f on not f.definer and not f.is_trigger
+        and (f.schema = 'app_public' or has_function_privilege('plat_user', f.oid, 'execute'))
+      where t.schema = 'app_public' and exists (select from columns m where m.table_oid = t.oid and pg_temp.tag(m.comment, 'masked') is not null)
+        and (f.source ~ ('\\yselect \\*( into \\w+)?\\s+from app_public\\.' || t.name || '\\y')
+          or exists (select from regexp_matches(f.source, '\\y(?:from|join)\\s+app_public\\.' || t.name || '\\s+(?:as\\s+)?(\\w+)', 'g') alias
+            where f.source ~ ('\\yselect\\y(?:(?!\\yfrom\\y).)*\\y' || alias[1] || '(?:\\.\\*|\\y(?!\\.))(?:(?!\\yfrom\\y).)*\\yfrom\\y(?:(?!\\yselect\\y|;).)*app_public\\.'
+              || t.name || '\\s+(?:as\\s+)?' || alias[1] || '\\y')))`,
+  },
+  {
+    name: "masked-result",
+    why: "A function that runs as its owner reads whole rows, and what it returns may be read column by column.",
+    query: `
+      select f.object, format('Return \`app_hidden.masked(…)\` of the row: %s has masked columns.', t.object) as write
+      from functions f join pg_proc p on p.oid = f.oid join pg_type y on y.oid = p.prorettype
+      join tables t on t.oid = coalesce(nullif(y.typrelid, 0), (select e.typrelid from pg_type e where e.oid = y.typelem and y.typcategory = 'A'))
+      where f.definer and (has_function_privilege('plat_user', f.oid, 'execute') or has_function_privilege('plat_anonymous', f.oid, 'execute'))
+        and exists (select from columns m where m.table_oid = t.oid and pg_temp.tag(m.comment, 'masked') is not null)
+        and f.source !~ 'app_hidden\\.masked(_\\w+)?\\y'`,
+  },
+  {
+    name: "masked-reads",
+    why: "A function of a row gets null in place of what is masked, unless it says that it reads it.",
+    query: `
+      with masked as (select * from columns c where c.schema = 'app_public' and pg_temp.tag(c.comment, 'masked') is not null)
+      select f.object, format('Write \`@reads %s\` into its comment: it gets the value as the viewer may know it.', m.name) as write
+      from functions f join masked m on true join pg_class t on t.oid = m.table_oid and f.argument_types[1] = t.reltype
+      where f.schema = 'app_public' and not exists (select from masked k where k.table_oid = m.table_oid and f.name = k.table_name || '_' || k.name)
+        and f.source ~ ('\\y' || f.argument_names[1] || '\\.' || m.name || '\\y|\\y' || m.table_name || '_' || m.name || '\\(' || f.argument_names[1] || '\\)')
+        and m.name <> all (string_to_array(coalesce(pg_temp.tag(f.comment, 'reads'), ''), ' '))`,
+  },
+  {
     name: "masked-column",
     why: "What only some may read has to be read through a function that asks.",
     query: `
@@ -35,12 +80,12 @@ export const maskRules: Rule[] = [
   {
     name: "masked-leak",
     why: "A function that gives a masked column to everybody undoes the mask.",
-    // Whether one is null is no secret, and a transition may require it. What a definer reads is its own rule.
+    // Whether one is null is no secret, and what is tagged @reads gets what the viewer may know. What a definer reads is its own rule.
     query: `${asks}
       select distinct f.object, format('It reads the masked column %s: let it ask for the permission, as %s_%s does.', m.object, m.table_name, m.name) as write
       from functions f join masked m on true
       where f.volatility <> 'v' and not f.definer and has_function_privilege('plat_user', f.oid, 'execute')
-        and f.name <> m.table_name || '_allowed_transitions' and f.name <> m.table_name || '_' || m.name
+        and m.name <> all (string_to_array(coalesce(pg_temp.tag(f.comment, 'reads'), ''), ' ')) and f.name <> m.table_name || '_' || m.name
           and not exists (select from asks a where a.oid = f.oid)
         and (f.argument_types[1] = m.row_type and f.source ~* ('\\y' || f.argument_names[1] || '\\.' || m.name || '\\y(?! is (not )?null)')
           or exists (select from regexp_matches(f.source, '\\yapp_public\\.' || m.table_name || '\\s+(?:as\\s+)?(\\w+)', 'g') alias
@@ -89,6 +134,7 @@ export const maskRules: Rule[] = [
       from columns m join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = m.table_oid and d.refobjsubid = m.number
       join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
       join pg_class v on v.oid = r.ev_class and v.relkind in ('v', 'm')
-      where pg_temp.tag(m.comment, 'masked') is not null and pg_get_viewdef(v.oid) !~ ('\\y' || m.table_name || '_' || m.name || '\\(')`,
+      where pg_temp.tag(m.comment, 'masked') is not null and v.oid is distinct from to_regclass(format('app_hidden.%I', 'masked_' || m.table_name))
+        and pg_get_viewdef(v.oid) !~ ('\\y' || m.table_name || '_' || m.name || '\\(')`,
   },
 ];

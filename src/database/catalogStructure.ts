@@ -1,3 +1,4 @@
+import { masker } from "./roles.ts";
 import { ownObject, relationWord, schemas, tableKinds, withOptions } from "./catalogSql.ts";
 
 /** Sequences of identity columns are told with their column. */
@@ -178,10 +179,12 @@ const views = `
       case c.relkind when 'v' then 'or replace view ' else 'materialized view ' end,
       format('%I.%I', n.nspname, c.relname), ${withOptions("c.reloptions")}, E' as\\n',
       rtrim(pg_get_viewdef(c.oid), E'; \\n')) as definition,
-      (select string_agg(format('alter view %I.%I alter column %I set default %s', n.nspname, c.relname, a.attname,
+      nullif(concat_ws('; ', (select string_agg(format('alter view %I.%I alter column %I set default %s', n.nspname, c.relname, a.attname,
           pg_get_expr(f.adbin, f.adrelid)), '; ' order by a.attnum)
         from pg_attrdef f join pg_attribute a on a.attrelid = f.adrelid and a.attnum = f.adnum
-        where f.adrelid = c.oid) as defaults) v
+        where f.adrelid = c.oid),
+        case when c.relowner = '${masker}'::regrole then format('alter view %I.%I owner to ${masker}', n.nspname, c.relname) end), '')
+        as defaults) v
   where n.nspname in ${schemas} and c.relkind in ('v', 'm') and ${ownObject("pg_class", "c.oid")}`;
 
 /** Sequences, tables, columns, constraints, indexes, row security and views. */

@@ -2,7 +2,7 @@
 import type { Client } from "pg";
 import { isTransient, lockAttempts, lockTimeoutMs, pauseAfter } from "./lockRetry.ts";
 import type { MigrationLog } from "./migrationLog.ts";
-import { schemaOwner } from "./roles.ts";
+import { masker, schemaOwner } from "./roles.ts";
 
 const schemas = "('app_public', 'app_hidden', 'app_private', 'graphile_worker', 'graphile_migrate')";
 
@@ -16,7 +16,7 @@ const statementsQuery = `
     select 2, case c.relkind when 'v' then 'view' when 'm' then 'materialized view' when 'S' then 'sequence' when 'c' then 'type' else 'table' end,
       format('%I.%I', o.name, c.relname), c.relowner
     from pg_class c join ours o on o.oid = c.relnamespace
-    where c.relkind in ('r', 'p', 'v', 'm', 'S', 'c') and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass
+    where c.relkind in ('r', 'p', 'v', 'm', 'S', 'c') and (c.relkind <> 'v' or c.relowner <> '${masker}'::regrole) and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass
       and d.objid = c.oid and (d.deptype = 'e' or c.relkind = 'S' and d.deptype in ('a', 'i')))
     union all
     select 3, case t.typtype when 'd' then 'domain' else 'type' end, format('%I.%I', o.name, t.typname), t.typowner

@@ -9,6 +9,12 @@ export const authenticator = "plat_authenticator";
 export const schemaOwner = "plat_owner";
 
 /**
+ * Owns the views that show tables with masked columns. It may read these tables whole, under the policies of plat_user, of which it
+ * is a member: a view reads with the rights of its owner, and the owner of a table is held by no policy.
+ */
+export const masker = "plat_masker";
+
+/**
  * Background work logs in as it. It owns nothing, can become nobody else and reads no table of ours: it runs jobs, and
  * executes the functions that are granted to it, which run as their owner.
  */
@@ -67,8 +73,11 @@ export function ownerUrl(loginUrl: string): string {
  * @param loginUrls how the API and background work will log in.
  */
 export async function ensureRoles(owner: Client, loginUrls: readonly string[]): Promise<void> {
-  for (const role of [schemaOwner, ...viewerRoles]) await createRole(owner, role, "nologin noinherit");
+  for (const role of [schemaOwner, ...viewerRoles, masker])
+    await createRole(owner, role, "nologin noinherit");
   await grantMembership(owner, schemaOwner, "current_user", "usage");
+  await grantMembership(owner, "plat_user", masker, "usage");
+  await grantMembership(owner, masker, schemaOwner, "usage");
   for (const role of [authenticator, workerRole]) await createRole(owner, role, "login noinherit");
   for (const role of viewerRoles) {
     await grantMembership(owner, role, authenticator);

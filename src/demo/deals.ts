@@ -173,7 +173,7 @@ async function purchase(stage: Stage, row: (typeof purchases)[number]): Promise<
   const { unit, firstName, lastName, status, daysAgo, financing } = row;
   const { id } = await stage.as(
     "amir",
-    `select b.id from app_public.create_buyer($1 || jsonb_build_object('price', (select u.price from app_public.units u where u.id = $2))) b`,
+    `select b.id from app_public.create_buyer($1 || jsonb_build_object('price', (select u.price from app_hidden.masked_units u where u.id = $2))) b`,
     [
       {
         project_id: stage.id("project gardens"),
@@ -370,7 +370,7 @@ async function encounters(stage: Stage): Promise<void> {
     await stage.as(
       "demo",
       `select d.id from app_hidden.update_record(null::app_public.deposits, jsonb_build_object('id', $1::uuid, 'method', 'WIRE',
-         'amount_paid', (select app_public.deposits_amount_due(x) from app_public.deposits x where x.id = $1))) d`,
+         'amount_paid', (select app_public.deposits_amount_due(row(x.*)::app_public.deposits) from app_hidden.masked_deposits x where x.id = $1))) d`,
       [deposit.id],
     );
 }

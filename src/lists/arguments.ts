@@ -3,7 +3,7 @@ import { context as contextStep, lambda, type ExecutableStep } from "postgraphil
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";
 import { tagTexts } from "../plugins/codecs.ts";
-import { tableName, type AnyResource } from "../plugins/tables.ts";
+import { sourceName, tableName, type AnyResource } from "../plugins/tables.ts";
 import { conditions, filterMembers, filterTypeName } from "./filters.ts";
 import { orderExpression, placed, defaultSort, type OrderSpec } from "./orders.ts";
 import { chosenOrder, MAX_FIRST, pageSize, skip } from "./page.ts";
@@ -54,9 +54,10 @@ export function listArguments(
           }),
         );
         if (hasDeleted && !isOfProject) {
-          const name = sql.identifier(...tableName(table));
+          const of = { name: tableName(table), source: sourceName(table) };
+          const rows = sql.identifier(...of.source);
           ($select as any).from = $select.deferredSQL(
-            lambda($filter, (filter: any) => (filter?.includeDeleted === true ? withDeleted(name) : name)),
+            lambda($filter, (filter: any) => (filter?.includeDeleted === true ? withDeleted(of) : rows)),
           );
         }
       },

@@ -147,8 +147,10 @@ function functionMember(build: GraphileBuild.Build, resource: AnyResource, name:
   const finder = resource.extensions!.tags?.finder;
   const hasPublicRows = resource.parameters![0]!.codec.extensions?.tags?.publicRows !== undefined;
   const [schemaName, functionName] = [resource.extensions!.pg!.schemaName!, resource.extensions!.pg!.name!];
+  const row =
+    (resource.extensions as { rowArgument?: (row: SQL) => SQL }).rowArgument ?? ((alias: SQL) => alias);
   const call = (alias: SQL, value: SQL) =>
-    sql`${sql.identifier(schemaName, functionName)}(${alias}, ${value})`;
+    sql`${sql.identifier(schemaName, functionName)}(${row(alias)}, ${value})`;
   const range = parameter.codec.rangeOfCodec && rangeType(parameter.codec.rangeOfCodec);
   if (range) {
     return {

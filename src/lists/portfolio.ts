@@ -13,6 +13,8 @@ import { orderSql, type OrderSpec } from "./orders.ts";
 
 export interface PortfolioTable {
   name: [schema: string, table: string];
+  /** Where its rows are read: the table, or the view that masks. */
+  source: [schema: string, relation: string];
   permission: string;
   columns: Set<string>;
   attributes: PgCodecAttributes;
@@ -43,7 +45,7 @@ export interface PortfolioRequest {
 export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): SQL {
   const limit = request.first + request.offset;
   const rows = sql.identifier("t");
-  const name = sql.identifier(...table.name);
+  const name = sql.identifier(...table.source);
   const page = sql`order by ${orderSql(request.order, sql.identifier("u"))} limit ${sql.literal(request.first)} offset ${sql.literal(request.offset)}`;
   const includeDeleted = request.filter?.includeDeleted === true && table.columns.has("deleted_at");
   const along =
@@ -54,7 +56,7 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
     (!request.after || isUniform(request.order));
 
   if (!along) {
-    const source = includeDeleted ? withDeleted(name) : name;
+    const source = includeDeleted ? withDeleted(table) : name;
     const where = [
       scope(table, rows, request.filter),
       ...conditions(table.members, request.filter, rows, within(table, request.filter)),
@@ -152,7 +154,7 @@ function ownRows(
     ...common,
     ...conditions(table.members, filter, sql.identifier("t"), within(table, filter)),
   ];
-  return sql`select t.* from ${sql.identifier(...table.name)} t where ${sql.join(where, " and ")}`;
+  return sql`select t.* from ${sql.identifier(...table.source)} t where ${sql.join(where, " and ")}`;
 }
 
 function isUniform(order: OrderSpec[]): boolean {
@@ -204,7 +206,7 @@ export function scope(
  * @param id the project
  */
 export function projectSql(
-  table: Pick<PortfolioTable, "name" | "permission" | "members">,
+  table: Pick<PortfolioTable, "source" | "permission" | "members">,
   id: SQL,
   { filter, order, first, offset }: PortfolioRequest,
 ): SQL {
@@ -212,12 +214,12 @@ export function projectSql(
   const own = sql`(array(select app_hidden.viewer_own_projects(${sql.literal(table.permission)})))`;
   const branch = (...where: SQL[]) => {
     const all = [sql`t.project_id = ${id}`, ...where, ...conditions(table.members, filter, rows, "record")];
-    return sql`(select t.* from ${sql.identifier(...table.name)} t where ${sql.join(all, " and ")} order by ${orderSql(order, rows)} limit ${sql.literal(first + offset)})`;
+    return sql`(select t.* from ${sql.identifier(...table.source)} t where ${sql.join(all, " and ")} order by ${orderSql(order, rows)} limit ${sql.literal(first + offset)})`;
   };
   return sql`(${branch(sql`${id} <> all ${own}`)} union all ${branch(sql`t.assignee_id = (select app_public.current_user_id())`, sql`t.project_id = any ${own}`)})`;
 }
 
 /** The rows of a table with those deleted ones that the viewer may see. */
-export function withDeleted(name: SQL): SQL {
-  return sql`(select * from ${name} union all select * from app_hidden.deleted_records(null::${name}))`;
+export function withDeleted({ name, source }: Pick<PortfolioTable, "name" | "source">): SQL {
+  return sql`(select * from ${sql.identifier(...source)} union all select * from app_hidden.deleted_records(null::${sql.identifier(...name)}))`;
 }

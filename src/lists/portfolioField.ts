@@ -3,7 +3,7 @@ import { context as contextStep, lambda } from "postgraphile/grafast";
 import { pgSelect, type PgCodec } from "postgraphile/@dataplan/pg";
 import { tagTexts } from "../plugins/codecs.ts";
 import { nounOf } from "../plugins/wording.ts";
-import { tableName, type AnyResource } from "../plugins/tables.ts";
+import { sourceName, tableName, type AnyResource } from "../plugins/tables.ts";
 import { applyOrder } from "./arguments.ts";
 import { filterMembers, filterTypeName } from "./filters.ts";
 import { defaultOrder, placed } from "./orders.ts";
@@ -18,6 +18,7 @@ export function portfolioTable(
 ): PortfolioTable {
   return {
     name: tableName(resource),
+    source: sourceName(resource),
     permission,
     columns: new Set(Object.keys(resource.codec.attributes)),
     attributes: resource.codec.attributes,

@@ -1,8 +1,7 @@
 /** The list on a project of what some see only their own of: leads. */
 import { lambda, type ExecutableStep } from "postgraphile/grafast";
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
-import { sql } from "postgraphile/pg-sql2";
-import { tableName, type AnyResource } from "../plugins/tables.ts";
+import { sourceName, tableName, type AnyResource } from "../plugins/tables.ts";
 import { filterMembers } from "./filters.ts";
 import { chosenOrder, pageSize, skip } from "./page.ts";
 import { projectSql, withDeleted } from "./portfolio.ts";
@@ -31,6 +30,7 @@ export function rowsOfProject(
 ): void {
   const table = {
     name: tableName(resource),
+    source: sourceName(resource),
     permission: resource.extensions!.tags!.portfolio as string,
     members: filterMembers(build, resource.codec as PgCodec),
   };
@@ -40,7 +40,7 @@ export function rowsOfProject(
       ["filter", "first", "offset", "orderBy"].map((name) => fieldArgs.getRaw(name)) as any,
       ([filter, first, offset, orderBy]: any) =>
         filter?.includeDeleted === true
-          ? withDeleted(sql.identifier(...table.name))
+          ? withDeleted(table)
           : projectSql(table, id, {
               filter,
               order: chosenOrder(resource, orderBy, null),

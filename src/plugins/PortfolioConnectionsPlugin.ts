@@ -79,10 +79,12 @@ export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
                 });
               },
             );
-            const name = sql.identifier(...table.name);
+            const rows = sql.identifier(...table.source);
             const everything = $select.deferredSQL(
               lambda($filter, (filter: any) =>
-                filter?.includeDeleted === true && table.columns.has("deleted_at") ? withDeleted(name) : name,
+                filter?.includeDeleted === true && table.columns.has("deleted_at")
+                  ? withDeleted(table)
+                  : rows,
               ),
             );
             const $where = lambda($filter, (filter: any) => (qb: any) => {

@@ -24,6 +24,13 @@ function findRecordTables(build: GraphileBuild.Build): AnyResource[] {
   );
 }
 
+/** Where the rows of a table are read: the table, or the view that masks (see MaskedTablesPlugin). */
+export function sourceName(resource: AnyResource): [string, string] {
+  return (
+    (resource.extensions as { readFrom?: [string, string] } | undefined)?.readFrom ?? tableName(resource)
+  );
+}
+
 /** `sql.identifier` parts of a table. */
 export function tableName(resource: AnyResource): [string, string] {
   return [resource.extensions!.pg!.schemaName!, resource.extensions!.pg!.name!];

@@ -65,7 +65,7 @@ test("so do the tables of the guides", async () => {
   for (const guide of ["docs/adding-a-table.md", "docs/adding-files.md"]) {
     const blocks = await guideBlocks(guide);
     const sql = blocks.filter(({ language }) => language === "sql").map(({ text }) => text);
-    expect(await found(sql)).toEqual([]);
+    expect(await found([...sql, "select app_private.make_masked_views()"])).toEqual([]);
     expect(checkFiles(sql.map((text, index) => ({ path: `${guide} ${index}`, text })))).toEqual([]);
   }
 });

@@ -19,7 +19,8 @@ const mask = (table: string, tags = "") => `
   create function app_public.${table}_name(r app_public.${table}) returns text language sql stable
     as $$ select case when ${can} then r.name end $$;
   grant execute on function app_public.${table}_name to plat_user;
-  comment on function app_public.${table}_name is 'What it is called; null without the permission.'`;
+  comment on function app_public.${table}_name is 'What it is called; null without the permission.';
+  select app_private.make_masked_view('${table}')`;
 
 export const faults: Fault[] = [
   // Tables
@@ -434,22 +435,20 @@ export const faults: Fault[] = [
   {
     rule: "masked-function",
     table: "moats",
-    sql: "comment on column app_public.moats.name is E'@masked\\n\\nWhat it is called.'",
+    sql: `comment on column app_public.moats.name is E'@masked\\n\\nWhat it is called.';
+      select app_private.make_masked_view('moats')`,
     object: "app_public.moats.name",
     says: /`create function app_public\.moats_name\(app_public\.moats\) …`/,
   },
   {
     rule: "masked-leak",
     table: "nooks",
-    sql: `comment on column app_public.nooks.name is E'@masked\\n\\nWhat it is called.';
-      create function app_public.nooks_name(r app_public.nooks) returns text language sql stable
-        as $$ select case when ${can} then r.name end $$;
-      create function app_public.nooks_label(r app_public.nooks) returns text language sql stable
+    sql: `${mask("nooks")};
+      create function app_hidden.label_of_nook(r app_public.nooks) returns text language sql stable
         as $$ select 'Nook ' || r.name $$;
-      grant execute on function app_public.nooks_name, app_public.nooks_label to plat_user;
-      comment on function app_public.nooks_name is 'What it is called; null without the permission.';
-      comment on function app_public.nooks_label is 'What stands on it.'`,
-    object: "app_public.nooks_label(app_public.nooks)",
+      comment on function app_hidden.label_of_nook is 'What stands on it.';
+      create policy labelled on app_public.nooks as restrictive for delete to plat_user using (app_hidden.label_of_nook(nooks) <> '')`,
+    object: "app_hidden.label_of_nook(app_public.nooks)",
     says: /masked column app_public\.nooks\.name: let it ask for the permission, as nooks_name does\./,
   },
   {
@@ -458,7 +457,8 @@ export const faults: Fault[] = [
     sql: `comment on column app_public.nests.name is E'@masked\\n\\nWhat it is called.';
       create function app_public.nests_name(r app_public.nests) returns text language sql stable as $$ select r.name $$;
       grant execute on function app_public.nests_name to plat_user;
-      comment on function app_public.nests_name is 'What it is called.'`,
+      comment on function app_public.nests_name is 'What it is called.';
+      select app_private.make_masked_view('nests')`,
     object: "app_public.nests.name",
     says: /which asks who reads.*`@writeOnly`/,
   },
@@ -503,5 +503,44 @@ export const faults: Fault[] = [
       comment on column app_public.long_nails.name is 'What it is called.'`,
     object: "app_public.long_nails",
     says: /masked column app_public\.nails\.name: read it through app_public\.nails_name\./,
+  },
+  {
+    rule: "masked-grant",
+    table: "notches",
+    sql: `${mask("notches")}; grant select on app_public.notches to plat_user`,
+    object: "app_public.notches.name",
+    says: /granted to plat_user: take the grant away\. `select app_private\.make_masked_view\('notches'\);`/,
+  },
+  {
+    rule: "masked-row",
+    table: "newels",
+    sql: `${mask("newels")};
+      create function app_public.projects_newels_of_it(p app_public.projects) returns setof app_public.newels language sql stable
+        as $$ select n.* from app_public.newels n where n.project_id = p.id $$;
+      grant execute on function app_public.projects_newels_of_it to plat_user;
+      comment on function app_public.projects_newels_of_it is 'Its newels.'`,
+    object: "app_public.projects_newels_of_it(app_public.projects)",
+    says: /app_hidden\.masked_newels/,
+  },
+  {
+    rule: "masked-result",
+    table: "nibs",
+    sql: `${mask("nibs")};
+      create function app_public.some_nib() returns app_public.nibs language sql stable security definer set search_path = pg_catalog, pg_temp
+        as $$ select n.* from app_public.nibs n where n.organization_id = any (array(select app_hidden.viewer_organizations('lead.read'))) limit 1 $$;
+      grant execute on function app_public.some_nib to plat_user;
+      comment on function app_public.some_nib is 'A nib.'`,
+    object: "app_public.some_nib()",
+    says: /`app_hidden\.masked\(…\)`.*app_public\.nibs/,
+  },
+  {
+    rule: "masked-reads",
+    table: "naves",
+    sql: `${mask("naves")};
+      create function app_public.naves_title(r app_public.naves) returns text language sql stable as $$ select app_public.naves_name(r) || '!' $$;
+      grant execute on function app_public.naves_title to plat_user;
+      comment on function app_public.naves_title is 'What stands on it.'`,
+    object: "app_public.naves_title(app_public.naves)",
+    says: /`@reads name`/,
   },
 ];

@@ -61,6 +61,8 @@ export interface FuzzerOptions {
   recipes?: Record<string, Recipe>;
   /** How many documents, with other selections, there are of each operation: each of them is planned once. */
   documents?: number;
+  /** Plays those of such names alone. */
+  only?: RegExp;
   /** How often at least everybody should try each operation; 0 leaves it to chance. */
   triesOfEach?: number;
 }
@@ -77,12 +79,13 @@ export class Fuzzer {
   readonly #players: Player[];
 
   constructor(options: FuzzerOptions) {
-    this.#options = { recipes: {}, documents: 2, triesOfEach: 0, ...options };
-    const { schema, players, random, documents } = this.#options;
+    this.#options = { recipes: {}, documents: 2, triesOfEach: 0, only: /./, ...options };
+    const { schema, players, random, documents, only } = this.#options;
     this.#players = players.flatMap((player) => Array.from({ length: player.weight }, () => player));
     this.operations = (["query", "mutation"] as const).flatMap((kind) => {
       const root = kind === "query" ? schema.getQueryType() : schema.getMutationType();
-      return Object.values(root!.getFields()).map((field) => ({
+      const fields = Object.values(root!.getFields()).filter(({ name }) => only.test(name));
+      return fields.map((field) => ({
         ...tally(),
         kind,
         field,
@@ -132,7 +135,9 @@ export class Fuzzer {
       if (untried.length > 0) return pick(untried, random);
     }
     const player = pick(this.#players, random);
-    const some = Array.from({ length: 3 }, () => pick(this.operations, random)).filter(
+    const unreached = this.operations.filter(({ successes }) => successes === 0);
+    const from = random(2) === 0 && unreached.length > 0 ? unreached : this.operations;
+    const some = Array.from({ length: 3 }, () => pick(from, random)).filter(
       ({ field }) => !player.without?.has(field.name),
     );
     // What removes records is played less often than what makes them.

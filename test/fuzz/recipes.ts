@@ -3,7 +3,8 @@ import { createHash, randomBytes } from "node:crypto";
 import type { Person } from "../harness/api.ts";
 import { representative, type Payments } from "../harness/payments.ts";
 import { mutationOf } from "../harness/records.ts";
-import { password } from "../harness/signUp.ts";
+import { password, setConfirmed } from "../harness/signUp.ts";
+import { until } from "../harness/until.ts";
 import type { Player, Recipe } from "./fuzzer.ts";
 
 type Input = Record<string, unknown>;
@@ -29,12 +30,16 @@ const webhook = () => ({ url: "https://93.184.215.14/hook", events: ["lead.*"], 
 
 /**
  * @param bosses the owners of the organizations, by the id of these: they do beforehand what the player may not
- * @param pause waits until the engine has begun what is to be begun
+ * @param work does what was queued: jobs, and what the payment processor tells
+ * @param receiver an address that takes what an integration sends
+ * @param engineRuns whether executions of workflows are carried out meanwhile
  */
 export function recipes(
   { owner, mia, harbour }: Payments,
   bosses: ReadonlyMap<string, Player>,
-  pause: () => Promise<void>,
+  work: () => Promise<void>,
+  receiver: string,
+  engineRuns: boolean,
 ): Record<string, Recipe> {
   const homeOf = ({ home }: Player) => home ?? harbour.id;
   const bossOf = (player: Player) => (bosses.get(homeOf(player)) ?? player).person;
@@ -57,8 +62,13 @@ export function recipes(
     async (player) => ({ ...(await find(player, query)), ...more });
   const ofHome = "organization_id in (select id from home)";
 
-  const run = async (person: Person, field: string, input: Input): Promise<{ id?: string }> =>
-    (await person.ask(mutationOf(field), { input })).data?.[field] ?? {};
+  const run = async (
+    person: Person,
+    field: string,
+    input: Input,
+    selection = "{ id }",
+  ): Promise<{ id?: string }> =>
+    (await person.ask(mutationOf(field, selection), { input })).data?.[field] ?? {};
   /** Runs something first as the same player, and goes on with the record that it gives. */
   const after =
     (field: string, input: Recipe, more: Input = {}): Recipe =>
@@ -70,7 +80,7 @@ export function recipes(
   const afterBoss =
     (field: string, input: Recipe, more: Input = {}): Recipe =>
     async (player) => {
-      const made = await run(bossOf(player), field, { ...(await inHome(player)), ...(await input(player)) });
+      const made = await run(bossOf(player), field, await input(player));
       return { id: made.id, expectedVersion: undefined, ...more };
     };
   /** A secret that only a mail told, with a row of its own: the statement's $1 is its hash, $2 the player. */
@@ -115,7 +125,11 @@ export function recipes(
         `select id as "subjectId" from app_public.leads where deleted_at is null and ${ofHome}`,
       );
       const { id } = await run(boss, "createWorkflowExecution", { workflowId: workflow.id, subjectId });
-      await pause();
+      if (engineRuns)
+        await until(
+          () => find(player, `select status from app_public.workflow_executions where id = '${id}'`),
+          ({ status: now }) => !id || now === "RUNNING",
+        );
       if (status === "PAUSED") await run(boss, "pauseWorkflowExecution", { id });
       return { id, expectedVersion: undefined };
     };
@@ -129,11 +143,10 @@ export function recipes(
   };
   /** An address that is confirmed, as sending anything to third parties takes it. */
   const confirmed = async ({ person }: Player) => {
-    if (person.id)
-      await owner.query(
-        "update app_public.users set email_verified_at = now() where id = $1 and email_verified_at is null",
-        [person.id],
-      );
+    if (person.id) await setConfirmed(owner, person.id, true);
+  };
+  const unconfirmed = async ({ person }: Player) => {
+    if (person.id) await setConfirmed(owner, person.id, false);
   };
   const draft: Recipe = async (player) => {
     const { leadId } = await find(
@@ -142,8 +155,27 @@ export function recipes(
     );
     return { leadId, instructions: undefined, language: "en", tone: undefined, purpose: undefined };
   };
-  const dueDeposit = `select id as "depositId", null as "reservationId", null as "organizationId", null as amount, null as currency, null as "cardId"
-    from app_public.deposits where status in ('PENDING', 'DUE', 'OVERDUE') and ${ofHome}`;
+  /** A deposit of the player's own purchase, of an organization that takes payments. */
+  const payment: Recipe = async (player) => {
+    const boss = bossOf(player);
+    const organizationId = homeOf(player);
+    await run(boss, "createOrganizationPaymentsRepresentative", { ...representative, organizationId });
+    const { buyerId } = await find(
+      player,
+      `select b.id as "buyerId" from app_public.buyers b, home where b.${ofHome} and b.deleted_at is null and b.status <> 'CANCELLED'
+       and (b.user_id = home.player or not exists (select from app_public.buyers o where o.user_id = home.player))`,
+    );
+    const deposit = await run(boss, "createDeposit", { buyerId, title: name(), amount: "100.00" });
+    const card = await run(player.person, "createProcessorCard", { token: "tok_visa" });
+    return {
+      depositId: deposit.id,
+      amount: "60.00",
+      cardId: card.id,
+      reservationId: undefined,
+      organizationId: undefined,
+      currency: undefined,
+    };
+  };
   const account: Recipe = () => ({
     email: email(),
     username: undefined,
@@ -155,11 +187,25 @@ export function recipes(
   });
 
   return {
-    acceptBuyerInvite: secret(
-      `insert into app_private.buyer_invite_tokens (invite_id, token_hash)
-       select i.id, $1 from app_hidden.buyer_invites i where $2::uuid is not null order by i.id desc limit 1
-       on conflict (invite_id) do update set token_hash = excluded.token_hash`,
-    ),
+    // Who accepts becomes a buyer: others stay what they are.
+    acceptBuyerInvite: async (player) => {
+      if (!["buyer", "newcomer"].includes(player.name)) return {};
+      const boss = bossOf(player);
+      const { projectId } = await find(player, someProject);
+      const { id: buyerId } = await run(boss, "createBuyer", {
+        projectId,
+        legalName: name(),
+        price: "400000.00",
+      });
+      await confirmed(bosses.get(homeOf(player))!);
+      await run(boss, "inviteBuyer", { buyerId, email: player.person.email }, "");
+      return secret(
+        `insert into app_private.buyer_invite_tokens (invite_id, token_hash)
+         select i.id, $1 from app_hidden.buyer_invites i join app_hidden.user_identities u on u.email = i.email and u.user_id = $2
+         where i.status = 'PENDING' order by i.id desc limit 1
+         on conflict (invite_id) do update set token_hash = excluded.token_hash`,
+      )(player);
+    },
     acceptContactMessage: found(
       `select id from app_public.project_contact_messages where merged_at is null and ${ofHome}`,
     ),
@@ -223,7 +269,13 @@ export function recipes(
     createOfferResponse: found(
       `select id as "offerId", null as "expectedVersion" from app_public.offers where status = 'PENDING' and ${ofHome}`,
     ),
-    createOrganizationIntegration: async (player) => ({ ...(await inHome(player)), ...(await feed(player)) }),
+    createOrganizationIntegration: async (player) => ({
+      ...(await inHome(player)),
+      appKey: "crm_sync",
+      config: { url: receiver, events: ["lead.created"], mapping: { mail: "data.email" } },
+      credentials: undefined,
+      projectId: undefined,
+    }),
     createOrganizationInvite: async (player) => {
       await confirmed(player);
       return { ...(await inHome(player)), email: email(), role: "MEMBER" };
@@ -233,9 +285,9 @@ export function recipes(
       ...(await inHome(player)),
       email: email(),
     }),
-    createPaymentIntent: found(dueDeposit),
+    createPaymentIntent: payment,
     createProcessorCard: () => ({ token: "tok_visa" }),
-    createProcessorCharge: found(dueDeposit),
+    createProcessorCharge: payment,
     createReservation: found(freeHome, { acceptedTerms: true, status: undefined, expiration: undefined }),
     createUserIntegration: feed,
     createUserOtp: ({ person }) => ({ email: person.email ?? email() }),
@@ -295,10 +347,14 @@ export function recipes(
     },
     refreshOrganizationIntegration: found(integration(["ENABLED", "ERROR"])),
     refreshUserIntegration: found(ownIntegration(["ENABLED", "ERROR"])),
-    refundProcessorCharge: found(
-      `select id as "chargeId", null as amount from app_public.processor_charges
-       where status in ('SUCCEEDED', 'PARTIALLY_REFUNDED') and amount > amount_refunded + amount_refunding and ${ofHome}`,
-    ),
+    refundProcessorCharge: async (player) => {
+      const query = `select id as "chargeId", null as amount from app_public.processor_charges
+        where status in ('SUCCEEDED', 'PARTIALLY_REFUNDED') and amount > amount_refunded + amount_refunding and ${ofHome}`;
+      const there = await find(player, query);
+      if (there.chargeId) return there;
+      await work();
+      return find(player, query);
+    },
     // Not somebody who plays: they would become another kind of viewer.
     removeOrganizationMember: async (player) => {
       const { rows } = await owner.query<{ id: string }>(
@@ -317,9 +373,8 @@ export function recipes(
       organizationId: undefined,
       token: "tok_visa",
     })),
-    requestEmailVerification: async ({ person }) => {
-      if (person.id)
-        await owner.query("update app_public.users set email_verified_at = null where id = $1", [person.id]);
+    requestEmailVerification: async (player) => {
+      await unconfirmed(player);
       return {};
     },
     requestMailConsent: async (player) => {
@@ -349,17 +404,26 @@ export function recipes(
     sendTestWebhook: found(`select id from app_public.webhooks where ${ofHome}`),
     suggestLeadEmail: draft,
     updateEscalationTicket: ticket,
+    updateProcessorCharge: found(
+      `select id, null as "expectedVersion" from app_public.processor_charges where ${ofHome}`,
+    ),
+    updateOrganizationIntegration: found(integration(["ENABLED", "DISABLED", "PENDING", "ERROR"]), {
+      config: undefined,
+      credentials: undefined,
+    }),
     updateOrganizationMemberRole: async (player) => ({
       ...(await inHome(player)),
       userId: mia.id,
       role: "MEMBER",
     }),
     updatePassword: () => ({ currentPassword: password, newPassword: password }),
-    verifyEmail: secret(
-      `with unconfirmed as (update app_public.users set email_verified_at = null where id = $2)
-       insert into app_private.email_verifications (user_id, code_sha256, expires_at) values ($2, $1, now() + interval '10 minutes')
-       on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at`,
-    ),
+    verifyEmail: async (player) => {
+      await unconfirmed(player);
+      return secret(
+        `insert into app_private.email_verifications (user_id, code_sha256, expires_at) values ($2, $1, now() + interval '10 minutes')
+         on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at`,
+      )(player);
+    },
     withdrawOffer: found(
       `select id, null as "expectedVersion" from app_public.offers where status = 'PENDING' and ${ofHome}`,
     ),

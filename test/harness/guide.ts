@@ -23,11 +23,13 @@ export async function guideBlocks(file: string): Promise<Block[]> {
   return blocks;
 }
 
-/** Runs the SQL of a guide as its reader would: the migration, the replaceable objects, and the event triggers after all. */
+/** Runs the SQL of a guide as its reader would: the migration, the replaceable objects, and what is derived from all. */
 export async function runGuide(file: string, owner: ClientBase): Promise<void> {
   const blocks = (await guideBlocks(file)).filter(({ language }) => language === "sql");
   if (blocks.length !== 2) throw new Error(`${file} has to hold a migration and a file of objects.`);
   const [migration, objects] = blocks.map(({ text }) => text);
   await owner.query(`begin; ${migration}; commit`);
-  await owner.query(`begin; ${objects}; select app_private.make_event_triggers(); commit`);
+  await owner.query(
+    `begin; ${objects}; select app_private.make_event_triggers(); select app_private.make_masked_views(); commit`,
+  );
 }

@@ -101,7 +101,7 @@ test("an owner that is no superuser can migrate", async () => {
   const role = `${name}_owner`;
   await sql(`create role ${role} login createrole password 'a plain word'`);
   await sql(
-    `grant plat_owner, plat_user, plat_anonymous, plat_worker, plat_authenticator to ${role} with admin option`,
+    `grant plat_owner, plat_user, plat_anonymous, plat_worker, plat_masker, plat_authenticator to ${role} with admin option`,
   );
   await sql(`alter database ${name} owner to ${role}`);
   try {

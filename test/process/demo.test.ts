@@ -180,7 +180,7 @@ test("an owner of the database who is no superuser loads it too", async () => {
   await query(
     ownerUrl,
     `create role ${owner.username} login createrole password '${owner.password}';
-     alter database ${name} owner to ${owner.username}; grant plat_owner, plat_user, plat_anonymous, plat_worker, plat_authenticator to ${owner.username} with admin true, inherit false, set false`,
+     alter database ${name} owner to ${owner.username}; grant plat_owner, plat_user, plat_anonymous, plat_worker, plat_masker, plat_authenticator to ${owner.username} with admin true, inherit false, set false`,
   );
   try {
     await query(

@@ -116,7 +116,7 @@ test("an owner who may not create databases gets the reference in a cluster of i
   const role = `${name}_owner`;
   await sql(`create role ${role} login createrole password 'a plain word'`);
   await sql(
-    `grant plat_owner, plat_user, plat_anonymous, plat_worker, plat_authenticator to ${role} with admin option`,
+    `grant plat_owner, plat_user, plat_anonymous, plat_worker, plat_masker, plat_authenticator to ${role} with admin option`,
   );
   const own = await createTestDatabase("empty");
   const ownName = new URL(own.ownerUrl).pathname.slice(1);

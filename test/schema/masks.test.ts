@@ -39,10 +39,12 @@ let world: TwoHouses;
 let columns: Masked[];
 const planted: Planted[] = [];
 let viewers: Viewer[];
-/** Of each table and view: SQL for the JSON of a row t, as the API serves it. */
-let served: { table: string; expression: string }[];
+/** Of each table and view: where its rows t are read, and SQL for the JSON of one, as the API serves it. */
+let served: { table: string; source: string; expression: string }[];
 /** Of each subject of reports: SQL for all its columns of a row t. */
-let reported: { table: string; expression: string }[];
+let reported: typeof served;
+/** The tables that have masked columns. */
+let maskedTables: string[];
 
 const maskedQuery = `
   select c.oid::regclass::text as table, a.attname as column, format_type(a.atttypid, a.atttypmod) as type,
@@ -56,24 +58,27 @@ const maskedQuery = `
 
 /** Whatever is served of a row: columns that are not masked, and computed fields that are no records. */
 const servedQuery = `
-  select c.oid::regclass::text as table, 'jsonb_build_array(' || string_agg(x.expression, ', ') || ')' as expression from pg_class c
+  select c.oid::regclass::text as table, app_hidden.source_of(c.oid) || ' t cross join lateral (select '
+    || case when c.relkind = 'r' then format('row(%s)::%s', app_hidden.row_columns(c.oid, 't'), c.oid::regclass) else 't' end || ' as t offset 0) f' as source, 'jsonb_build_array(' || string_agg(x.expression, ', ') || ')' as expression from pg_class c
   cross join lateral (
     select format('(select jsonb_build_array(%s))', string_agg(f, ', ')) as expression from (
       select f, (row_number() over ()) / 90 as portion from (
         select format('t.%I', a.attname) as f from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-          and coalesce(col_description(c.oid, a.attnum), '') !~ '(^|\\n)@(masked|writeOnly)'
+          and coalesce(col_description(c.oid, a.attnum), '') !~ '(^|\\n)@writeOnly'
         union all
-        select format('%s(t)', p.oid::regproc) from pg_proc p join pg_type r on r.oid = p.prorettype
+        select case when obj_description(p.oid) ~ '(^|\\n)@reads ' or p.proname = any (select c.relname || '_' || m from unnest(app_hidden.masked_columns(c.oid)) m)
+          then app_hidden.of_masked(c.oid, format('%s(t)', p.oid::regproc)) else format('%s(f.t)', p.oid::regproc) end from pg_proc p join pg_type r on r.oid = p.prorettype
           left join pg_type e on e.oid = r.typelem and r.typcategory = 'A'
           where p.pronamespace = 'app_public'::regnamespace and p.pronargs = 1 and p.proargtypes[0] = c.reltype and p.provolatile <> 'v'
             and not p.proretset and (r.typtype <> 'c' or exists (select from pg_class k where k.oid = r.typrelid and k.relkind = 'c'))
             and has_function_privilege('plat_user', p.oid, 'execute')) all_fields) portions group by portion) x
   where c.relnamespace = 'app_public'::regnamespace and c.relkind in ('r', 'v') and c.relname not like '%\\_values'
-    and has_table_privilege('plat_user', c.oid, 'select')
+    and has_any_column_privilege('plat_user', c.oid, 'select')
   group by c.oid order by 1`;
 
 const reportedQuery = `
-  select 'app_public.' || s.table_name as table, 'jsonb_build_array(' || string_agg('(' || c.expression || ')', ', ') || ')' as expression
+  select 'app_public.' || s.table_name as table, app_hidden.source_of(('app_public.' || s.table_name)::regclass) || ' t' as source,
+    'jsonb_build_array(' || string_agg('(' || app_hidden.of_masked(('app_public.' || s.table_name)::regclass, c.expression) || ')', ', ') || ')' as expression
   from app_hidden.report_subjects s join app_hidden.report_columns c using (subject) group by s.subject, s.table_name order by 1`;
 
 /** A value of a type that stands nowhere else: what a text has to hold, and the JSON of it. */
@@ -173,6 +178,7 @@ beforeAll(async () => {
   ({ rows: reported } = await client.query(reportedQuery));
   viewers = await findViewers();
   const tables = [...new Set(columns.map(({ table }) => table))];
+  maskedTables = [...tables, "app_public.events"];
   await client.query("begin; set local session_replication_role = replica");
   for (const table of tables) {
     const { rows: triggers } = await client.query<{ enable: string }>(
@@ -231,13 +237,19 @@ type Read = Parameters<Parameters<typeof as>[1]>[0];
 const unguarded: Read = async (sql, given = []) =>
   (await world.client.query({ text: sql, values: given, rowMode: "array" })).rows;
 
+/** The view that masks a table. */
+const viewOf = (table: string) => table.replace("app_public.", "app_hidden.masked_");
+
 /** The values that the fields do not give the viewer. */
 async function hidden(read: Read): Promise<Planted[]> {
   const found: Planted[] = [];
   for (const table of new Set(planted.map((one) => one.table))) {
     const here = columns.filter((one) => one.table === table && one.reader);
+    // The owner, for whom no policy holds, calls the functions themselves.
+    const expression = ({ column, reader }: Masked) => (read === unguarded ? `${reader}(t)` : `t.${column}`);
     const rows = await read(
-      `select t.id, jsonb_build_object(${here.map(({ column, reader }) => `'${column}', ${reader}(t)`).join(", ")}) from ${table} t where t.id = any ($1)`,
+      `select t.id, jsonb_build_object(${here.map((one) => `'${one.column}', ${expression(one)}`).join(", ")})
+       from ${read === unguarded ? table : viewOf(table)} t where t.id = any ($1)`,
       [planted.filter((one) => one.table === table).map(({ id }) => id)],
     );
     const fields = new Map<string, Record<string, unknown>>(rows as [string, Record<string, unknown>][]);
@@ -265,14 +277,16 @@ test("every masked column has a value that is looked for", () => {
 test("no viewer finds in fields, events, views, reports or exports what the field does not give them", async () => {
   const told: string[] = [];
   let withheld = 0;
+  let shown = 0;
   for (const viewer of viewers)
     await as(viewer, async (read) => {
       const secrets = await hidden(read);
+      shown += planted.length - secrets.length;
       const secretsOfEvents = await hidden(unguarded);
       withheld += secrets.length;
-      for (const { table, expression } of [...served, ...reported]) {
+      for (const { table, source, expression } of [...served, ...reported]) {
         const rows = await read(
-          `select ${expression}::text from ${table} t ${table === "app_public.events" ? "where t.subject_id = any ($1)" : "where $1::uuid[] is not null"}`,
+          `select ${expression}::text from ${source} ${table === "app_public.events" ? "where t.subject_id = any ($1)" : "where $1::uuid[] is not null"}`,
           [planted.map(({ id }) => id)],
         );
         const text = rows.map(([row]) => row as string).join("\n");
@@ -284,6 +298,7 @@ test("no viewer finds in fields, events, views, reports or exports what the fiel
       }
     });
   expect(withheld).toBeGreaterThan(500);
+  expect(shown).toBeGreaterThan(200);
   expect([...new Set(told.map((line) => line.replace(/ of [0-9a-f-]{36}/, "")))]).toEqual([]);
 });
 
@@ -319,11 +334,14 @@ test("no filter and no search tells a value that the field does not give", async
   const { client } = world;
   const { rows: filters } = await client.query<{
     table: string;
+    /** What comes before the value: the call, with the row t of the view that masks. */
+    call: string;
     filter: string;
     finder: string | null;
     range: string | null;
   }>(`
-    select c.oid::regclass::text as table, p.oid::regproc::text as filter, (regexp_match(obj_description(p.oid), '@finder (\\w+)'))[1] as finder,
+    select c.oid::regclass::text as table, p.oid::regproc::text as filter, format('%s(row(%s)::%s, ', p.oid::regproc, app_hidden.row_columns(c.oid, 't',
+        string_to_array((regexp_match(obj_description(p.oid), '(?:^|\\n)@reads ([^\\n]*)'))[1], ' ')), c.oid::regclass) as call, (regexp_match(obj_description(p.oid), '@finder (\\w+)'))[1] as finder,
       case when a.typtype = 'r' then p.proargtypes[1]::regtype::text end as range
     from pg_proc p join pg_class c on c.reltype = p.proargtypes[0] join pg_type a on a.oid = p.proargtypes[1]
     where p.pronamespace = 'app_public'::regnamespace and p.pronargs = 2 and obj_description(p.oid) ~ '(^|\\n)@filter'
@@ -333,7 +351,7 @@ test("no filter and no search tells a value that the field does not give", async
   for (const viewer of viewers)
     await as(viewer, async (read) => {
       for (const { table, column, id, marker, value, category } of await hidden(read))
-        for (const { filter, finder, range } of filters.filter(
+        for (const { filter, call, finder, range } of filters.filter(
           (one) => one.table === table && marker !== null,
         )) {
           if (range === null ? category !== "S" : category !== "N" && category !== "D") continue;
@@ -341,7 +359,7 @@ test("no filter and no search tells a value that the field does not give", async
           if (!isOf) continue;
           const argument = range === null ? "$2::text" : `${range}('[' || $2 || ',' || $2 || ']')`;
           const rows = await read(
-            `select from ${table} t where t.id = $1 and ${filter}(t, ${argument})
+            `select from ${viewOf(table)} t where t.id = $1 and ${call}${argument})
              ${finder ? `union all select from app_hidden.${finder}(${argument}) i where i = $1` : ""}`,
             [id, range === null ? marker : String(value)],
           );
@@ -413,10 +431,147 @@ test("the API filters, sorts and groups by nothing that is masked, and adds up w
         members.some((member) => member.toLowerCase() === name.replaceAll("_", "")),
       )) {
         if (!list.toLowerCase().startsWith(table.replace("app_public.", "").replaceAll("_", ""))) continue;
-        expect([list, read.includes(`${table.replace("app_public.", "")}_${column}`)]).toEqual([list, true]);
-        expect([list, column, read.includes(`."${column}"`)]).toEqual([list, column, false]);
+        const name = table.replace("app_public.", "");
+        expect([list, column, read.includes(`"masked_${name}"`)]).toEqual([list, column, true]);
+        expect([list, column, read.includes(`"app_public"."${name}"`)]).toEqual([list, column, false]);
       }
   } finally {
     await api.stop();
   }
+});
+
+/** Whatever SQL tells a value by, of a table t and its column c. */
+const forms = (t: string, c: string): Record<string, string> => ({
+  column: `select ${c} from ${t}`,
+  "column of an alias": `select x.${c} from ${t} x`,
+  "all columns": `select * from ${t}`,
+  row: `select x from ${t} x`,
+  "member of a row": `select (x).${c} from ${t} x`,
+  "row as JSON": `select to_jsonb(x) from ${t} x`,
+  "row as text": `select x::text from ${t} x`,
+  table: `table ${t}`,
+  function: `select app_hidden.masked(x) from ${t} x`,
+  condition: `select id from ${t} where ${c} is not null`,
+  "condition of a row": `select id from ${t} x where x is not null`,
+  order: `select id from ${t} order by ${c}`,
+  group: `select count(*) from ${t} group by ${c}`,
+  distinct: `select count(distinct ${c}) from ${t}`,
+  aggregate: `select max(${c}::text) from ${t}`,
+  having: `select 1 from ${t} having count(${c}) > 0`,
+  window: `select rank() over (order by ${c}) from ${t}`,
+  "sub-select": `select (select ${c} from ${t} limit 1)`,
+  "correlated sub-select": `select 1 where exists (select from ${t} x where x.${c}::text = 'a')`,
+  join: `select 1 from ${t} a join ${t} b using (${c})`,
+  lateral: `select y from ${t} x, lateral (select x.${c}) y`,
+  "set operation": `select ${c}::text from ${t} union select 'a'`,
+  "common table expression": `with x as (select ${c} from ${t}) select 1 from x`,
+  cursor: `declare reading cursor for select ${c} from ${t}`,
+  "copy of a column": `copy ${t} (${c}) to stdout`,
+  "copy of a query": `copy (select ${c} from ${t}) to stdout`,
+  explain: `explain analyze select ${c} from ${t}`,
+  "returning of an update": `update ${t} set id = id where false returning ${c}`,
+  "condition of an update": `update ${t} set id = id where ${c} is not null`,
+  "value of an update": `update ${t} set id = case when ${c} is null then id else id end`,
+  "from of an update": `update app_public.leads l set id = l.id from ${t} x where x.${c}::text = l.name`,
+  "condition of a delete": `delete from ${t} where ${c} is not null`,
+  "returning of a delete": `delete from ${t} where false returning ${c}`,
+  "returning of an insert": `insert into ${t} default values returning ${c}`,
+  "returning of whole rows": `insert into ${t} default values returning *`,
+  "insert of a select": `insert into app_public.leads (name) select ${c}::text from ${t}`,
+  conflict: `insert into ${t} as x (id) values (uuidv7()) on conflict (id) do update set id = x.id where x.${c} is not null`,
+  merge: `merge into ${t} x using (select 1 as n) s on x.${c} is not null when matched then do nothing`,
+  lock: `select ${c} from ${t} for update`,
+  sample: `select ${c} from ${t} tablesample system (100)`,
+  statistics: `select 1 / (select count(*) from pg_stats where schemaname || '.' || tablename = '${t}' and attname = '${c}')`,
+});
+
+test("SQL as a role of the API is refused a masked column in every form", async () => {
+  const { client } = world;
+  const { rows } = await client.query<{ table: string; column: string; written: boolean }>(
+    `select c.oid::regclass::text as table, a.attname as column, has_column_privilege('plat_user', c.oid, a.attnum, 'update') as written
+     from unnest($1::regclass[]) t join pg_class c on c.oid = t join unnest(app_hidden.masked_columns(t)) m on true
+     join pg_attribute a on a.attrelid = c.oid and a.attname = m order by 1, 2`,
+    [maskedTables],
+  );
+  expect(rows.length).toBe(columns.length + 2);
+  const allowed: string[] = [];
+  for (const role of ["plat_user", "plat_anonymous", "plat_authenticator"])
+    for (const { table, column, written } of rows) {
+      await client.query("begin");
+      await client.query("select set_config('plat.user_id', $1, true)", [world.stranger]);
+      await client.query(`set local role ${role}`);
+      const refusals: Record<string, string> = {
+        ...forms(table, column),
+        // Who writes a column may not read it by that.
+        ...(written
+          ? {
+              "returning of a write": `update ${table} set ${column} = null where false returning ${column}`,
+              "value of itself": `update ${table} set ${column} = ${column}`,
+            }
+          : {}),
+      };
+      for (const [form, sql] of Object.entries(refusals)) {
+        await client.query("savepoint form");
+        const code = await client.query(sql).then(
+          () => "nothing",
+          (error: { code?: string }) => error.code,
+        );
+        await client.query("rollback to form");
+        // Statistics are not refused: there are none.
+        if (code !== (form === "statistics" ? "22012" : "42501"))
+          allowed.push(`${role}: ${form} of ${table}.${column}: ${code}`);
+      }
+      await client.query("rollback");
+    }
+  expect(allowed).toEqual([]);
+});
+
+test("the view that masks has the rows that the viewer sees of the table, for whoever asks", async () => {
+  const differences: string[] = [];
+  let seen = 0;
+  for (const viewer of viewers)
+    await as(viewer, async (read) => {
+      for (const table of maskedTables) {
+        const view = viewOf(table);
+        const [[rows, more, less]] = (await read(
+          `select (select count(*)::int from ${view}),
+             (select count(*)::int from (select id from ${view} except all select id from ${table}) x),
+             (select count(*)::int from (select id from ${table} except all select id from ${view}) x)`,
+        )) as [[number, number, number]];
+        seen += rows;
+        if (more + less > 0) differences.push(`${viewer.name}: ${more} more, ${less} fewer in ${view}`);
+      }
+    });
+  expect(seen).toBeGreaterThan(1000);
+  expect(differences).toEqual([]);
+});
+
+test("the view that masks gives what the functions give", async () => {
+  const differences: string[] = [];
+  let compared = 0;
+  for (const viewer of viewers)
+    await as(viewer, async (read) => {
+      for (const table of maskedTables) {
+        const { rows: masked } = await world.client.query<{ name: string }>(
+          "select m as name from unnest(app_hidden.masked_columns($1)) m",
+          [table],
+        );
+        const fields = (field: (name: string) => string) =>
+          `select t.id, jsonb_build_array(${masked.map(({ name }) => field(name)).join(", ")})::text`;
+        const seen = await read(`${fields((name) => `t.${name}`)} from ${viewOf(table)} t`);
+        const given = new Map(
+          (await unguarded(
+            `${fields((name) => `${table}_${name}(t)`)} from ${table} t where t.id = any ($1)`,
+            [seen.map(([id]) => id as string)],
+          )) as [string, string][],
+        );
+        for (const [id, shown] of seen) {
+          compared += 1;
+          if (given.get(id) !== shown)
+            differences.push(`${viewer.name}: ${shown} for ${given.get(id)} in ${table}`);
+        }
+      }
+    });
+  expect(compared).toBeGreaterThan(1000);
+  expect(differences).toEqual([]);
 });

@@ -84,7 +84,7 @@ test.each([
   ],
   ["one by its number", owen, `u.project_id = '${project}' and lower(u.number) = '77' and ${live}`, 1000],
 ])("%s", async (_name, user, condition, most) => {
-  const found = await reads(user, `select u.* from app_public.units u where ${condition}`);
+  const found = await reads(user, `select u.* from app_hidden.masked_units u where ${condition}`);
   expect(found).toMatchObject({ scans: [] });
   expect(found.rows).toBeLessThanOrEqual(most);
 });
@@ -92,7 +92,7 @@ test.each([
 test("a portfolio is read organization by organization, only as far as the page goes", async () => {
   const scope = `app_hidden.viewer_organizations('project.read') s (id)`;
   const page = (condition: string) =>
-    `select b.* from ${scope} cross join lateral (select t.* from app_public.units t
+    `select b.* from ${scope} cross join lateral (select t.* from app_hidden.masked_units t
      where t.organization_id = s.id and t.deleted_at is null ${condition} order by t.id limit 20) b`;
   const all = await reads(owen, page(""));
   expect(all).toMatchObject({ scans: [], indexes: new Set(["units_organization"]), rows: 20 });

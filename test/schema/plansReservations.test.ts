@@ -62,7 +62,7 @@ async function reads(user: string, sql: string) {
 
 /** The page of a portfolio as src/lists/portfolio.ts asks for it, of one kind of scope. */
 const page = (scope: string, condition: string) =>
-  `select b.* from app_hidden.${scope}('sale.read') s (id) cross join lateral (select t.* from app_public.reservations t
+  `select b.* from app_hidden.${scope}('sale.read') s (id) cross join lateral (select t.* from app_hidden.masked_reservations t
      where t.deleted_at is null and ${condition} order by t.inserted_at desc, t.id desc limit 50) b`;
 
 test.each([
@@ -104,7 +104,7 @@ test.each([
 test("a buyer's own are looked up by their ids", async () => {
   const found = await reads(
     bea,
-    "select * from app_public.reservations t where t.id = any (array(select app_hidden.viewer_purchase_reservations()))",
+    "select * from app_hidden.masked_reservations t where t.id = any (array(select app_hidden.viewer_purchase_reservations()))",
   );
   expect(found).toEqual({ scans: 0, indexes: ["reservations_pkey"], read: 1, answered: 1 });
 });
@@ -125,7 +125,7 @@ test.each([
     0,
   ],
 ])("those %s are found by an index", async (_name, condition, indexes, most) => {
-  const sql = `select * from app_public.reservations where deleted_at is null and ${condition}`;
+  const sql = `select * from app_hidden.masked_reservations where deleted_at is null and ${condition}`;
   const found = await reads(owen, sql.replaceAll("uuidv7()", `'${id(9, 1)}'`));
   expect(found).toMatchObject({ scans: 0, indexes });
   expect(found.read).toBeLessThanOrEqual(most);

@@ -13,6 +13,7 @@ let readable: { name: string; query: string }[];
 /** One row of each is the viewer's own account or membership, which a token of it knows. */
 const ofOneself = new Set([
   "app_public.users",
+  "app_hidden.masked_users",
   "app_hidden.user_identities",
   "app_public.user_organization_connections",
 ]);
@@ -25,7 +26,9 @@ const ofEverybody = new Set([
 
 const readableQuery = `
   select c.oid::regclass::text as name,
-    format('select md5(jsonb_build_array(%s)::text) from %s t', string_agg(format('t.%I', a.attname), ', ' order by a.attnum), c.oid::regclass) as query
+    format('select md5(jsonb_build_array(%s)::text) from %s t', string_agg(format('t.%I', a.attname), ', ' order by a.attnum)
+      -- What is masked of a row differs from viewer to viewer.
+      filter (where c.relname not like 'masked\\_%' or a.attname = 'id'), c.oid::regclass) as query
   from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum between 1 and 90 and not a.attisdropped
   where c.relkind in ('r', 'v') and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace)
     and has_column_privilege('plat_user', c.oid, a.attnum, 'select')

@@ -51,10 +51,31 @@ test("everything belongs to a role that nobody logs in as, and that may do nothi
         select 'schema', n.nspowner union all select relname, relowner from pg_class where relnamespace = n.oid
         union all select proname, proowner from pg_proc where pronamespace = n.oid
         union all select typname, typowner from pg_type where typnamespace = n.oid) o (what, owner)
-      where n.nspname in ('app_public', 'app_hidden', 'app_private', 'graphile_worker', 'graphile_migrate') and o.owner <> 'plat_owner'::regrole`),
+      where n.nspname in ('app_public', 'app_hidden', 'app_private', 'graphile_worker', 'graphile_migrate') and o.owner <> 'plat_owner'::regrole
+        and o.what not in (select unnest(array[c.relname, '_' || c.relname]) from pg_class c where c.relkind = 'v' and c.relowner = 'plat_masker'::regrole)
+      order by 1`),
   ).toEqual([]);
   // What it says about functions to come holds for those of the owner.
   expect(await column("select distinct defaclrole::regrole from pg_default_acl")).toEqual(["plat_owner"]);
+});
+
+test("views that mask belong to a role that reads what users read, under their policies", async () => {
+  expect(
+    await column(`select rolname from pg_roles where rolname = 'plat_masker'
+      and not (rolcanlogin or rolsuper or rolbypassrls or rolcreaterole or rolcreatedb or rolreplication)`),
+  ).toEqual(["plat_masker"]);
+  expect(
+    await column(
+      `select b.rolname from pg_auth_members m join pg_roles b on b.oid = m.roleid where m.member = 'plat_masker'::regrole`,
+    ),
+  ).toEqual(["plat_user"]);
+  expect(
+    await column(`select distinct lower(a.privilege_type) from pg_class c, aclexplode(c.relacl) a
+      where a.grantee = 'plat_masker'::regrole and c.relowner <> 'plat_masker'::regrole`),
+  ).toEqual(["select"]);
+  expect(
+    await column("select relname from pg_class where relowner = 'plat_masker'::regrole and relkind <> 'v'"),
+  ).toEqual([]);
 });
 
 test("nobody makes tables of their own, temporary ones included, for a function of the owner to run into", async () => {

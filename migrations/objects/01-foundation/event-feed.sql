@@ -44,8 +44,11 @@ create function app_hidden.deleted_records(_type anyelement) returns setof anyel
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
   return query execute format(
-    'select t.* from %s t where t.deleted_at is not null and t.organization_id = any (array(select '
+    'select %s from %s t where t.deleted_at is not null and t.organization_id = any (array(select '
     'app_hidden.viewer_organizations(''org.admin'')))',
+    (select string_agg(case when a.attname <> all (app_hidden.masked_columns(a.attrelid)) then format('t.%I', a.attname)
+        else format('(app_hidden.masked(t)).%I', a.attname) end, ', ' order by a.attnum)
+      from pg_attribute a where a.attrelid = pg_typeof(_type)::text::regclass and a.attnum > 0 and not a.attisdropped),
     pg_typeof(_type)::text::regclass);
 end $$;
 comment on function app_hidden.deleted_records(anyelement) is
@@ -74,7 +77,7 @@ begin
   end if;
   execute format(
     'create function app_public.%I(r app_public.%I) returns setof app_public.events language sql stable rows 20 as
-     $f$ select e.* from app_public.events e where %s $f$',
+     $f$ select e.* from app_hidden.masked_events e where %s $f$',
     table_name || '_events', table_name, case table_name
       when 'projects' then 'e.project_id = r.id and e.organization_id = r.organization_id order by e.sequence desc, '
         'e.id desc'

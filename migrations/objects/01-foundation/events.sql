@@ -280,7 +280,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.* into r from %1$s t where t.id = record_id;
+  select %7$s into r from %1$s t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::%1$s, app_hidden.columns_of(%3$L, record));
   end if;
@@ -294,7 +294,8 @@ end ', relation,
     relation::text,
     (select string_agg(format('%L, value -> %L', c, app_hidden.camel(c)), ', ') from unnest(masked) c),
     given,
-    (select string_agg(format('%L, null', m), ', ') from unnest(members) m)));
+    (select string_agg(format('%L, null', m), ', ') from unnest(members) m),
+    app_hidden.row_columns(relation, 't')));
   execute format('grant execute on function app_hidden.%I to plat_user, plat_anonymous', table_name || '_event_value');
   return members;
 end $$;

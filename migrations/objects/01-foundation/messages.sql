@@ -55,7 +55,7 @@ declare
   result app_public.organizations;
 begin
   -- As the viewer: anybody may write to an organization that they see.
-  select o.* into result from app_public.organizations o where o.id = contact_organization.organization_id;
+  select o.* into result from app_hidden.masked_organizations o where o.id = contact_organization.organization_id;
   if result.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such organization.', '{"field": "organizationId"}');
   end if;

@@ -220,6 +220,65 @@ end $$;
 comment on function app_hidden.project_can(uuid, uuid, text) is
   'Whether the viewer has the permission in the project, be it for their own leads only.';
 
+-- The two sets that project_can looks into, for those who ask of many rows.
+create function app_hidden.organizations_where(permission text) returns setof uuid
+language plpgsql stable security definer rows 3 set search_path = pg_catalog, pg_temp as $$
+begin
+  if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
+    return;
+  end if;
+  return query
+    select m.organization_id from app_public.organization_user_connections m
+    join app_private.role_permissions r on r.role = m.role and r.permission = organizations_where.permission
+      and not r.in_affiliated
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+end $$;
+comment on function app_hidden.organizations_where(text) is
+  'The organizations in whose projects the viewer has the permission, be it for their own leads only.';
+
+create function app_hidden.projects_where(permission text) returns setof uuid
+language plpgsql stable security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+begin
+  if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
+    return;
+  end if;
+  return query
+    select p.project_id from app_public.organization_user_connections m
+    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
+    join app_private.role_permissions r on r.role = p.role and r.permission = projects_where.permission
+      and r.in_affiliated
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+end $$;
+comment on function app_hidden.projects_where(text) is
+  'Projects of others in which the viewer has the permission, be it for their own leads only.';
+
+create function app_private.asked_once(condition text) returns text
+language plpgsql immutable as $$
+declare
+  a constant text := '([\w.]+)';
+  permission constant text := '(''[\w.]+'')';
+begin
+  condition := regexp_replace(condition, format('app_hidden\.project_can\(%s, %s, %s\)', a, a, permission),
+    '(\2 = any (array(select app_hidden.organizations_where(\3))) or \1 = any (array(select '
+    'app_hidden.projects_where(\3))))', 'g');
+  condition := regexp_replace(condition, format('app_hidden\.organization_can\(%s, %s\)', a, permission),
+    '(\1 = any (array(select app_hidden.viewer_organizations(\2))))', 'g');
+  condition := regexp_replace(condition, format('app_hidden\.sees_finance\(%s, %s\)', a, a),
+    '(\2 = any (array(select app_hidden.viewer_organizations(''finance.read''))) or coalesce(\1 = any (array(select '
+    'app_hidden.viewer_projects(''finance.read''))), false))', 'g');
+  return regexp_replace(condition, format('app_hidden\.deal_can\(%s, %s, %s, %s\)', a, a, a, permission),
+    'coalesce(\1 = any (array(select app_hidden.viewer_organizations(\4))) or \2 = any (array(select '
+    'app_hidden.viewer_projects(\4))) or (\3 = (select app_public.current_user_id()) and \2 = any (array(select '
+    'app_hidden.viewer_own_projects(\4)))), false)', 'g');
+end $$;
+comment on function app_private.asked_once(text) is
+  'A condition on a row that calls project_can, organization_can, sees_finance or deal_can, written so that a view '
+  'asks for the viewer''s organizations and projects once for the statement, not for each row.';
+
 create function app_private.has_part_in(project_id uuid) returns boolean
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare

@@ -351,6 +351,7 @@ declare
   column_list text;
   missing text;
   row_in _type%type;
+  record_id uuid;
   row_out _type%type;
 begin
   perform app_hidden.refuse_anonymous();
@@ -365,12 +366,13 @@ begin
   end;
   select string_agg(quote_ident(key), ', ') into column_list from jsonb_object_keys(value_list) key;
   if column_list is null then
-    execute format('insert into %s default values returning *', relation) into row_out;
+    execute format('insert into %s default values returning id', relation) into record_id;
   else
-    execute format('insert into %s (%s) select %s returning *', relation, column_list,
-      (select string_agg('($1).' || quote_ident(key), ', ') from jsonb_object_keys(value_list) key)) into row_out
+    execute format('insert into %s (%s) select %s returning id', relation, column_list,
+      (select string_agg('($1).' || quote_ident(key), ', ') from jsonb_object_keys(value_list) key)) into record_id
         using row_in;
   end if;
+  execute format('select * from %s where id = $1', app_hidden.readable_source(relation)) into row_out using record_id;
   return row_out;
 exception
   when insufficient_privilege then
@@ -387,18 +389,20 @@ create function app_hidden.update_record(_type anyelement, input jsonb) returns 
 language plpgsql volatile as $$
 declare
   relation regclass := pg_typeof(_type)::text::regclass;
+  source text := app_hidden.readable_source(relation);
   table_name text := (select relname from pg_class where oid = relation);
   record_id uuid;
   expected int := (input ->> 'expected_version')::int;
   value_list jsonb;
   missing text;
+  updated_id uuid;
   row_before _type%type;
   row_in _type%type;
   row_out _type%type;
 begin
   perform app_hidden.refuse_anonymous();
   record_id := app_hidden.record_id(table_name, input ->> 'id');
-  execute format('select * from %s where id = $1', relation) into row_before using record_id;
+  execute format('select * from %s where id = $1', source) into row_before using record_id;
   if row_before is null then
     perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', app_hidden.subject(table_name)),
       '{"field": "id"}');
@@ -419,18 +423,19 @@ begin
     perform app_hidden.refuse_bad_value(row_before, value_list);
     raise;
   end;
-  execute format('update %s set %s where id = $1%s returning *', relation,
+  execute format('update %s set %s where id = $1%s returning id', relation,
     coalesce((select string_agg(format('%1$I = ($2).%1$I', key), ', ') from jsonb_object_keys(value_list) key),
       -- nothing given: a column that the viewer may update stays as it is, so that policies and the version are checked
       -- all the same
       (select format('%1$I = %1$I', a.attname) from pg_attribute a where a.attrelid = relation and a.attnum > 0
         and not a.attisdropped
-        and has_column_privilege(relation, a.attnum, 'update') order by a.attnum limit 1),
+        and has_column_privilege(relation, a.attnum, 'update') and has_column_privilege(relation, a.attnum, 'select')
+        order by a.attnum limit 1),
       'id = id'),
     case when expected is not null then ' and version = $3' else '' end)
-    into row_out using record_id, row_in, expected;
-  if row_out is null then
-    execute format('select * from %s where id = $1', relation) into row_before using record_id;
+    into updated_id using record_id, row_in, expected;
+  if updated_id is null then
+    execute format('select * from %s where id = $1', source) into row_before using record_id;
     if expected <> (to_jsonb(row_before) ->> 'version')::int then
       perform app_hidden.fail('VERSION_MISMATCH',
         'Somebody else changed this record meanwhile; read it again and repeat your change.',
@@ -438,6 +443,7 @@ begin
     end if;
     perform app_hidden.refuse(table_name, 'change');
   end if;
+  execute format('select * from %s where id = $1', source) into row_out using record_id;
   return row_out;
 exception
   when insufficient_privilege then
@@ -462,7 +468,8 @@ declare
 begin
   perform app_hidden.refuse_anonymous();
   record_id := app_hidden.record_id(table_name, id);
-  execute format('select * from %s where id = $1', relation) into row_before using record_id;
+  execute format('select * from %s where id = $1', app_hidden.readable_source(relation)) into row_before
+    using record_id;
   if row_before is null then
     perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', app_hidden.subject(table_name)),
       '{"field": "id"}');

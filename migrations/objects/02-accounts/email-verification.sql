@@ -41,7 +41,7 @@ begin
   end if;
   update app_public.users u set email_verified_at = now() where u.id = viewer and u.email_verified_at is null;
   select u.* into result from app_public.users u where u.id = viewer;
-  return result;
+  return app_hidden.masked(result);
 end $$;
 comment on function app_public.verify_email is $$
 @arg token The code of the mail that createAccount or requestEmailVerification sent.

@@ -285,7 +285,7 @@ $$;
 create function app_public.organization_invites_projects(i app_public.organization_invites) returns setof
   app_public.projects
 language sql stable rows 10 as $$
-  select p.* from app_public.projects p where p.organization_id = i.organization_id and p.archived_at is null
+  select p.* from app_hidden.masked_projects p where p.organization_id = i.organization_id and p.archived_at is null
     order by p.updated_at desc, p.id desc
 $$;
 grant execute on function app_public.organization_invites_projects to plat_user, plat_anonymous;

@@ -23,7 +23,7 @@ begin
     'time_zone', coalesce(time_zone, (select u.time_zone from app_public.users u where u.id = viewer))));
   insert into app_public.organization_user_connections (organization_id, user_id, role)
     values (result.id, viewer, 'OWNER');
-  return result;
+  return app_hidden.masked(result);
 end $$;
 grant execute on function app_public.create_organization to plat_user, plat_anonymous;
 comment on function app_public.create_organization is $$
@@ -75,7 +75,7 @@ begin
   perform app_private.require_role_within(organization_id, role, member.role);
   update app_public.organization_user_connections m set role = update_organization_member_role.role
     where m.id = member.id returning * into member;
-  return member;
+  return app_hidden.masked(member);
 end $$;
 grant execute on function app_public.update_organization_member_role to plat_user, plat_anonymous;
 comment on function app_public.update_organization_member_role is $$

@@ -116,12 +116,13 @@ comment on function app_public.organization_user_connections_notifications is
   'Which mails the member gets; seen by the member and by admins.';
 
 -- The same membership, as the user sees it.
-create view app_public.user_organization_connections with (security_invoker = true, security_barrier = true) as
+create view app_public.user_organization_connections with (security_barrier = true) as
   select m.id, m.user_id, m.organization_id, m.role, m.title,
     app_public.organization_user_connections_notifications(m) as notifications, m.joined_at
   from app_public.organization_user_connections m
   where m.user_id = (select app_public.current_user_id());
 
+alter view app_public.user_organization_connections owner to plat_masker;
 grant select on app_public.user_organization_connections to plat_user, plat_anonymous;
 
 comment on view app_public.user_organization_connections is $$
@@ -151,7 +152,7 @@ create trigger _200_prepare before insert or update of address, phone, email on 
 
 create function app_public.organizations_projects(o app_public.organizations) returns setof app_public.projects
 language sql stable as $$
-  select p.* from app_public.projects p
+  select p.* from app_hidden.masked_projects p
   where p.organization_id = o.id
     and (p.visibility = 'PUBLIC' or app_hidden.project_can(p.id, p.organization_id, 'project.read'))
   order by p.updated_at desc, p.id desc

@@ -43,7 +43,7 @@ begin
     coalesce(keep_integration_ids, array(select i.id from app_public.user_integrations i where i.user_id = viewer_id)),
     'The password was changed.');
   select * into result from app_public.users u where u.id = viewer_id;
-  return result;
+  return app_hidden.masked(result);
 end $$;
 comment on function app_public.update_password is $$
 @arg current_password The password up to now.
@@ -137,7 +137,7 @@ begin
   -- The code came to this address, so it is theirs.
   update app_public.users u set email_verified_at = coalesce(u.email_verified_at, now()), status = 'ACTIVE'
     where u.id = account returning * into result;
-  return result;
+  return app_hidden.masked(result);
 end $$;
 comment on function app_public.reset_password(text,app_public.new_password) is
   E'@withoutViewer For those who cannot sign in; the token of the mail says who it is.\n@becomes id\n@arg token The '
@@ -181,7 +181,7 @@ begin
   if input ? 'username' then
     update app_hidden.user_identities i set username = nullif(btrim(update_user.input ->> 'username'), '')
       where i.user_id = viewer_id;
-    select * into result from app_public.users u where u.id = viewer_id;
+    select u.* into result from app_hidden.masked_users u where u.id = viewer_id;
   end if;
   return result;
 exception

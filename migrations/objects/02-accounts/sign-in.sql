@@ -251,7 +251,7 @@ begin
     insert into app_hidden.duplicate_accounts (user_id, email, username) values (new_user.id, address, username);
   end if;
   perform app_private.request_verification(new_user.id);
-  return new_user;
+  return app_hidden.masked(new_user);
 exception
   when unique_violation then
     get stacked diagnostics violated = constraint_name;

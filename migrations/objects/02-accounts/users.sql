@@ -75,7 +75,7 @@ comment on function app_public.users_username is
 comment on function app_public.users_full_name is E'@notNull\n\nFirst and last name.';
 
 create function app_public.viewer() returns app_public.users
-language sql stable as $$ select u from app_public.users u where u.id = app_public.current_user_id() $$;
+language sql stable as $$ select u.* from app_hidden.masked_users u where u.id = app_public.current_user_id() $$;
 grant execute on function app_public.viewer to plat_user, plat_anonymous;
 comment on function app_public.viewer is 'The user of the token in use; null without a token.';
 
@@ -117,7 +117,7 @@ What the viewer may do; empty for other users.$$;
 
 create function app_public.users_reservations(u app_public.users) returns setof app_public.reservations
 language sql stable rows 5 as $$
-  select r.* from app_public.reservations r
+  select r.* from app_hidden.masked_reservations r
   where r.id = any (array(select o.id from app_public.reservations o where o.buyer_id = u.id
       union select v.id from app_hidden.viewer_purchase_reservations() v (id)
         where u.id = (select app_public.current_user_id())))

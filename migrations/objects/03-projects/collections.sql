@@ -73,7 +73,7 @@ create function app_public.project_collections_projects(c app_public.project_col
   app_public.projects
 language sql stable as $$
   select p.* from unnest(c.project_ids) with ordinality i (id, n)
-  join app_public.projects p on p.id = i.id::text::uuid
+  join app_hidden.masked_projects p on p.id = i.id::text::uuid
   where p.visibility = 'PUBLIC' or app_hidden.project_can(p.id, p.organization_id, 'project.read')
   order by i.n
 $$;

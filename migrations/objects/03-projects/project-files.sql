@@ -69,7 +69,7 @@ create function app_public.project_images_spec_options(i app_public.project_imag
   app_public.spec_options
 language sql stable as $$
   select o.* from unnest(i.spec_option_ids) with ordinality shown (id, n)
-    join app_public.spec_options o on o.id = shown.id order by shown.n
+    join app_hidden.masked_spec_options o on o.id = shown.id order by shown.n
 $$;
 grant execute on function app_public.project_images_spec_options, app_public.project_collections_cover to plat_user,
   plat_anonymous;

@@ -197,7 +197,7 @@ comment on function app_public.projects_allowed_transitions is
 
 create function app_public.public_projects(city text default null) returns setof app_public.projects
 language sql stable as $$
-  select p.* from app_public.projects p
+  select p.* from app_hidden.masked_projects p
   where p.visibility = 'PUBLIC' and p.archived_at is null and p.deleted_at is null
     and (public_projects.city is null or lower(p.city) = lower(btrim(public_projects.city)))
 $$;

@@ -210,19 +210,21 @@ create trigger _500_keep_new_targets after update on app_public.promotions
 
 create function app_public.promotions_units(p app_public.promotions) returns setof app_public.units
 language sql stable rows 20 as $$
-  select u.* from app_hidden.promotion_targets t join app_public.units u on u.id = t.unit_id where t.promotion_id = p.id
+  select u.* from app_hidden.promotion_targets t join app_hidden.masked_units u on u.id = t.unit_id
+  where t.promotion_id = p.id
     order by u.id
 $$;
 
 create function app_public.promotions_lots(p app_public.promotions) returns setof app_public.lots
 language sql stable rows 20 as $$
-  select l.* from app_hidden.promotion_targets t join app_public.lots l on l.id = t.lot_id where t.promotion_id = p.id
+  select l.* from app_hidden.promotion_targets t join app_hidden.masked_lots l on l.id = t.lot_id
+  where t.promotion_id = p.id
     order by l.id
 $$;
 
 create function app_public.promotions_floor_plans(p app_public.promotions) returns setof app_public.floor_plans
 language sql stable rows 5 as $$
-  select f.* from app_hidden.promotion_targets t join app_public.floor_plans f on f.id = t.floor_plan_id
+  select f.* from app_hidden.promotion_targets t join app_hidden.masked_floor_plans f on f.id = t.floor_plan_id
     where t.promotion_id = p.id
   order by f.sequence, f.id
 $$;

@@ -107,7 +107,7 @@ declare
 begin
   perform app_hidden.require_viewer();
   select * into import from app_hidden.imports i where i.operation = require_import.operation;
-  select * into found_project from app_public.projects p
+  select * into found_project from app_hidden.masked_projects p
     where p.id = app_hidden.record_id('projects', project, 'projectId');
   if found_project.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');

@@ -5,7 +5,7 @@
 -- What is asked for each row of a list, at 10,000 projects and 1,000,000 units: whether the viewer may see a value, and
 -- what a project offers.
 
-create view app_public.price_changes with (security_invoker = true, security_barrier = true) as
+create view app_public.price_changes with (security_barrier = true) as
   select e.id as event_id, e.subject_id, e.occurred_at as at, e.actor_id,
     (seen.changes -> 'price' ->> 0)::numeric as "from",
     case when e.changes is null then seen.data ->> 'price' else seen.changes -> 'price' ->> 1 end::numeric as "to",
@@ -14,10 +14,12 @@ create view app_public.price_changes with (security_invoker = true, security_bar
   -- PERF: only of those events that are of a price is it asked who may read it.
   cross join lateral (select case when e.changes is null then app_public.events_data(e) end as data,
     app_public.events_changes(e) as changes offset 0) seen
-  where e.subject_type in ('unit', 'lot') and case when e.changes is null then e.data ->> 'price'
+  where current_user <> 'plat_anonymous' and e.subject_type in ('unit', 'lot')
+    and case when e.changes is null then e.data ->> 'price'
     else e.changes -> 'price' ->> 1 end is not null
     and case when e.changes is null then seen.data ->> 'price' else seen.changes -> 'price' ->> 1 end is not null;
 
+alter view app_public.price_changes owner to plat_masker;
 grant select on app_public.price_changes to plat_user, plat_anonymous;
 
 comment on view app_public.price_changes is $$
@@ -37,7 +39,7 @@ comment on column app_public.price_changes.effective_at is E'@notNull\n\nSince w
 
 create function app_public.recently_sold_units() returns setof app_public.units
 language sql stable rows 50 as $$
-  select u.* from app_public.units u
+  select u.* from app_hidden.masked_units u
   join app_public.projects p on p.id = u.project_id
   where u.sold_at is not null and u.deleted_at is null
     and (p.visibility = 'PUBLIC' or app_hidden.project_can(p.id, p.organization_id, 'project.read'))
@@ -170,7 +172,7 @@ declare
     'floorPlanIds', '$2 -> ''floorPlanIds'' ? u.floor_plan_id::text',
     'lotIds', '$2 -> ''lotIds'' ? u.lot_id::text',
     'projectId', 'u.project_id = app_hidden.record_id(''projects'', $2 ->> ''projectId'', ''projectId'')',
-    'price', 'app_public.units_price(u)::numeric <@ app_hidden.range_of(null::numrange, $2 -> ''price'' ->> ''min'', '
+    'price', 'u.price::numeric <@ app_hidden.range_of(null::numrange, $2 -> ''price'' ->> ''min'', '
       '$2 -> ''price'' ->> ''max'')',
     'bedrooms', 'u.effective_bedrooms <@ app_hidden.range_of(null::int4range, $2 -> ''bedrooms'' ->> ''min'', $2 '
       '-> ''bedrooms'' ->> ''max'')',
@@ -180,13 +182,14 @@ declare
       '->> ''max'')',
     'level', 'u.level <@ app_hidden.range_of(null::int4range, $2 -> ''level'' ->> ''min'', $2 -> ''level'' '
       '->> ''max'')',
-    'deliveryDate', 'app_public.units_estimated_delivery_date(u) <@ app_hidden.range_of(null::daterange, $2 '
+    'deliveryDate', 'u.estimated_delivery_date <@ app_hidden.range_of(null::daterange, $2 '
       '-> ''deliveryDate'' ->> ''from'', $2 -> ''deliveryDate'' ->> ''to'')',
     'updatedAt', 'u.updated_at <@ app_hidden.range_of(null::tstzrange, $2 -> ''updatedAt'' ->> ''from'', $2 '
       '-> ''updatedAt'' ->> ''to'')',
     'moveInReady', 'u.move_in_ready = ($2 ->> ''moveInReady'')::boolean',
     'isBmr', 'u.is_bmr = ($2 ->> ''isBmr'')::boolean',
-    'query', 'app_public.units_filter_query(u, $2 ->> ''query'')');
+    'query', format('app_public.units_filter_query(row(%s)::app_public.units, $2 ->> ''query'')',
+      app_hidden.row_columns('app_public.units', 'u')));
   unknown text;
 begin
   select k into unknown from jsonb_object_keys(f) k where not known ? k limit 1;
@@ -194,7 +197,7 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', format('%s cannot select the units to change.', unknown),
       '{"field": "filter"}');
   end if;
-  return query execute 'select u.id from app_public.units u where u.project_id = $1'
+  return query execute 'select u.id from app_hidden.masked_units u where u.project_id = $1'
     || coalesce((select string_agg(' and ' || (known ->> k), '') from jsonb_object_keys(f) k), '') using project_id, f;
 end $$;
 comment on function app_hidden.matching_units(uuid, jsonb) is
@@ -219,10 +222,11 @@ declare
   amount int;
   digits int;
   wanted text;
+  changed uuid[];
   result app_public.units[];
 begin
   perform app_hidden.require_viewer();
-  select * into project from app_public.projects p where p.id = update_units.project_id;
+  select p.* into project from app_hidden.masked_projects p where p.id = update_units.project_id;
   if project.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
   end if;
@@ -250,6 +254,12 @@ begin
     perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s in the project.', wanted),
       jsonb_build_object('permission', wanted));
   end if;
+  -- What becomes of a price in per cent tells it.
+  if price_delta_percent is not null
+    and not app_hidden.project_can(project.id, project.organization_id, 'inventory.read') then
+    perform app_hidden.fail('FORBIDDEN', 'A change in per cent takes the permission inventory.read in the project.',
+      '{"permission": "inventory.read"}');
+  end if;
   if ids is not null then
     targets := array(select distinct app_hidden.record_id('units', i, 'ids') from unnest(ids::text[]) i limit most + 1);
   else
@@ -268,16 +278,21 @@ begin
   end if;
   digits := coalesce((select c.digits from app_hidden.currencies c where c.code = project.currency), 2);
   begin
-    with changed as (
-      update app_public.units u set
-        status = coalesce(update_units.status, u.status),
+    -- Columns that are not given are not read: not everybody may who may change others.
+    execute format('with changed as (
+        update app_public.units u set %s from app_hidden.masked_units v where v.id = u.id and u.id = any ($1)
+        returning u.id)
+      select coalesce(array_agg(c.id), ''{}'') from changed c', concat_ws(', ',
+      case when status is not null then 'status = $2' end,
+      case when price is not null then 'price = $3'
         -- numeric rounds a half away from zero; prices are not negative
-        price = coalesce(update_units.price, round(u.price * (1 + coalesce(price_delta_percent, 0) / 100), digits)),
-        construction_status = coalesce(update_units.construction_status, u.construction_status),
-        estimated_delivery_date = coalesce(update_units.estimated_delivery_date, u.estimated_delivery_date)
-      where u.id = any (targets)
-      returning u as record, u.id)
-    select coalesce(array_agg(c.record order by c.id), '{}') into result from changed c;
+        when price_delta_percent is not null then 'price = round(v.price * (1 + $4 / 100), $5)' end,
+      case when construction_status is not null then 'construction_status = $6' end,
+      case when estimated_delivery_date is not null then 'estimated_delivery_date = $7' end))
+      into changed using targets, status, price, price_delta_percent, digits, construction_status,
+        estimated_delivery_date;
+    select coalesce(array_agg(row(v.*)::app_public.units order by v.id), '{}') into result
+      from app_hidden.masked_units v where v.id = any (changed);
     if dry_run then
       raise exception 'dry run' using errcode = 'PLATD';
     end if;

@@ -124,8 +124,7 @@ language sql stable as $$ select app_hidden.transitions_from('lot',
 
 create function app_public.lots_filter_price(l app_public.lots, value numrange) returns boolean
 language sql stable as $$
-  select case when l.price::numeric <@ value then l.status = 'AVAILABLE'
-    or app_hidden.project_can(l.project_id, l.organization_id, 'inventory.read') else false end
+  select coalesce(l.price::numeric <@ value, false)
 $$;
 
 create function app_public.lots_filter_phase(l app_public.lots, value text[]) returns boolean
@@ -144,9 +143,9 @@ comment on function app_public.lots_premium is
 comment on function app_public.lots_metadata is
   'Free data of the organization''s own programs; null without the permission inventory.read.';
 comment on function app_public.lots_allowed_transitions is
-  E'@notNull\n\nThe steps that the lot can take by hand from its status.';
+  E'@notNull\n@reads price\n\nThe steps that the lot can take by hand from its status.';
 comment on function app_public.lots_filter_price is
-  E'@filter price\n\nPrice as the viewer sees it. Both ends included.';
+  E'@filter price\n@reads price\n\nPrice as the viewer sees it. Both ends included.';
 comment on function app_public.lots_filter_phase is E'@filter phase\n\nAny of these phases.';
 comment on function app_public.lots_filter_query is E'@filter query\n\nWords in title, number, block or street.';
 comment on function app_public.lots_events is
@@ -168,7 +167,7 @@ comment on function app_public.lots_price_history is
 
 create function app_public.lots_buyer(l app_public.lots) returns app_public.buyers
 language sql stable as $$
-  select b from app_public.buyers b where b.lot_id = l.id and b.unit_id is null and b.deleted_at is null
+  select b.* from app_hidden.masked_buyers b where b.lot_id = l.id and b.unit_id is null and b.deleted_at is null
     and b.status <> 'CANCELLED'
 $$;
 comment on function app_public.lots_buyer is

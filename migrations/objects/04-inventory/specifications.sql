@@ -85,7 +85,7 @@ create trigger _200_prepare before insert or update on app_public.spec_options
 
 create function app_public.spec_elements_standard_option(e app_public.spec_elements) returns app_public.spec_options
 language sql stable as $$
-  select o from app_public.spec_options o
+  select o.* from app_hidden.masked_spec_options o
   where o.element_id = e.id and o.tier = 'STANDARD' and o.active order by o.sequence, o.id limit 1
 $$;
 

@@ -301,15 +301,11 @@ create function app_public.units_allowed_transitions(u app_public.units) returns
 language sql stable as $$ select app_hidden.transitions_from('unit',
   jsonb_build_object('status', u.status, 'price', u.price)) $$;
 
--- Whether the viewer may know the price is asked of those only that have such a price.
 create function app_public.units_filter_price(u app_public.units, value numrange) returns boolean
-language sql stable as $$
-  select case when u.price::numeric <@ value then u.status = 'AVAILABLE'
-    or app_hidden.project_can(u.project_id, u.organization_id, 'inventory.read') else false end
-$$;
+language sql stable as $$ select coalesce(u.price::numeric <@ value, false) $$;
 
 create function app_public.units_filter_delivery_date(u app_public.units, value daterange) returns boolean
-language sql stable as $$ select app_public.units_estimated_delivery_date(u) <@ value $$;
+language sql stable as $$ select u.estimated_delivery_date <@ value $$;
 
 create function app_public.units_filter_query(u app_public.units, value text) returns boolean
 language sql stable as $$
@@ -337,7 +333,7 @@ comment on function app_public.units_metadata is
   'Free data of the organization''s own programs; null without the permission inventory.read.';
 comment on function app_public.units_estimated_delivery_date is
   'When it is expected to be handed over; the first of the month for outsiders.';
-comment on function app_public.units_ppsf is 'Price per square foot.';
+comment on function app_public.units_ppsf is E'@reads price\n\nPrice per square foot.';
 comment on function app_public.units_floor_plan_overrides is
   'The values that the unit does not have from its floor plan.';
 comment on function app_public.units_standard_status is
@@ -345,15 +341,16 @@ comment on function app_public.units_standard_status is
 comment on function app_public.units_days_on_market is
   'Whole days that it has been AVAILABLE or HELD; null when it never was.';
 comment on function app_public.units_allowed_transitions is
-  E'@notNull\n\nThe steps that the unit can take by hand from its status.';
+  E'@notNull\n@reads price\n\nThe steps that the unit can take by hand from its status.';
 comment on function app_public.units_price_history is
   E'@permission inventory.read\n@by subject_id\n\nIts prices, latest first; null without the permission '
   'inventory.read.';
 
 comment on function app_public.units_filter_price is
-  E'@filter price\n\nPrice as the viewer sees it. Both ends included.';
+  E'@filter price\n@reads price\n\nPrice as the viewer sees it. Both ends included.';
 comment on function app_public.units_filter_delivery_date is
-  E'@filter deliveryDate\n\nExpected delivery as the viewer sees it. Both ends included.';
+  E'@filter deliveryDate\n@reads estimated_delivery_date\n\nExpected delivery as the viewer sees it. Both ends '
+  'included.';
 
 create trigger _200_prepare before update on app_public.units for each row
   execute function app_private.tg_units__prepare();
@@ -417,7 +414,7 @@ comment on function app_public.units_filter_query is
 
 create function app_public.units_active_reservation(u app_public.units) returns app_public.reservations
 language sql stable as $$
-  select r.* from app_public.reservations r where r.unit_id = u.id and r.status in ('PENDING', 'CONFIRMED')
+  select r.* from app_hidden.masked_reservations r where r.unit_id = u.id and r.status in ('PENDING', 'CONFIRMED')
     and r.deleted_at is null limit 1
 $$;
 comment on function app_public.units_active_reservation is
@@ -425,6 +422,6 @@ comment on function app_public.units_active_reservation is
 
 create function app_public.units_buyer(u app_public.units) returns app_public.buyers
 language sql stable as $$
-  select b from app_public.buyers b where b.unit_id = u.id and b.deleted_at is null and b.status <> 'CANCELLED'
+  select b.* from app_hidden.masked_buyers b where b.unit_id = u.id and b.deleted_at is null and b.status <> 'CANCELLED'
 $$;
 comment on function app_public.units_buyer is 'The purchase in force; null without the permission buyer.read.';

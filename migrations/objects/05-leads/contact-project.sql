@@ -288,7 +288,7 @@ declare
   project app_public.projects;
 begin
   -- As the viewer: anybody may write to a project that they see.
-  select p.* into project from app_public.projects p where p.id = contact_project.project_id;
+  select p.* into project from app_hidden.masked_projects p where p.id = contact_project.project_id;
   if project.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
   end if;
@@ -322,7 +322,7 @@ comment on function app_public.contact_project is
 
 create function app_public.public_project(id app_public.id_or_slug) returns app_public.projects
 language sql stable as $$
-  select p.* from app_public.projects p
+  select p.* from app_hidden.masked_projects p
   where p.id = app_hidden.record_id('projects', public_project.id) and p.visibility in ('PUBLIC', 'UNLISTED')
     and p.archived_at is null
 $$;

@@ -290,7 +290,7 @@ create trigger _310_reserved before update of status on app_public.leads for eac
 
 create function app_public.leads_buyer(l app_public.leads) returns app_public.buyers
 language sql stable as $$
-  select b from app_public.buyers b where b.lead_id = l.id and b.deleted_at is null and b.status <> 'CANCELLED'
+  select b.* from app_hidden.masked_buyers b where b.lead_id = l.id and b.deleted_at is null and b.status <> 'CANCELLED'
 $$;
 comment on function app_public.leads_buyer is 'The purchase in force that the lead became.';
 

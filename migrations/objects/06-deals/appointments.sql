@@ -6,6 +6,9 @@
 -- what holds now. Who only corrects a time changes startsAt and endsAt. A host has one appointment at a time among
 -- those that are SCHEDULED or CONFIRMED; a request books nobody.
 
+-- What is masked is said first: the lists that are made follow it.
+comment on column app_public.appointments.notes is E'@masked\n\nWhat the team should know.';
+comment on column app_public.appointments.outcome_note is E'@masked\n\nWhat came of it.';
 select app_private.make_deal_child('appointments', 'appointment', 'appointments', 'The appointments, latest first',
   list_order => 'starts_at desc, id desc',
   own => 'true', has_assignee => true);
@@ -43,8 +46,6 @@ comment on column app_public.appointments.video_url is 'Where to meet by video.'
 comment on column app_public.appointments.open_house_id is 'The open house that it is a place at.';
 comment on column app_public.appointments.host_id is
   E'@filter hostIds\n\nThe member who receives them; has one appointment at a time.';
-comment on column app_public.appointments.notes is E'@masked\n\nWhat the team should know.';
-comment on column app_public.appointments.outcome_note is E'@masked\n\nWhat came of it.';
 comment on column app_public.appointments.cancelled_at is 'When it was called off.';
 comment on column app_public.appointments.cancellation_reason is 'Why it was called off.';
 comment on constraint appointments_order on app_public.appointments is 'An appointment ends after it starts.';

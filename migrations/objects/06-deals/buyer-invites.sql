@@ -88,7 +88,7 @@ declare
   buyer app_public.buyers;
 begin
   perform app_hidden.require_viewer();
-  select b.* into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id;
+  select b.* into buyer from app_hidden.masked_buyers b where b.id = invite_buyer.buyer_id;
   if buyer.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such buyer.', '{"field": "buyerId"}');
   elsif not app_hidden.deal_can(buyer.organization_id, buyer.project_id, buyer.assignee_id, 'buyer.write') then
@@ -154,7 +154,7 @@ begin
   update app_public.users u set email_verified_at = now() where u.id = viewer and u.email_verified_at is null;
   update app_public.buyers b set user_id = viewer where b.id = result.id returning * into result;
   perform set_config('plat.actor_type', before, true);
-  return result;
+  return app_hidden.masked(result);
 end $$;
 grant execute on function app_public.accept_buyer_invite to plat_user, plat_anonymous;
 comment on function app_public.accept_buyer_invite is

@@ -160,7 +160,7 @@ begin
   buyer := app_hidden.create_record(null::app_public.buyers, input);
   if agent is distinct from null then
     perform app_private.set_agent_of_buyer(buyer.id, agent);
-    select * into buyer from app_public.buyers b where b.id = buyer.id;
+    select b.* into buyer from app_hidden.masked_buyers b where b.id = buyer.id;
   end if;
   return buyer;
 end $$;
@@ -183,7 +183,7 @@ begin
   buyer := app_hidden.update_record(null::app_public.buyers, input);
   if input ? 'agent' then
     perform app_private.set_agent_of_buyer(buyer.id, agent);
-    select * into buyer from app_public.buyers b where b.id = buyer.id;
+    select b.* into buyer from app_hidden.masked_buyers b where b.id = buyer.id;
   end if;
   return buyer;
 end $$;

@@ -410,10 +410,17 @@ create trigger _300_keep before delete on app_public.buyers for each row execute
 create function app_public.buyers_filter_query(b app_public.buyers, value text) returns boolean
 language sql stable as $$ select b.id = any (array(select app_hidden.matching_buyers(value))) $$;
 
+create function app_hidden.name_of_buyer(first_name text, last_name text, legal_name text, company text, email text)
+returns text
+language sql immutable as $$
+  select coalesce(nullif(concat_ws(' ', first_name, last_name), ''), legal_name, company, email, 'Unnamed buyer')
+$$;
+comment on function app_hidden.name_of_buyer(text, text, text, text, text) is
+  'What a buyer is called, by the names that are known.';
+
 create function app_public.buyers_full_name(b app_public.buyers) returns text
 language sql stable as $$
-  select coalesce(nullif(concat_ws(' ', b.first_name, b.last_name), ''), b.legal_name, b.company, b.email,
-    'Unnamed buyer')
+  select app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email)
 $$;
 
 create function app_public.buyers_dob(b app_public.buyers) returns date
@@ -521,7 +528,7 @@ create trigger _450_negotiations after insert on app_public.buyers for each row
 
 create function app_public.buyers_negotiations(b app_public.buyers) returns setof app_public.negotiations
 language sql stable rows 2 as $$
-  select n.* from app_public.negotiations n
+  select n.* from app_hidden.masked_negotiations n
   where (n.buyer_id = b.id or n.lead_id = b.lead_id) and n.deleted_at is null order by n.id desc
 $$;
 comment on function app_public.buyers_negotiations is
@@ -583,7 +590,7 @@ create trigger _700_cancel_executions after update of status, deleted_at on app_
 
 create function app_public.buyers_charges(b app_public.buyers) returns setof app_public.processor_charges
 language sql stable rows 5 as $$
-  select c.* from app_public.processor_charges c
+  select c.* from app_hidden.masked_processor_charges c
   where c.id = any (array(select k.id from app_public.processor_charges k where k.buyer_id = b.id
     union select k.id from app_public.processor_charges k where k.lead_id = b.lead_id
     union select k.id from app_public.processor_charges k where k.reservation_id = b.reservation_id))

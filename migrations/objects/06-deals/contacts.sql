@@ -142,9 +142,10 @@ declare
 begin
   execute format('create function app_public.%I(b app_public.buyers) returns setof app_public.%I language sql stable
     rows 5 as
-    $f$ select c.* from app_public.%I c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
+    $f$ select c.* from %s c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
       and c.deleted_at is null order by %s $f$',
-    lower(function_name), table_name, table_name, list_order);
+    lower(function_name), table_name,
+    app_hidden.source_of(format('app_public.%I', table_name)::regclass), list_order);
   execute format('grant execute on function app_public.%I to plat_user', lower(function_name));
   execute format('comment on function app_public.%I is %L', lower(function_name),
     format(E'@ordered\n\n%s; those of the lead that the buyer was among them.', list_description));

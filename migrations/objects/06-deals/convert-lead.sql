@@ -95,7 +95,7 @@ begin
       purchase_date, estimated_closing_date, case when rescission_ends_at > now() then 'IN_REVIEW'
         when reservation.financing_contingency then 'CONDITIONAL' else 'FIRM' end)
     returning * into result;
-  return result;
+  return app_hidden.masked(result);
 end $$;
 comment on function app_private.convert_lead(uuid, uuid, uuid, uuid, numeric, text, date, date) is
   'Makes a purchase of a lead that the viewer may convert.';

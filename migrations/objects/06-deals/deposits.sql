@@ -12,6 +12,8 @@
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when
 -- it was accepted later, unless it names another one of theirs.
 
+-- What is masked is said first: the lists that are made follow it.
+comment on column app_public.deposits.notes is E'@masked\n\nWhat the team should know.';
 select app_private.make_deal_child('deposits', 'deposit', 'deposits', 'The deposits, in order',
   list_order => 'sequence asc, id asc',
   lead_read => 'sale.read', lead_write => 'sale.write', buyer_read => 'sale.read', buyer_write => 'sale.write',
@@ -77,7 +79,6 @@ comment on column app_public.deposits.released_at is 'When it was handed to the 
 comment on column app_public.deposits.refunded_at is 'When it was given back.';
 comment on column app_public.deposits.forfeited_at is 'When it fell to the seller.';
 comment on column app_public.deposits.invoice_number is 'Number of the invoice.';
-comment on column app_public.deposits.notes is E'@masked\n\nWhat the team should know.';
 comment on column app_public.deposits.offer_id is 'The offer that it belongs to: the accepted one where left out.';
 comment on constraint deposits_amount_some on app_public.deposits is 'Give an amount above zero.';
 comment on constraint deposits_percent_range on app_public.deposits is
@@ -335,8 +336,8 @@ create trigger _210_offer before insert on app_public.deposits for each row
 
 create function app_public.deposits_charge(d app_public.deposits) returns app_public.processor_charges
 language sql stable as $$
-  select c from app_public.processor_charges c where c.deposit_id = d.id order by c.status in ('FAILED', 'CANCELLED'),
-    c.id desc limit 1
+  select c.* from app_hidden.masked_processor_charges c where c.deposit_id = d.id
+  order by c.status in ('FAILED', 'CANCELLED'), c.id desc limit 1
 $$;
 comment on function app_public.deposits_charge is
   'The charge that paid it, the last where there are several; null without the permission finance.read, but for the '

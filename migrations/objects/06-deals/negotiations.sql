@@ -259,7 +259,7 @@ comment on function app_public.negotiations_floor_price is
   'The lowest price that the seller takes; null without the permission sale.strategy.';
 comment on function app_public.negotiations_notes is 'Notes of the seller; null without the permission sale.strategy.';
 comment on function app_public.negotiations_allowed_transitions is
-  E'@notNull\n\nThe steps that the negotiation can take by hand from its status.';
+  E'@notNull\n@reads cancellation_reason\n\nThe steps that the negotiation can take by hand from its status.';
 
 comment on function app_public.negotiations_events is
   E'@permission sale.strategy\n@by subject_id\n\nWhat happened to it, latest first; null without the permission '

@@ -1,5 +1,7 @@
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.
 
+-- What is masked is said first: the lists that are made follow it.
+comment on column app_public.phone_calls.recording_url is E'@masked\n@secret\n\nWhere the recording is.';
 select app_private.make_deal_child('phone_calls', 'phone_call', 'phoneCalls', 'The calls, latest first',
   list_order => 'started_at desc, id desc');
 
@@ -20,7 +22,6 @@ comment on column app_public.phone_calls.to_number is
 comment on column app_public.phone_calls.started_at is E'@insertOptional\n\nWhen it began.';
 comment on column app_public.phone_calls.ended_at is 'When it ended.';
 comment on column app_public.phone_calls.notes is 'What was said.';
-comment on column app_public.phone_calls.recording_url is E'@masked\n@secret\n\nWhere the recording is.';
 comment on column app_public.phone_calls.tracker_id is 'The tracker whose number was called.';
 comment on constraint phone_calls_order on app_public.phone_calls is 'A call ends after it starts.';
 comment on constraint phone_calls_user_id_fkey on app_public.phone_calls is

@@ -166,7 +166,7 @@ begin
     'lead_id', (select l.id from app_public.leads l where l.id = purchase.lead_id and l.deleted_at is null
       and l.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED'))));
   perform set_config('plat.actor_type', before, true);
-  return result;
+  return app_hidden.masked(result);
 end $$;
 comment on function app_private.reserve_as_buyer(jsonb) is
   'Reserves for the viewer as a buyer, assigned to whoever serves their purchase in the project; null for who has none '
@@ -189,7 +189,7 @@ begin
   perform set_config('plat.actor_type', 'BUYER', true);
   reservation := app_hidden.update_record(null::app_public.reservations, input);
   perform set_config('plat.actor_type', before, true);
-  return reservation;
+  return app_hidden.masked(reservation);
 end $$;
 comment on function app_private.cancel_as_buyer(jsonb) is 'Cancels a reservation that the viewer made as a buyer.';
 
@@ -238,7 +238,7 @@ declare
   reservation app_public.reservations;
 begin
   perform app_hidden.require_viewer();
-  select * into reservation from app_public.reservations r
+  select r.* into reservation from app_hidden.masked_reservations r
     where r.id = app_hidden.record_id('reservations', input ->> 'id');
   if reservation.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such reservation.', '{"field": "id"}');

@@ -408,11 +408,12 @@ comment on function app_public.reservations_notes is 'What the sales team noted;
 comment on function app_public.reservations_metadata is
   'Free data of the organization''s own programs; null for the buyer.';
 comment on function app_public.reservations_allowed_transitions is
-  E'@notNull\n\nThe steps that the viewer can make it take by hand from its status.';
+  E'@notNull\n@reads cancellation_reason\n\nThe steps that the viewer can make it take by hand from its status.';
 
 create function app_public.reservations_negotiation(r app_public.reservations) returns app_public.negotiations
 language sql stable as $$
-  select n from app_public.negotiations n where n.reservation_id = r.id and n.deleted_at is null order by n.id desc
+  select n.* from app_hidden.masked_negotiations n
+  where n.reservation_id = r.id and n.deleted_at is null order by n.id desc
     limit 1
 $$;
 comment on function app_public.reservations_negotiation is 'The latest negotiation of the reserved unit.';

@@ -428,7 +428,7 @@ create function app_public.create_processor_charge(made app_public.made_payment,
     description text default null)
 returns app_public.processor_charges
 language sql volatile as $$
-  select c from app_public.processor_charges c where c.intent_id = made::uuid order by c.id desc limit 1
+  select c.* from app_hidden.masked_processor_charges c where c.intent_id = made::uuid order by c.id desc limit 1
 $$;
 comment on function app_public.create_processor_charge is $$
 @deprecated Use `createPaymentIntent`.

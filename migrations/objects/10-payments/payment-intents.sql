@@ -65,7 +65,7 @@ $$;
 
 create function app_public.payment_intents_charge(p app_public.payment_intents) returns app_public.processor_charges
 language sql stable as $$
-  select c from app_public.processor_charges c where c.intent_id = p.id order by c.id desc limit 1
+  select c.* from app_hidden.masked_processor_charges c where c.intent_id = p.id order by c.id desc limit 1
 $$;
 
 grant execute on function app_public.create_payment_intent, app_public.create_processor_charge,

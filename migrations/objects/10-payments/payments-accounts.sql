@@ -212,7 +212,7 @@ create function app_public.create_organization_payments_representative(
   address app_public.address default null
 ) returns app_public.organization_payments_representatives
 language sql volatile as $$
-  select r from app_public.organization_payments_representatives r where r.id = told::uuid
+  select r.* from app_hidden.masked_organization_payments_representatives r where r.id = told::uuid
 $$;
 
 create function app_public.update_organization_payments_representative(
@@ -223,7 +223,7 @@ create function app_public.update_organization_payments_representative(
   address app_public.address default null, expected_version int default null
 ) returns app_public.organization_payments_representatives
 language sql volatile as $$
-  select r from app_public.organization_payments_representatives r where r.id = told::uuid
+  select r.* from app_hidden.masked_organization_payments_representatives r where r.id = told::uuid
 $$;
 comment on function app_public.create_organization_payments_representative is
   E'@arg organization_id The organization.\n'
@@ -271,7 +271,7 @@ begin
       (select a.processor_id from app_private.payments_accounts a where a.organization_id = result.organization_id),
       'personId', result.processor_person_id));
   end if;
-  return result;
+  return app_hidden.masked(result);
 end $$;
 comment on function app_public.remove_organization_payments_representative is
   'Removes a representative, here and at the processor, which may restrict the account until there is another. Takes '

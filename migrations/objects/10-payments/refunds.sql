@@ -200,7 +200,7 @@ create function app_public.refund_processor_charge(made app_public.made_refund, 
   note text default null)
 returns app_public.processor_charges
 language sql volatile as $$
-  select c from app_public.processor_charges c where c.id = made::uuid
+  select c.* from app_hidden.masked_processor_charges c where c.id = made::uuid
 $$;
 comment on function app_public.refund_processor_charge is
   E'@arg charge_id The charge.\n'

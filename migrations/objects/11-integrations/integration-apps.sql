@@ -217,7 +217,8 @@ returns table (id uuid, version int, status text, type text, title text, person 
 language sql stable rows 500 as $$
   select a.id, a.version, a.status::text, a.type::text, a.title::text,
     coalesce((select l.name from app_public.leads l where l.id = a.lead_id),
-      (select app_public.buyers_full_name(b) from app_public.buyers b where b.id = a.buyer_id))::text,
+      (select app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email)
+        from app_public.buyers b where b.id = a.buyer_id))::text,
     (select p.title from app_public.projects p where p.id = a.project_id)::text,
     a.starts_at, a.ends_at, a.time_zone::text, a.location::text, a.video_url::text, a.inserted_at, a.updated_at
   from app_public.appointments a

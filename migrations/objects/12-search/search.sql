@@ -416,7 +416,8 @@ begin
         from app_public.units u where u.id = m.id offset 0) r where m.type = 'UNIT'
       union all
       select m.*, r.* from matches m cross join lateral (
-        select app_public.buyers_full_name(b)::text, concat_ws(' · ', b.company, b.email),
+        select app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email),
+          concat_ws(' · ', b.company, b.email),
           array[b.phone, b.legal_name]::text[], '/buyers/' || b.id, b.project_id, null::jsonb
         from app_public.buyers b where b.id = m.id offset 0) r where m.type = 'BUYER'
       union all

@@ -178,7 +178,7 @@ declare
   missing int;
 begin
   perform app_hidden.require_viewer();
-  select * into chosen from app_public.projects p
+  select p.* into chosen from app_hidden.masked_projects p
     where p.id = app_hidden.record_id('projects', export_floor_plans.project_id, 'projectId');
   if chosen.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');

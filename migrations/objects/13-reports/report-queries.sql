@@ -67,6 +67,8 @@ begin
     perform app_hidden.fail('FORBIDDEN', format('The column %s takes the permission %s.', name, result.permission),
       jsonb_build_object('permission', result.permission, 'field', field));
   end if;
+  result.expression := app_hidden.of_masked((select format('app_public.%I', s.table_name)::regclass
+    from app_hidden.report_subjects s where s.subject = report_column.subject), result.expression);
   return result;
 end $$;
 comment on function app_hidden.report_column(text, text, text, uuid, uuid) is
@@ -214,7 +216,7 @@ begin
     perform app_hidden.fail('FORBIDDEN', format('%s take the permission %s.', subject, source.permissions[1]),
       jsonb_build_object('permission', source.permissions[1], 'field', 'subject'));
   end if;
-  result.relation := format('app_public.%I', source.table_name);
+  result.relation := app_hidden.source_of(format('app_public.%I', source.table_name)::regclass);
   result.permissions := source.permissions;
   result.latest := source.latest;
   result.time_zone := coalesce((select p.time_zone from app_public.projects p where p.id = project_id),

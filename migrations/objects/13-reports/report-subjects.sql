@@ -114,10 +114,11 @@ comment on function app_private.add_report_people(text, text[], text[]) is
 create function app_private.add_report_links(subject text, links text[], defaults text[] default '{}') returns void
 language plpgsql volatile as $$
 begin
-  perform app_private.add_report_column(subject, l.name, format('(select %s from app_public.%I x where x.id = t.%I)',
-    l.expression, l.table_name, l.key), l.type, l.description,
-      l.permission, l.name = any (defaults))
-    from (select links[i][1] as name, links[i][2] as key, links[i][3] as table_name, links[i][4] as expression,
+  perform app_private.add_report_column(subject, l.name, format('(select %s from %s x where x.id = t.%I)',
+    app_hidden.of_masked(l.relation, l.expression, 'x'), app_hidden.source_of(l.relation), l.key), l.type,
+      l.description, l.permission, l.name = any (defaults))
+    from (select links[i][1] as name, links[i][2] as key, format('app_public.%I', links[i][3])::regclass as relation,
+      links[i][4] as expression,
       links[i][5] as type, links[i][6] as description,
         nullif(links[i][7], '') as permission from generate_subscripts(links, 1) i order by i) l;
 end $$;

@@ -49,12 +49,11 @@ begin
         and n.status in ('OPEN', 'ACTIVE') and n.deleted_at is null) i
     group by i.unit_id order by min(i.rank), max(i.id::text) desc limit 3);
   if wanted = '{}' then
-    wanted := array(
-      select u.id from app_public.units u
-      where u.project_id = lead.project_id and u.status = 'AVAILABLE' and u.deleted_at is null
-        and (lead.budget_min is null or app_public.units_price(u) >= lead.budget_min)
-          and (lead.budget_max is null or app_public.units_price(u) <= lead.budget_max)
-      order by app_public.units_price(u), u.id limit 3);
+    execute format('select array(select u.id from %s u
+      where u.project_id = $1 and u.status = ''AVAILABLE'' and u.deleted_at is null
+        and ($2 is null or u.price >= $2) and ($3 is null or u.price <= $3) order by u.price, u.id limit 3)',
+      app_hidden.readable_source('app_public.units')) into wanted
+      using lead.project_id, lead.budget_min, lead.budget_max;
   end if;
   return wanted;
 end $$;
@@ -65,10 +64,10 @@ comment on function app_hidden.lead_units(app_public.leads) is
 create function app_hidden.lead_email_facts(lead app_public.leads) returns jsonb
 language plpgsql stable as $$
 declare
-  project app_public.projects;
-  home app_public.organizations;
+  project record;
+  home record;
   office app_public.sales_offices;
-  sender app_public.users;
+  sender record;
   event record;
   unit record;
   offer record;
@@ -78,10 +77,11 @@ declare
   plans uuid[] := array(select u.floor_plan_id from app_public.units u where u.id = any (units)
     and u.floor_plan_id is not null);
 begin
-  select p.* into project from app_public.projects p where p.id = lead.project_id;
-  select o.* into home from app_public.organizations o where o.id = lead.organization_id;
+  select p.id, p.title, p.address, p.website_url, p.currency, p.time_zone into project
+    from app_public.projects p where p.id = lead.project_id;
+  select o.id, o.name into home from app_public.organizations o where o.id = lead.organization_id;
   select o.* into office from app_public.sales_offices o where o.project_id = lead.project_id;
-  select u.* into sender from app_public.users u where u.id = app_public.current_user_id();
+  select u.id, u.first_name, u.last_name into sender from app_public.users u where u.id = app_public.current_user_id();
   facts := array[
     -- A name is whatever somebody typed into a form: one with more than letters in it greets nobody.
     app_hidden.fact(format('The lead is called %s.', lead.name), 'lead', lead.id, 'name', 'person',
@@ -113,13 +113,13 @@ begin
     project.currency, price), 'project', project.id,
     'abstract.priceMin', 'money', price, jsonb_build_object('currency', project.currency));
   for unit in
-    select u.*, coalesce(u.number, u.title) as label, f.id as plan_id, f.title as plan_title,
-      app_public.units_estimated_delivery_date(u) as delivery,
-      exists (select from app_public.reservations r where r.lead_id = lead.id and r.unit_id = u.id
-        and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) as reserved
-    from unnest(units) with ordinality i (id, place) join app_public.units u on u.id = i.id
+    execute format('select u.*, coalesce(u.number, u.title) as label, f.id as plan_id, f.title as plan_title,
+      u.estimated_delivery_date as delivery,
+      exists (select from app_public.reservations r where r.lead_id = $2 and r.unit_id = u.id
+        and r.status in (''PENDING'', ''CONFIRMED'') and r.deleted_at is null) as reserved
+    from unnest($1) with ordinality i (id, place) join %s u on u.id = i.id
     left join app_public.floor_plans f on f.id = u.floor_plan_id
-    order by i.place
+    order by i.place', app_hidden.readable_source('app_public.units')) using units, lead.id
   loop
     price := case when unit.status = 'AVAILABLE' then unit.price::text end;
     facts := facts || array[
@@ -150,11 +150,12 @@ begin
   end loop;
 
   for event in
-    (select a.*, 'next' as place from app_public.appointments a where a.lead_id = lead.id
-      and a.status in ('SCHEDULED', 'CONFIRMED') and a.starts_at > now()
-      and a.deleted_at is null order by a.starts_at limit 1)
+    (select a.id, a.type, a.starts_at, a.time_zone, a.location, a.video_url, 'next' as place
+      from app_public.appointments a where a.lead_id = lead.id and a.status in ('SCHEDULED', 'CONFIRMED')
+      and a.starts_at > now() and a.deleted_at is null order by a.starts_at limit 1)
     union all
-    (select a.*, 'last' from app_public.appointments a where a.lead_id = lead.id and a.status = 'COMPLETED'
+    (select a.id, a.type, a.starts_at, a.time_zone, a.location, a.video_url, 'last'
+      from app_public.appointments a where a.lead_id = lead.id and a.status = 'COMPLETED'
       and a.deleted_at is null order by a.starts_at desc limit 1)
   loop
     facts := facts || array[

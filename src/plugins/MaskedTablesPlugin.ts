@@ -1,0 +1,94 @@
+/**
+ * Tables with columns tagged `@masked`, which the roles of the API may not read:
+ * - rows come from the view app_hidden.masked_<table>, whose masked columns have what the viewer may know
+ * - the function `<table>_<column>` of such a column, which says how it is served, is not called: the column is read
+ * - other functions of a row get one that has null in place of what is masked, but for the columns of `@reads column …` in
+ *   their comment: these they get as the viewer may know them. PERF: a row with masks in it keeps PostgreSQL from putting
+ *   the body of a function in the place of its call.
+ */
+import { sql, type SQL } from "postgraphile/pg-sql2";
+import { tagTexts } from "./codecs.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      MaskedTablesPlugin: true;
+    }
+  }
+}
+
+interface MaskedTable {
+  name: string;
+  columns: { name: string; type: SQL; masked: boolean }[];
+}
+
+type PgClass = any;
+
+function maskedTable(pgClass: PgClass): MaskedTable | undefined {
+  if (!pgClass || pgClass.relkind === "v" || pgClass.getNamespace().nspname !== "app_public")
+    return undefined;
+  const columns = pgClass
+    .getAttributes()
+    .filter((attribute: any) => attribute.attnum > 0 && !attribute.attisdropped)
+    .map((attribute: any) => ({
+      name: attribute.attname,
+      type: sql.identifier(attribute.getType().getNamespace().nspname, attribute.getType().typname),
+      masked: attribute.getTags().masked !== undefined,
+    }));
+  return columns.some((column: { masked: boolean }) => column.masked)
+    ? { name: pgClass.relname, columns }
+    : undefined;
+}
+
+/** The row that a function gets which reads the masked columns `reads`. */
+function rowWithout({ name, columns }: MaskedTable, row: SQL, reads: string[]): SQL {
+  const values = columns.map((column) =>
+    column.masked && !reads.includes(column.name)
+      ? sql`null::${column.type}`
+      : sql`(${row}).${sql.identifier(column.name)}`,
+  );
+  return sql`row(${sql.join(values, ", ")})::${sql.identifier("app_public", name)}`;
+}
+
+export const MaskedTablesPlugin: GraphileConfig.Plugin = {
+  name: "MaskedTablesPlugin",
+  version: "1.0.0",
+  gather: {
+    hooks: {
+      pgTables_PgResourceOptions(_info, { pgClass, resourceOptions }: any) {
+        const table = maskedTable(pgClass);
+        if (!table) return;
+        const source = ["app_hidden", `masked_${table.name}`] as const;
+        resourceOptions.from = sql.identifier(...source);
+        resourceOptions.extensions = Object.assign(Object.create(null), resourceOptions.extensions, {
+          readFrom: source,
+        });
+      },
+      pgProcedures_PgResourceOptions(_info, { pgProc, resourceOptions }: any) {
+        const [first] = pgProc.getArguments();
+        const table = maskedTable(first?.type.getClass());
+        if (!table || first.isIn === false) return;
+        const { from } = resourceOptions;
+        const column = table.columns.find(
+          ({ name, masked }) => masked && pgProc.proname === `${table.name}_${name}`,
+        );
+        if (column && pgProc.pronargs === 1) {
+          const isComposite = Boolean(resourceOptions.codec?.attributes);
+          resourceOptions.from = ({ placeholder }: { placeholder: SQL }) => {
+            const value = sql`(${placeholder}).${sql.identifier(column.name)}`;
+            // In FROM, a function sees the row beside it without LATERAL.
+            return isComposite ? sql`unnest(array[${value}])` : value;
+          };
+          return;
+        }
+        const reads = tagTexts(pgProc.getTags(), "reads").flatMap((text) => text.split(/[\s,]+/));
+        const argument = (row: SQL) => rowWithout(table, row, reads);
+        resourceOptions.extensions = Object.assign(Object.create(null), resourceOptions.extensions, {
+          rowArgument: argument,
+        });
+        resourceOptions.from = (row: { placeholder: SQL }, ...others: unknown[]) =>
+          from({ ...row, placeholder: argument(row.placeholder) }, ...others);
+      },
+    },
+  },
+};
