@@ -40465,7 +40465,7 @@ create function app_hidden.has_whole_account() returns boolean
 language sql stable parallel safe as $function$
   select app_hidden.setting('scopes') is null and app_hidden.setting('organization_id') is null
 $function$;
-grant execute on function app_hidden.has_whole_account() to plat_user;
+grant execute on function app_hidden.has_whole_account() to plat_anonymous, plat_user;
 
 -- @withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they see
 --   what is for sale; asking once more takes a list of 10,000 three times as long.
@@ -41098,7 +41098,7 @@ language sql stable as $function$
     and (p.buyer_id = any (array(select app_hidden.viewer_purchases()))
       or app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.write')))
 $function$;
-grant execute on function app_hidden.may_choose(uuid) to plat_user;
+grant execute on function app_hidden.may_choose(uuid) to plat_anonymous, plat_user;
 
 -- Tries an upload without its content and undoes it: what it would be refused for is refused before the file is
 --   read. The target is a table of files, or the operation of an import; the input is that of the operation. Answers
@@ -42192,7 +42192,7 @@ language sql stable parallel safe as $function$
     else permission = any (string_to_array(app_hidden.setting('scopes'), ','))
       or split_part(permission, '.', 1) || '.*' = any (string_to_array(app_hidden.setting('scopes'), ',')) end
 $function$;
-grant execute on function app_hidden.scopes_allow(text) to plat_user;
+grant execute on function app_hidden.scopes_allow(text) to plat_anonymous, plat_user;
 
 -- The pieces of a text that have one of the words, as they are written.
 create function app_hidden.search_highlights(texts text, words text[]) returns text[]
@@ -42321,7 +42321,7 @@ begin
     into result using subject_id;
   return result;
 end $function$;
-grant execute on function app_hidden.sees_subject(text, uuid) to plat_user;
+grant execute on function app_hidden.sees_subject(text, uuid) to plat_anonymous, plat_user;
 
 create function app_hidden.setting(name text) returns text
 language sql stable parallel safe as $function$
@@ -42593,7 +42593,7 @@ language sql stable security definer rows 20 set search_path to 'pg_catalog', 'p
       or b.project_id = any (array(select app_hidden.viewer_projects(permission)))
       or b.project_id = any (array(select app_hidden.viewer_own_projects(permission))))
 $function$;
-grant execute on function app_hidden.viewer_assigned_buyers(text) to plat_user;
+grant execute on function app_hidden.viewer_assigned_buyers(text) to plat_anonymous, plat_user;
 
 -- The projects that the viewer sees only because of buying there.
 create function app_hidden.viewer_bought_projects() returns setof uuid
@@ -42608,7 +42608,7 @@ begin
         and p.id <> all (array(select app_hidden.viewer_projects('project.read')));
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_bought_projects() to plat_user;
+grant execute on function app_hidden.viewer_bought_projects() to plat_anonymous, plat_user;
 
 -- The charges that the viewer paid, and those of the viewer's own purchases, beside those of the viewer's
 --   organizations.
@@ -42647,7 +42647,7 @@ begin
         where a.id in (select app_hidden.viewer_purchase_appointments()) and a.host_id is not null;
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_counterparts() to plat_user;
+grant execute on function app_hidden.viewer_counterparts() to plat_anonymous, plat_user;
 
 -- The agents of the purchases that the viewer makes, or that are assigned to them where they have buyer.read.
 create function app_hidden.viewer_deal_agents() returns setof uuid
@@ -42656,7 +42656,7 @@ language sql stable security definer rows 20 set search_path to 'pg_catalog', 'p
     and (b.id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
       or b.id = any (array(select app_hidden.viewer_purchases())))
 $function$;
-grant execute on function app_hidden.viewer_deal_agents() to plat_user;
+grant execute on function app_hidden.viewer_deal_agents() to plat_anonymous, plat_user;
 
 -- The viewer as somebody with integrations of their own; null for a token of one organization, or with scopes.
 create function app_hidden.viewer_integrator() returns uuid
@@ -42730,7 +42730,7 @@ language sql stable as $function$
   select case when app_hidden.setting('organization_id') is null and app_hidden.scopes_allow('purchase.own')
     then app_public.current_user_id() end
 $function$;
-grant execute on function app_hidden.viewer_payer() to plat_user;
+grant execute on function app_hidden.viewer_payer() to plat_anonymous, plat_user;
 
 -- Further projects in all of whose records the viewer has the permission: those of other organizations, or the open
 --   ones where some are private.
@@ -42789,7 +42789,7 @@ begin
       and u.floor_plan_id is not null;
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_floor_plans() to plat_user;
+grant execute on function app_hidden.viewer_purchase_floor_plans() to plat_anonymous, plat_user;
 
 -- The leads that the viewer's own purchases came from.
 create function app_hidden.viewer_purchase_leads() returns setof uuid
@@ -42798,7 +42798,7 @@ begin
   return query select b.lead_id from app_public.buyers b where b.id = any (array(select app_hidden.viewer_purchases()))
     and b.lead_id is not null;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_leads() to plat_user;
+grant execute on function app_hidden.viewer_purchase_leads() to plat_anonymous, plat_user;
 
 -- The lots that the viewer buys or has reserved, and those that the own units stand on.
 create function app_hidden.viewer_purchase_lots() returns setof uuid
@@ -42817,7 +42817,7 @@ begin
         where r.id = any (reservations) and r.lot_id is not null and r.status in ('PENDING', 'CONFIRMED');
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_lots() to plat_user;
+grant execute on function app_hidden.viewer_purchase_lots() to plat_anonymous, plat_user;
 
 -- The negotiations about the viewer's own purchases and reservations.
 create function app_hidden.viewer_purchase_negotiations() returns setof uuid
@@ -42834,7 +42834,7 @@ begin
       and n.deleted_at is null
       where b.id = any (purchases) and n.unit_id is not distinct from b.unit_id;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_negotiations() to plat_user;
+grant execute on function app_hidden.viewer_purchase_negotiations() to plat_anonymous, plat_user;
 
 -- The offers in the negotiations about the viewer's own purchases and reservations.
 create function app_hidden.viewer_purchase_offers() returns setof uuid
@@ -42862,7 +42862,7 @@ begin
     return query select distinct r.project_id from app_public.reservations r where r.id = any (reservations);
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_projects() to plat_user;
+grant execute on function app_hidden.viewer_purchase_projects() to plat_anonymous, plat_user;
 
 -- The reservations that the viewer made as a buyer, and those that their purchases came from.
 create function app_hidden.viewer_purchase_reservations() returns setof uuid
@@ -42896,7 +42896,7 @@ begin
         where r.id = any (reservations) and r.unit_id is not null and r.status in ('PENDING', 'CONFIRMED');
   end if;
 end $function$;
-grant execute on function app_hidden.viewer_purchase_units() to plat_user;
+grant execute on function app_hidden.viewer_purchase_units() to plat_anonymous, plat_user;
 
 -- The purchases that the viewer makes: those whose invitation they accepted. A token with scopes needs purchase.own.
 create function app_hidden.viewer_purchases() returns setof uuid

@@ -5,7 +5,7 @@ import type { SourceWords } from "./sources.ts";
 /** What the catalog does not say as a relation: who calls whom. Temporary tables beside the views of views.ts. */
 const tables = `
 create temp table calls (caller oid, callee oid);
-create temp table mentions (callee oid, outside_policies boolean default true);
+create temp table mentions (callee oid);
 create temp table worker_mentions (callee oid);
 create temp table policy_calls (policy oid, callee oid, per_row boolean, constant boolean);
 `;
@@ -19,9 +19,8 @@ insert into calls select distinct f.oid, g.oid
 
 -- By the catalog: triggers, policies, defaults, checks, indexes, views, aggregates, operators.
 insert into mentions
-  select tgfoid, false from pg_trigger
-  union select d.refobjid, d.classid <> all (array['pg_policy', 'pg_trigger']::regclass[]::oid[]) from pg_depend d
-    where d.refclassid = 'pg_proc'::regclass and d.classid <> 'pg_proc'::regclass;
+  select tgfoid from pg_trigger
+  union select d.refobjid from pg_depend d where d.refclassid = 'pg_proc'::regclass and d.classid <> 'pg_proc'::regclass;
 
 -- By its bare name: in what is not SQL, and in the tags of comments.
 insert into mentions

@@ -90,22 +90,6 @@ export const grantRules: Rule[] = [
       from functions f where f.schema = 'app_public' and not has_function_privilege('plat_user', f.oid, 'execute')`,
   },
   {
-    name: "function-unneeded",
-    why: "A right that nothing uses is there for whoever finds a way to call the function with something else.",
-    // What runs as its owner calls with the owner's rights; what policies call takes the right of whoever the policy is for.
-    query: `
-      select f.object || ' ' || r.role as object,
-        format('Write \`revoke execute on function %s from %s;\`, or leave it out of the grant: nothing that runs with the rights of that role calls it.',
-          f.object, r.role) as write
-      from functions f join pg_proc p on p.oid = f.oid cross join unnest(array['plat_user', 'plat_anonymous']) r (role)
-      where f.schema <> 'app_public' and not f.is_trigger
-        and exists (select from aclexplode(p.proacl) a where a.grantee = r.role::regrole)
-        and not exists (select from mentions m where m.callee = f.oid and m.outside_policies)
-        and not exists (select from policy_calls c join policies o on o.oid = c.policy where c.callee = f.oid and o.role = r.role)
-        and not exists (select from calls c join functions g on g.oid = c.caller where c.callee = f.oid and not g.definer
-          and (has_function_privilege(r.role, g.oid, 'execute') or g.is_trigger and r.role = 'plat_user'))`,
-  },
-  {
     name: "function-public",
     why: "What PUBLIC may call, everybody may who logs in, whatever is granted to whom.",
     query: `

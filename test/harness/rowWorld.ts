@@ -372,8 +372,8 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       const tells = table.columns.filter(({ name }) => telling.test(name));
       const told: [also: string, change: Record<string, unknown>][] = [];
       for (const { name, type, values: list } of varied ? tells : []) {
-        const values = list ? await valuesOf(list) : type === "boolean" ? [true, false] : [];
-        for (const value of values)
+        const all = list ? await valuesOf(list) : type === "boolean" ? [true, false] : [];
+        for (const value of all)
           told.push([list ? String(value) : `${value ? "" : "not "}${name}`, { [name]: value }]);
       }
       for (const [also, change] of told) await variant(also, change);

@@ -95,5 +95,3 @@ select app_private.make_event_history(r.table_name) from app_hidden.record_types
 
 comment on function app_hidden.sees_subject(text, uuid) is
   'Whether the viewer may see the record that an event is about.';
-
-revoke execute on function app_hidden.sees_subject from plat_anonymous;

@@ -334,5 +334,3 @@ grant select on app_hidden.column_permissions to plat_user, plat_anonymous;
 
 comment on table app_hidden.column_permissions is
   'Columns that a permission narrower than the one of the table lets somebody change.';
-
-revoke execute on function app_hidden.scopes_allow from plat_anonymous;

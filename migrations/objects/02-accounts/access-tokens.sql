@@ -289,4 +289,4 @@ comment on function app_hidden.known_scope(text) is
   'or group of them, for an access token.';
 
 revoke execute on function app_hidden.known_scope from plat_user, plat_anonymous;
-revoke execute on function app_hidden.has_whole_account, app_hidden.require_whole_account from plat_anonymous;
+revoke execute on function app_hidden.require_whole_account from plat_anonymous;

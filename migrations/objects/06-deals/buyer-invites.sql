@@ -301,7 +301,3 @@ comment on function app_hidden.is_colleague(uuid) is 'Whether this is the viewer
 comment on function app_hidden.viewer_counterparts() is
   'The people who serve the viewer''s own purchases and reservations, or receive them.';
 grant execute on function app_private.issue_buyer_invite_token, app_private.mark_buyer_invite_sent to plat_worker;
-
-revoke execute on function app_hidden.viewer_bought_projects, app_hidden.viewer_counterparts,
-  app_hidden.viewer_purchase_floor_plans, app_hidden.viewer_purchase_lots, app_hidden.viewer_purchase_projects,
-  app_hidden.viewer_purchase_units from plat_anonymous;

@@ -204,6 +204,3 @@ $$;
 grant execute on function app_hidden.viewer_deal_agents() to plat_user;
 comment on function app_hidden.viewer_deal_agents() is
   'The agents of the purchases that the viewer makes, or that are assigned to them where they have buyer.read.';
-
-revoke execute on function app_hidden.viewer_assigned_buyers, app_hidden.viewer_deal_agents,
-  app_hidden.viewer_purchase_leads from plat_anonymous;

@@ -177,5 +177,3 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function app_private.is_reason_of_buyer(uuid, text) is
   'Whether the viewer cancelled the reservation as its buyer, and said so.';
-
-revoke execute on function app_hidden.viewer_purchase_negotiations from plat_anonymous;

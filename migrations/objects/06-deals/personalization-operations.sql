@@ -290,5 +290,3 @@ grant execute on function app_public.create_personalization, app_public.update_p
 
 grant execute on function app_private.sums_of_personalization(uuid), app_private.amount_of_discount(uuid),
   app_private.construction_has_come_to(text, text) to plat_user, plat_anonymous;
-
-revoke execute on function app_hidden.may_choose from plat_anonymous;

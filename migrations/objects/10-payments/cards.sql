@@ -230,4 +230,3 @@ comment on function app_private.removed_card(uuid) is
 grant execute on function app_private.removed_card to plat_worker;
 
 revoke execute on function app_hidden.require_payer from plat_user, plat_anonymous;
-revoke execute on function app_hidden.viewer_payer from plat_anonymous;
