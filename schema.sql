@@ -54530,7 +54530,8 @@ language sql stable as $function$
     'channel', e.channel, 'requestId', e.request_id,
     'changes', case when app_public.current_user_id() is null then e.changes else app_public.events_changes(e) end,
     'data', case when app_public.current_user_id() is null then e.data else app_public.events_data(e) end) as body
-  ) whole
+    -- Made once: without the offset each mention of it above would make it anew, masks included.
+    offset 0) whole
 $function$;
 
 -- A permission that the viewer lacks for the events that a webhook is to have; null where they may read them all.

@@ -60,7 +60,7 @@ async function report(name: string, amount: number, work: () => Promise<unknown>
 }
 
 async function importer(world: World, file: Buffer, input: Record<string, unknown> = {}) {
-  const encoded = await multipartBody(
+  const encoded = multipartBody(
     `mutation ($input: ImportUnitsInput!) { importUnits(input: $input) { createdCount updatedCount skippedCount failedCount } }`,
     { input: { projectId: world.project.id, ...input, file: null } },
     { "variables.input.file": { bytes: file, name: "units.csv" } },

@@ -22,12 +22,20 @@ export function databaseUser(cluster: string | undefined): RunAs {
   return lookUp("postgres") ?? create("postgres");
 }
 
+/** PERF: users that were found; who starts many databases asks for one again and again. */
+const found = new Map<string, RunAs>();
+
 function lookUp(name: string): RunAs | undefined {
-  const id = (option: string) => spawnSync("id", [option, name], { encoding: "utf8" });
-  const [uid, gid] = [id("-u"), id("-g")];
-  return uid.status === 0 && gid.status === 0
-    ? { uid: Number(uid.stdout), gid: Number(gid.stdout) }
-    : undefined;
+  const known = found.get(name);
+  if (known) return known;
+  const { status, stdout } = spawnSync("/bin/sh", ["-c", 'id -u "$1" && id -g "$1"', "sh", name], {
+    encoding: "utf8",
+  });
+  if (status !== 0) return undefined;
+  const [uid, gid] = stdout.split("\n").map(Number);
+  const user = { uid, gid } as RunAs;
+  found.set(name, user);
+  return user;
 }
 
 function create(name: string): RunAs {

@@ -1,5 +1,4 @@
 import { Readable } from "node:stream";
-import sharp from "sharp";
 import type { Files } from "../files/files.ts";
 import type { FileKindName } from "../files/kinds.ts";
 import { exterior, garden, interior, mark, site } from "./drawings.ts";
@@ -13,6 +12,7 @@ Completion is expected in a year and a half. A reservation holds a home for 72 h
 
 /** Pictures, a site plan and a document of the project that sells, and what stands for it and its developer. */
 export async function pictures(stage: Stage, files: Files): Promise<void> {
+  const { default: sharp } = await import("sharp");
   const add = async (table: string, kind: FileKindName, content: Buffer, name: string, input: object) => {
     const file = await files.take(Readable.from([content]), kind, name);
     await stage.create("demo", table, { ...input, file });

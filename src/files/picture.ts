@@ -1,10 +1,5 @@
 /** Pictures: their measures, and a small version. */
-import sharp from "sharp";
 import { CodedError } from "../errors.ts";
-
-// Pictures are read once; a cache of decoded ones would only take memory.
-sharp.cache(false);
-sharp.concurrency(1);
 
 /** A picture of more pixels unfolds to hundreds of megabytes, however small its file is. */
 const mostPixels = 50_000_000;
@@ -19,6 +14,15 @@ export interface Picture {
   height: number;
   /** WebP without any of the original's metadata. */
   thumbnail: Buffer;
+}
+
+/** PERF: loaded at the first picture. */
+async function library() {
+  const { default: sharp } = await import("sharp");
+  // Pictures are read once; a cache of decoded ones would only take memory.
+  sharp.cache(false);
+  sharp.concurrency(1);
+  return sharp;
 }
 
 let running = 0;
@@ -44,6 +48,7 @@ const refuse = (message: string, details: Record<string, unknown> = {}) =>
  * @throws CodedError UNSUPPORTED_FILE for one that is damaged or has too many pixels
  */
 export async function readPicture(path: string): Promise<Picture> {
+  const sharp = await library();
   return inTurn(async () => {
     const open = () => sharp(path, { limitInputPixels: mostPixels, failOn: "error" });
     try {

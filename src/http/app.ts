@@ -12,7 +12,7 @@ import { graphql } from "./graphql.ts";
 import { graphqlRequest } from "./graphqlRequest.ts";
 import { httpsOnly } from "./httpsOnly.ts";
 import { jsonOnly } from "./mediaType.ts";
-import { createMetrics, type Metrics, type PoolNumbers } from "./metrics.ts";
+import type { Metrics, PoolNumbers } from "./metrics.ts";
 import { onlyMethods } from "./onlyMethods.ts";
 import { notFound, refuse } from "./refuse.ts";
 import { requestId } from "./requestId.ts";
@@ -67,8 +67,8 @@ export interface AppDeps {
 export function createApp(deps: AppDeps): Express {
   const { config } = deps;
   const serv = deps.pgl.createServ((options) => new Grafserv(options));
-  const { metrics = createMetrics() } = deps;
-  if (deps.pools) metrics.watch(deps.pools);
+  const { metrics } = deps;
+  if (deps.pools) metrics?.watch(deps.pools);
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -79,7 +79,7 @@ export function createApp(deps: AppDeps): Express {
   app.use(
     requestId(deps.log, deps.constraintMessages),
     requestLog,
-    metrics.count,
+    ...(metrics ? [metrics.count] : []),
     securityHeaders,
     httpsOnly,
   );

@@ -1,8 +1,11 @@
+import type { EventEmitter } from "node:events";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { networkOf } from "../auth/network.ts";
 import { CodedError } from "../errors.ts";
+import { handshakes } from "../limits/admission.ts";
 import { type ConnectionLimits, connectionLimits, countByAddress } from "./connectionLimits.ts";
 import { defaultPace, keepPace, type Pace } from "./pace.ts";
 import { writeRefusal } from "./rawRefusal.ts";
@@ -68,18 +71,15 @@ function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
 }
 
 /**
- * Begins one handshake in each iteration of the event loop. It takes one to two milliseconds: of a hundred that arrive together,
- * no more than one stands between others and their answers.
+ * Hands a connection to its server, which takes one to two milliseconds of handshake: one in each iteration of the event loop, by
+ * networks in rotation. Of a hundred that arrive together no more than one stands between others and their answers, nor do new
+ * connections of others wait for them.
  */
-function oneEachIteration(): (begin: () => void) => void {
-  const waiting: (() => void)[] = [];
-  const next = (): void => {
-    waiting.shift()?.();
-    if (waiting.length > 0) setImmediate(next);
-  };
-  return (begin) => {
-    if (waiting.push(begin) === 1) setImmediate(next);
-  };
+async function begin(socket: Socket, server: EventEmitter): Promise<void> {
+  const network = networkOf(socket.remoteAddress);
+  const release = await handshakes.acquire({ group: network, key: network });
+  setImmediate(release);
+  if (!socket.destroyed) server.emit("connection", socket);
 }
 
 /**
@@ -117,7 +117,6 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
     plain.closeIdleConnections();
   };
 
-  const handshake = oneEachIteration();
   const front = createNetServer({ noDelay: true }, (socket) => {
     const leave = addresses.take(socket.remoteAddress);
     if (!leave) return void socket.destroy();
@@ -138,9 +137,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
       socket.setTimeout(0);
       socket.off("timeout", cut);
       socket.unshift(first);
-      handshake(() => {
-        if (!socket.destroyed) (first[0] === TLS_HANDSHAKE ? secure : plain).emit("connection", socket);
-      });
+      void begin(socket, first[0] === TLS_HANDSHAKE ? secure : plain);
     });
   });
   front.maxConnections = limits.total;

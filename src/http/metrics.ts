@@ -22,7 +22,7 @@ export interface Metrics {
   render(): Promise<{ contentType: string; text: string }>;
 }
 
-/** Counts from now on. */
+/** Counts from now on, as long as the process lives: what watches its event loop and its heap is never given up. */
 export function createMetrics(): Metrics {
   let pools: () => Record<string, PoolNumbers> = () => ({});
   const registers = [new Registry()];

@@ -32,8 +32,8 @@ export const largeOperations = new FairSemaphore({
 
 /** Introspection queries in a text that nobody sent before: each takes up to 100 ms of the event loop in one piece. */
 export const introspections = new FairSemaphore({ capacity: 1, timeoutMs: 15_000 });
-/** How long such a query keeps its unit after it was answered, in milliseconds: ten of them a minute. */
-export const INTROSPECTION_HOLD_MS = 6_000;
+/** How long such a query keeps its unit after it was answered, in milliseconds: 15 of them a minute. */
+export const INTROSPECTION_HOLD_MS = 4_000;
 
 /**
  * Hashes of passwords. Each takes 19 MiB and one of libuv's four threads, of which two are left to files and cryptography. The
@@ -45,6 +45,9 @@ export const passwordHashes = new FairSemaphore({
   queuePerGroup: 500,
   timeoutMs: 10_000,
 });
+
+/** Connections that begin in one iteration of the event loop, by network; see listen.ts. */
+export const handshakes = new FairSemaphore({ capacity: 1 });
 
 /** Look-ups of tokens, by network: a flood of requests from one waits for itself before it waits for a connection. */
 export const authentications = new FairSemaphore({ capacity: 4, timeoutMs: 10_000 });

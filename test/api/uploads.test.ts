@@ -252,7 +252,7 @@ test("a document may have 50 MB (50 × 1,048,576 bytes), not a byte more", async
 test("an upload that is cut off leaves nothing", async () => {
   const rows = () => world.owner.query("select count(*)::int as n from app_public.project_documents");
   const before = [await stored(), (await rows()).rows];
-  const encoded = await multipartBody(
+  const encoded = multipartBody(
     documentMutation,
     { input: { projectId: world.project.id, file: null } },
     { "variables.input.file": { bytes: Buffer.concat([pdf, Buffer.alloc(3_000_000, 32)]) } },
@@ -291,7 +291,7 @@ test.each(names.filter(([name]) => !/["\u202e]/.test(name)))(
 );
 
 test("a form of another site gets nowhere", async () => {
-  const encoded = await multipartBody(
+  const encoded = multipartBody(
     imageMutation,
     { input: { projectId: world.project.id, file: null } },
     { "variables.input.file": { bytes: await picture() } },
@@ -494,7 +494,7 @@ test.each<[string, (encoded: string) => string]>([
   ["a file that was not sent", (body) => body.replace('{"0":', '{"7":["variables.input.file"],"0":')],
   ["operations that are no JSON", (body) => body.replace('{"query"', "{query")],
 ])("a multipart request with %s is refused", async (_what, change) => {
-  const { body, type } = await multipartBody(
+  const { body, type } = multipartBody(
     imageMutation,
     { input: { projectId: world.project.id, file: null } },
     { "variables.input.file": { bytes: Buffer.from("x") } },

@@ -25,6 +25,8 @@ const steps = Number(process.env.FUZZ_STEPS ?? (long ? 30_000 : 120));
 const triesOfEach = 3;
 /** Steps between two looks at what must hold. */
 const checkEvery = 1000;
+/** Steps between two looks at which records there are. */
+const learnEvery = 200;
 /** A run ends with so many. */
 const mostFaults = 10;
 /** What kinds of viewers are refused whatever they send, by their name. */
@@ -51,19 +53,21 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** What is in the database before, so that records of all kinds and states are known. */
+/** What is in the database, so that records of all kinds and states are known, and none that are gone. */
 async function learnRecords(records: Records): Promise<void> {
+  records.clear();
   const parties: Record<string, string> = { [world.harbour.id]: "Harbour", [world.summit.id]: "Summit" };
-  const { rows } = await world.owner.query<{ name: string; owned: boolean }>(
-    `select c.relname as name, exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'organization_id') as owned
+  const { rows } = await world.owner.query<{ name: string; owned: boolean; deletable: boolean }>(
+    `select c.relname as name, exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'deleted_at') as deletable,
+        exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'organization_id') as owned
      from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'id' and a.atttypid = 'uuid'::regtype
      where c.relnamespace = 'app_public'::regnamespace and c.relkind = 'r'`,
   );
-  for (const { name, owned } of rows) {
+  for (const { name, owned, deletable } of rows) {
     const type = camel(`_${name.replace(/ies$/, "y").replace(/(?<=ss|x|ch)es$|s$/, "")}`);
     const of = name === "organizations" ? "id" : owned ? "organization_id" : "null";
     const { rows: found } = await world.owner.query<{ id: string; of: string | null }>(
-      `select id, ${of} as of from app_public.${name}`,
+      `select id, ${of} as of from app_public.${name} ${deletable ? "where deleted_at is null" : ""} order by id`,
     );
     for (const { id, of: organization } of found)
       records.add(type, id, organization ? (parties[organization] ?? "Lark") : "Nobody");
@@ -115,11 +119,12 @@ testWithSeeds(
         const heard = told.get(player) ?? told.set(player, new Map()).get(player)!;
         for (const text of stringsOf(answer.data)) if (!sent.has(text)) heard.set(text, operation);
       }
+      if (step % learnEvery === 0) await learnRecords(fuzzer.records);
       if (step % checkEvery === 0) {
         await work();
         await check();
         if (process.env.FUZZ_TELL) tell(step, fuzzer);
-        if (process.env.FUZZ_WRITE) writeRefused(fuzzer, everybody);
+        if (process.env.FUZZ_WRITE) writeRefused(fuzzer);
         if (fuzzer.unreached.length === 0 && fuzzer.untried.length === 0) break;
       }
     }
@@ -128,7 +133,7 @@ testWithSeeds(
       tell(steps, fuzzer);
       tellViewers(fuzzer);
     }
-    if (process.env.FUZZ_WRITE) writeRefused(fuzzer, everybody);
+    if (process.env.FUZZ_WRITE) writeRefused(fuzzer);
     expect([...faults]).toEqual([]);
     if (!long) return;
     expect(fuzzer.unreached).toEqual([]);
@@ -171,20 +176,22 @@ function tellViewers({ operations }: Fuzzer): void {
   }
 }
 
-/** Keeps what each kind of viewer was refused each time: what they may succeed with one day is to be taken out by hand. */
-function writeRefused({ operations }: Fuzzer, everybody: Player[]): void {
+/** Who is refused for what they are, whatever record it is about. */
+const restricted = ["visitor", "program"];
+
+/** Keeps what these were refused each time; later runs only take out of it what succeeded. */
+function writeRefused({ operations }: Fuzzer): void {
   const found = structuredClone(refused);
-  for (const { name, without } of everybody) {
-    const never = operations.filter(({ field, by }) => {
-      const { tries = 0, successes = 0 } = by.get(name) ?? {};
-      return tries > 0 && successes === 0 && !without?.has(field.name);
-    });
+  for (const name of restricted) {
     const succeeded = new Set(
       operations.filter(({ by }) => by.get(name)?.successes).map(({ field }) => field.name),
     );
-    // A list is made once; later runs only take out of it.
-    if (found[name]) found[name] = found[name].filter((field) => !succeeded.has(field));
-    else if (never.length > 0) found[name] = never.map(({ field }) => field.name);
+    // A record that they do not see, or a wrong password, tells nothing about the operation.
+    const isForbidden = ({ field, by }: Fuzzer["operations"][number]) =>
+      field.name !== "login" &&
+      [...(by.get(name)?.refusals.keys() ?? [])].some((text) => /^(UNAUTHENTICATED|FORBIDDEN) /.test(text));
+    const listed = found[name] ?? operations.filter(isForbidden).map(({ field }) => field.name);
+    found[name] = listed.filter((field) => !succeeded.has(field));
   }
   writeFileSync(refusedFile, `${JSON.stringify(found, null, 2)}\n`);
 }

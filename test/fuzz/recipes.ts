@@ -288,6 +288,15 @@ export function recipes(
     createPaymentIntent: payment,
     createProcessorCard: () => ({ token: "tok_visa" }),
     createProcessorCharge: payment,
+    createPromotion: async (player) => ({
+      ...(await find(player, someProject)),
+      percent: "5",
+      amount: undefined,
+      appliesTo: "PROJECT",
+      unitIds: undefined,
+      floorPlanIds: undefined,
+      lotIds: undefined,
+    }),
     createReservation: found(freeHome, { acceptedTerms: true, status: undefined, expiration: undefined }),
     createUserIntegration: feed,
     createUserOtp: ({ person }) => ({ email: person.email ?? email() }),
@@ -302,6 +311,12 @@ export function recipes(
       subject: "LEADS",
       format: "CSV",
     })),
+    deleteLeadSource: async (player) => {
+      const { projectId } = await find(player, someProject);
+      const code = name().replace(" ", "_").toUpperCase();
+      const { id } = await run(player.person, "createLeadSource", { projectId, name: code, code });
+      return { id, reassignToId: undefined, expectedVersion: undefined };
+    },
     deleteOrganizationIntegration: found(integration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteProject: after("createProject", () => ({ title: name(), status: "SELLING", currency: "CAD" })),
     deleteUserIntegration: found(ownIntegration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
@@ -404,6 +419,10 @@ export function recipes(
     sendTestWebhook: found(`select id from app_public.webhooks where ${ofHome}`),
     suggestLeadEmail: draft,
     updateEscalationTicket: ticket,
+    updateUnits: found(
+      `select jsonb_build_array(u.id) as ids, u.project_id as "projectId", null as filter, null as "expectedVersion"
+       from app_public.units u where u.deleted_at is null and u.status = 'AVAILABLE' and u.${ofHome}`,
+    ),
     updateProcessorCharge: found(
       `select id, null as "expectedVersion" from app_public.processor_charges where ${ofHome}`,
     ),

@@ -14,6 +14,11 @@ export class Records {
     }
   }
 
+  /** Forgets all of them, those that are gone too. */
+  clear(): void {
+    this.#ids.clear();
+  }
+
   add(type: string, id: string, party: string): void {
     for (const key of [type, `${type} ${party}`]) {
       const known = this.#ids.get(key);

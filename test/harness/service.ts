@@ -130,7 +130,7 @@ function runService({
       PATH: process.env.PATH,
       HOME: "/nonexistent",
       NODE_COMPILE_CACHE: join(repository, "node_modules", ".cache", "node"),
-      GRAPHILE_ENV: "test",
+      GRAPHILE_ENV: "production",
       // With DATABASE_URL it would be production otherwise.
       NODE_ENV: "test",
       PORT: "0",

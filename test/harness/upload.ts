@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { deflateSync, crc32 } from "node:zlib";
 import { request, type RequestOptions } from "node:https";
 import sharp from "sharp";
@@ -17,21 +18,29 @@ export interface UploadOptions {
 }
 
 /** The body of a GraphQL multipart request: `files` by path, such as `variables.input.file`. */
-export async function multipartBody(
+export function multipartBody(
   query: string,
   variables: Record<string, unknown>,
   files: Record<string, FilePart>,
-): Promise<{ body: Buffer; type: string }> {
-  const form = new FormData();
-  form.append("operations", JSON.stringify({ query, variables }));
+): { body: Buffer; type: string } {
+  const boundary = `boundary-${randomUUID()}`;
   const paths = Object.keys(files);
-  form.append("map", JSON.stringify(Object.fromEntries(paths.map((path, i) => [String(i), [path]]))));
+  const part = (name: string, more = "") =>
+    `--${boundary}\r\ncontent-disposition: form-data; name="${name}"${more}\r\n\r\n`;
+  const map = JSON.stringify(Object.fromEntries(paths.map((path, i) => [String(i), [path]])));
+  const pieces: (string | Buffer)[] = [
+    `${part("operations")}${JSON.stringify({ query, variables })}\r\n${part("map")}${map}\r\n`,
+  ];
   for (const [i, path] of paths.entries()) {
     const { bytes, name = "file.bin", type = "application/octet-stream" } = files[path]!;
-    form.append(String(i), new Blob([new Uint8Array(bytes)], { type }), name);
+    // As browsers write them.
+    const shown = name.replaceAll("\n", "%0A").replaceAll("\r", "%0D").replaceAll('"', "%22");
+    pieces.push(part(String(i), `; filename="${shown}"\r\ncontent-type: ${type}`), bytes, "\r\n");
   }
-  const encoded = new Response(form);
-  return { type: encoded.headers.get("content-type")!, body: Buffer.from(await encoded.arrayBuffer()) };
+  pieces.push(`--${boundary}--\r\n`);
+  // PERF: a FormData copies large files four times over.
+  const body = Buffer.concat(pieces.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece)));
+  return { type: `multipart/form-data; boundary=${boundary}`, body };
 }
 
 /** Sends raw bytes to the endpoint; an answer without a body stands for a connection that ended without one. */
@@ -77,7 +86,7 @@ export async function upload(
   files: Record<string, FilePart>,
   options?: UploadOptions,
 ): Promise<Answer> {
-  return sendRaw(api, person, await multipartBody(query, variables, files), options);
+  return sendRaw(api, person, multipartBody(query, variables, files), options);
 }
 
 /** A picture of one colour. */

@@ -32,9 +32,14 @@ export interface OpenWorld extends HostileWorld, AsyncDisposable {
 
 /**
  * @param ending aborted when the time is over: what is on its way then is given up.
+ * @param localAddress where requests come from; that of the attackers where left out.
  */
-export function openWorld(facts: Facts, ending?: AbortSignal): OpenWorld {
-  const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
+export function openWorld(facts: Facts, ending?: AbortSignal, localAddress?: string): OpenWorld {
+  const agent = new Agent({
+    keepAlive: true,
+    rejectUnauthorized: false,
+    ...(localAddress && { localAddress }),
+  });
   const owner = new Pool({ connectionString: facts.databaseUrl, max: 4 });
   owner.on("error", () => {});
   let requests = 0;

@@ -6,6 +6,7 @@ import { expect, test } from "@jest/globals";
 import { connectionLimits, countByAddress } from "../../src/http/connectionLimits.ts";
 import { endInPieces } from "../../src/http/inPieces.ts";
 import { listen, type ListenOptions } from "../../src/http/listen.ts";
+import { handshakes } from "../../src/limits/admission.ts";
 import { testCertificate } from "../harness/certificate.ts";
 import { until } from "../harness/until.ts";
 
@@ -70,6 +71,30 @@ test("a connection over TLS that never says anything, or never ends its handshak
   const halfway = await open(server.port);
   halfway.write(Buffer.from([0x16, 0x03, 0x01]));
   expect(await untilClosed(halfway)).not.toMatch(/HTTP/);
+});
+
+test("new connections of one network do not wait for all those of another", async () => {
+  await using server = await start();
+  const order: string[] = [];
+  const ask = (name: string, localAddress: string) => {
+    const socket = connect({ port: server.port, host: "127.0.0.1", localAddress });
+    socket.write("GET /1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    socket.once("data", () => order.push(name));
+    return once(socket, "close");
+  };
+  const queued = (count: number) =>
+    until(
+      async () => handshakes.numbers.waiting,
+      (waiting) => waiting === count,
+    );
+  const release = await handshakes.acquire({ group: "test", key: "test" });
+  const all = Array.from({ length: 30 }, () => ask("one of many", "127.0.0.1"));
+  await queued(30);
+  all.push(ask("another", "127.0.0.9"));
+  await queued(31);
+  release();
+  await Promise.all(all);
+  expect(order.indexOf("another")).toBeLessThan(15);
 });
 
 test("a client that neither reads its refusal nor hangs up loses its connection", async () => {

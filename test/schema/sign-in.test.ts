@@ -226,7 +226,7 @@ describe("create_account", () => {
       const self: Claims = { userId: id, readOnly: false };
       const [seen] = await run(
         self,
-        "select u.status, u.version, u.email_verified_at, u.last_login_at, app_public.users_email(u) as email, app_public.users_username(u) as username, app_public.users_full_name(u) as name from app_public.users u where u.id = $1",
+        "select u.status, u.version, u.email_verified_at, u.last_login_at, app_public.users_email(u) as email, app_public.users_username(u) as username, app_public.users_full_name(u) as name from app_public.viewer() u where u.id = $1",
         [id],
       );
       const events = (

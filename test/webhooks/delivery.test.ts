@@ -522,6 +522,28 @@ test("of an event that is too large all but the record arrives", async () => {
   expect(rows[0].body).not.toHaveProperty("data");
 });
 
+test("what an event's reader may see of it is made out once for a body", async () => {
+  const client = await world.owner.connect();
+  try {
+    await client.query("begin; set local track_functions = 'pl'");
+    await client.query("select set_config('plat.user_id', $1, true)", [world.owen.id]);
+    const { rows } = await client.query(
+      `with body as materialized (select app_private.webhook_body(e) as text from app_public.events e
+         where e.organization_id = $1 and e.subject_type = 'project' and e.changes is null limit 1)
+       select text::json ->> 'subjectType' as subject from body`,
+      [world.harbour.id],
+    );
+    expect(rows).toEqual([{ subject: "project" }]);
+    const { rows: calls } = await client.query(
+      "select pg_stat_get_xact_function_calls('app_hidden.projects_event_value(uuid, jsonb, jsonb)'::regprocedure)::int as n",
+    );
+    expect(calls).toEqual([{ n: 1 }]);
+  } finally {
+    await client.query("rollback");
+    client.release();
+  }
+});
+
 test("deliveries that are over are kept for 30 days", async () => {
   const made = await create();
   await lead("Old");

@@ -190,7 +190,8 @@ language sql stable as $$
     'channel', e.channel, 'requestId', e.request_id,
     'changes', case when app_public.current_user_id() is null then e.changes else app_public.events_changes(e) end,
     'data', case when app_public.current_user_id() is null then e.data else app_public.events_data(e) end) as body
-  ) whole
+    -- Made once: without the offset each mention of it above would make it anew, masks included.
+    offset 0) whole
 $$;
 comment on function app_private.webhook_body(app_public.events) is
   'What is sent of an event: of its record what the viewer may read. 256 KB at most: of a larger one all but the '

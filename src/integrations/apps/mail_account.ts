@@ -1,11 +1,12 @@
 /** A user's own mail server; src/integrations/mailAccounts.ts sends by it. */
-import { createTransport, type Transporter } from "nodemailer";
+import type { Transporter } from "nodemailer";
 import {
   AddressRefused,
   AddressUnknown,
   resolvePublicHost,
   type AddressPolicy,
 } from "../../outbound/publicAddress.ts";
+import { mailPackage } from "../../providers/mail/mailPackage.ts";
 import { ConnectionFailed, Misconfigured, type Adapter } from "../adapter.ts";
 
 /** Ports that mail is submitted at. */
@@ -21,7 +22,7 @@ export async function openMailAccount(
   const { addresses, isLoopback } = await resolvePublicHost(host, policy);
   if (!isLoopback && !ports.includes(port))
     throw new AddressRefused(`The port of a mail server is ${ports.join(", ")}.`);
-  return createTransport({
+  return mailPackage().createTransport({
     host: addresses[0]!.address,
     port,
     secure: port === 465,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { createTransport } from "nodemailer";
 import { writeToOutbox } from "../outbox.ts";
 import { compose } from "./compose.ts";
+import { mailPackage } from "./mailPackage.ts";
 import { MailDeferred, type MailProvider } from "./message.ts";
 
 /**
@@ -9,10 +9,12 @@ import { MailDeferred, type MailProvider } from "./message.ts";
  * @param folder made when it is missing.
  */
 export function createOutbox(folder: string, from: string): MailProvider {
-  const transport = createTransport({ streamTransport: true, buffer: true, newline: "windows" });
+  const open = () =>
+    mailPackage().createTransport({ streamTransport: true, buffer: true, newline: "windows" });
+  let transport: ReturnType<typeof open> | undefined;
   return {
     async send(message) {
-      const { message: content } = await transport.sendMail(compose(message, from));
+      const { message: content } = await (transport ??= open()).sendMail(compose(message, from));
       const time = new Date().toISOString().replace(/[-:.]/g, "");
       const id = `${time}-${randomBytes(6).toString("hex")}.eml`;
       await writeToOutbox(folder, id, content as Buffer).catch((error: NodeJS.ErrnoException) => {
@@ -21,7 +23,7 @@ export function createOutbox(folder: string, from: string): MailProvider {
       return { id };
     },
     async close() {
-      transport.close();
+      transport?.close();
     },
   };
 }

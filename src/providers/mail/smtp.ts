@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
-import { createTransport } from "nodemailer";
 import { compose } from "./compose.ts";
+import { mailPackage } from "./mailPackage.ts";
 import { MailDeferred, MailRefused, type MailProvider } from "./message.ts";
 
 /** What the mail library adds to an error. */
@@ -18,7 +18,7 @@ interface SmtpError extends Error {
  */
 export function createSmtp(url: string, from: string): MailProvider {
   const { hostname, username, searchParams } = new URL(url);
-  const transport = createTransport({
+  const transport = mailPackage().createTransport({
     url,
     pool: true,
     maxConnections: 3,

@@ -1,4 +1,3 @@
-import { Agent, request } from "node:https";
 import { demoUser } from "../../../src/demo/people.ts";
 import type { Attack } from "../attack.ts";
 
@@ -8,23 +7,7 @@ const login = JSON.stringify({
   variables: { input: { username: demoUser.email, password: demoUser.password } },
 });
 
-/** Not the network of the attackers: all of 127/8 is this machine. */
-const agent = new Agent({ keepAlive: true, rejectUnauthorized: false, localAddress: "127.0.0.9" });
-
-const signIn = (address: string): Promise<string> =>
-  new Promise((done, fail) => {
-    request(
-      `${address}/graphql`,
-      { method: "POST", agent, headers: { "content-type": "application/json" } },
-      (response) => {
-        let text = "";
-        response.setEncoding("utf8").on("data", (part: string) => (text += part));
-        response.on("error", fail).on("end", () => done(text));
-      },
-    )
-      .on("error", fail)
-      .end(login);
-  });
+const headers = { "content-type": "application/json" };
 
 let underWay: Promise<string> | undefined;
 
@@ -44,7 +27,10 @@ export default {
   },
   async bystander(world) {
     // One at a time, as a person does: ten a second would wait for each other.
-    underWay ??= signIn(world.address).finally(() => (underWay = undefined));
+    underWay ??= world
+      .request("/graphql", { method: "POST", headers, body: login })
+      .then(({ text }) => text)
+      .finally(() => (underWay = undefined));
     const answer = await underWay;
     if (!answer.includes('"Bearer"')) throw new Error(`Not signed in: ${answer}`);
   },

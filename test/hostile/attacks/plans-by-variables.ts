@@ -18,7 +18,7 @@ export default {
   title: "one document with a plan for each set of variables",
   async prepare(world) {
     // A service that runs for a while has planned many.
-    for (let n = 0; n < 10; n += 1) await ask(world);
+    for (let n = 0; n < 3; n += 1) await ask(world);
   },
   async play(world) {
     const { errors } = await ask(world);
