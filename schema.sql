@@ -40017,7 +40017,6 @@ language sql stable as $function$
   -- By the clock: who waited for a lock began before the claim they meet.
   select claim.expires_at is not null and claim.expires_at <= clock_timestamp()
 $function$;
-grant execute on function app_hidden.claim_is_over(app_hidden.claims) to plat_anonymous, plat_user;
 
 -- The members of input that are columns: text trimmed, empty text null, ids and slugs resolved to records that the
 --   viewer sees.
@@ -40105,7 +40104,7 @@ begin
   end if;
   return address;
 end $function$;
-grant execute on function app_hidden.complete_address(app_public.address, text) to plat_anonymous, plat_user;
+grant execute on function app_hidden.complete_address(app_public.address, text) to plat_user;
 
 -- Whether a text has every word, whatever case and accents.
 create function app_hidden.contains_words(texts text, words text) returns boolean
@@ -40271,9 +40270,6 @@ language sql immutable parallel safe as $function$
     2 * 6371 * asin(least(1, sqrt(sind((other_latitude - latitude) / 2) ^ 2
       + cosd(latitude) * cosd(other_latitude) * sind((other_longitude - longitude) / 2) ^ 2))) end
 $function$;
-grant execute on function app_hidden.distance_km(
-  double precision, double precision, double precision, double precision
-) to plat_anonymous, plat_user;
 
 -- The changes of an event without those whose value, before or after, the viewer may not read.
 create function app_hidden.event_changes(
@@ -40297,7 +40293,6 @@ create function app_hidden.event_matches(name text, wanted text[]) returns boole
 language sql immutable as $function$
   select name = any (wanted) or split_part(name, '.', 1) || '.*' = any (wanted) or '*' = any (wanted)
 $function$;
-grant execute on function app_hidden.event_matches(text, text[]) to plat_anonymous, plat_user;
 
 -- Members of a record by the names of the API, as an event has them, with null for what the viewer may not read.
 --   record: the whole record of the event.
@@ -40516,7 +40511,6 @@ grant execute on function app_hidden.is_colleague(uuid) to plat_anonymous, plat_
 
 create function app_hidden.is_service() returns boolean
 language sql stable as $function$ select app_hidden.setting('service') = 'on' $function$;
-grant execute on function app_hidden.is_service() to plat_anonymous, plat_user;
 
 -- Whether the viewer sees the reservation as its buyer.
 create function app_hidden.is_viewers_reservation(reservation_id uuid) returns boolean
@@ -40559,7 +40553,6 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     where scope in (r.permission, split_part(r.permission, '.', 1) || '.*'))
     or scope in ('purchase.own', 'purchase.*')
 $function$;
-grant execute on function app_hidden.known_scope(text) to plat_anonymous, plat_user;
 
 -- What a mail to the lead may state, as the viewer sees it.
 create function app_hidden.lead_email_facts(lead app_public.leads) returns jsonb
@@ -40747,7 +40740,6 @@ language sql stable as $function$
       from jsonb_array_elements(facts) f
       where f ->> 'kind' = 'unit' and not (f ->> 'priced')::boolean having count(*) > 0)], null)
 $function$;
-grant execute on function app_hidden.lead_email_warnings(app_public.leads, jsonb) to plat_anonymous, plat_user;
 
 -- The units that a lead is after: those they reserved or negotiate about, else up to three for sale within their
 --   budget.
@@ -41149,7 +41141,6 @@ language sql immutable parallel safe as $function$
   cross join lateral (select length(body) + case when is_gsm then regexp_count(body, '[\^{}\\\[~\]|€]')
     else regexp_count(body, '[\U00010000-\U0010FFFF]') end as units) u
 $function$;
-grant execute on function app_hidden.message_segments(text) to plat_anonymous, plat_user;
 
 -- How many rows a file of the format can have; null for as many as there are.
 create function app_hidden.most_rows_of_export(subject text, format text) returns integer
@@ -41429,7 +41420,6 @@ begin
     when digits ~ '^-?\d+(\.\d+)?$' then digits
     else value end;
 end $function$;
-grant execute on function app_hidden.plain_number(text) to plat_anonymous, plat_user;
 
 create function app_hidden.processor_charges_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -41510,7 +41500,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select (now() at time zone p.time_zone)::date from app_public.projects p
     where p.id = $1 and app_private.has_part_in(p.id)
 $function$;
-grant execute on function app_hidden.project_today(uuid) to plat_anonymous, plat_user;
+grant execute on function app_hidden.project_today(uuid) to plat_user;
 
 create function app_hidden.projects_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -42040,7 +42030,6 @@ language sql stable as $function$
       and (r.token !~ '@own ' or replace(r.token, '@own ', '@project ') <> all (n.now)))
   from (select app_hidden.report_rights(organization_id, project_id, permissions) as now) n
 $function$;
-grant execute on function app_hidden.report_rights_hold(text[], uuid, uuid, text[]) to plat_anonymous, plat_user;
 
 -- The SQL that gives a value out: as member of JSON, as text, or as text with local times.
 create function app_hidden.report_value(expression text, type text, form text, time_zone text) returns text
@@ -42071,7 +42060,6 @@ begin
   end if;
   return viewer;
 end $function$;
-grant execute on function app_hidden.require_confirmed_address() to plat_anonymous, plat_user;
 
 -- The project that the viewer imports into; refuses who may not.
 create function app_hidden.require_import(operation text, project text) returns app_public.projects
@@ -42127,7 +42115,6 @@ begin
   end if;
   return app_public.current_user_id();
 end $function$;
-grant execute on function app_hidden.require_payer() to plat_anonymous, plat_user;
 
 -- The user of the token in use; refuses a request without one.
 create function app_hidden.require_viewer() returns uuid
@@ -42151,7 +42138,7 @@ begin
   end if;
   return app_public.current_user_id();
 end $function$;
-grant execute on function app_hidden.require_whole_account() to plat_anonymous, plat_user;
+grant execute on function app_hidden.require_whole_account() to plat_user;
 
 create function app_hidden.reservations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -42347,7 +42334,6 @@ create function app_hidden.slugify(name text) returns text
 language sql stable strict as $function$
   select left(btrim(regexp_replace(lower(public.unaccent(name)), '[^a-z0-9]+', '-', 'g'), '-'), 80)
 $function$;
-grant execute on function app_hidden.slugify(text) to plat_anonymous, plat_user;
 
 -- Where the roles of the API read the rows of a table from: the table, or the view that masks.
 create function app_hidden.source_of(relation regclass) returns text
@@ -42429,7 +42415,7 @@ begin
   end if;
   return digits;
 end $function$;
-grant execute on function app_hidden.to_e164(text, text, text) to plat_anonymous, plat_user;
+grant execute on function app_hidden.to_e164(text, text, text) to plat_user;
 
 -- An amount with exactly the digits of its currency; one with more is refused.
 create function app_hidden.to_money(amount numeric, currency text, field text) returns numeric
@@ -42443,7 +42429,6 @@ begin
   end if;
   return round(amount, digits);
 end $function$;
-grant execute on function app_hidden.to_money(numeric, text, text) to plat_anonymous, plat_user;
 
 -- A sequence number as the API spells it.
 create function app_hidden.to_sequence(value text) returns bigint
@@ -42948,7 +42933,6 @@ begin
   end if;
   return address;
 end $function$;
-grant execute on function app_hidden.with_country(app_public.address, uuid) to plat_anonymous, plat_user;
 
 -- A text without e-mail addresses, links, phone numbers and dates, cut to so many characters.
 create function app_hidden.without_contacts(value text, most integer) returns text

@@ -83,10 +83,10 @@ export const functionRules: Rule[] = [
       select f.object || ' ' || r.name as object, format('Write \`revoke execute on function %s from %s;\`: only functions call it that run as their owner.',
         f.object, r.name) as write
       from functions f cross join unnest(array['plat_user', 'plat_anonymous', 'plat_authenticator']) r (name)
-      where f.schema = 'app_private' and not f.is_trigger and has_function_privilege(r.name, f.oid, 'execute')
+      where f.schema <> 'app_public' and not f.is_trigger and has_function_privilege(r.name, f.oid, 'execute')
         and not exists (select from mentions m where m.callee = f.oid)
         and not exists (select from calls c join functions g on g.oid = c.caller
-          where c.callee = f.oid and not g.definer and (g.is_trigger or has_function_privilege(r.name, g.oid, 'execute')))`,
+          where c.callee = f.oid and not g.definer and (g.is_trigger and r.name <> 'plat_anonymous' or has_function_privilege(r.name, g.oid, 'execute')))`,
   },
   {
     name: "trigger-unused",

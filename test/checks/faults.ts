@@ -311,7 +311,7 @@ export const faults: Fault[] = [
   },
   {
     rule: "function-unused",
-    sql: "create function app_hidden.calls_nobody() returns int language sql immutable as $$ select 1 $$",
+    sql: "create function app_hidden.calls_nobody() returns int language sql immutable as $$ select 1 $$; revoke all on function app_hidden.calls_nobody from plat_user, plat_anonymous",
     object: "app_hidden.calls_nobody()",
     says: /^Drop it/,
   },
@@ -446,7 +446,7 @@ export const faults: Fault[] = [
     sql: `${mask("nooks")};
       create function app_hidden.label_of_nook(r app_public.nooks) returns text language sql stable
         as $$ select 'Nook ' || r.name $$;
-      comment on function app_hidden.label_of_nook is 'What stands on it.';
+      comment on function app_hidden.label_of_nook is 'What stands on it.'; revoke all on function app_hidden.label_of_nook from plat_anonymous;
       create policy labelled on app_public.nooks as restrictive for delete to plat_user using (app_hidden.label_of_nook(nooks) <> '')`,
     object: "app_hidden.label_of_nook(app_public.nooks)",
     says: /masked column app_public\.nooks\.name: let it ask for the permission, as nooks_name does\./,

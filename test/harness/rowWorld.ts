@@ -205,24 +205,30 @@ export async function makeRows(client: Client): Promise<RowWorld> {
     return fillers.get(type);
   }
 
+  const listed = new Map<string, unknown[]>();
+  async function valuesOf(list: string): Promise<unknown[]> {
+    if (!listed.has(list)) {
+      const { rows } = await client.query<{ value: unknown }>(`select value from ${list} order by 1`);
+      listed.set(
+        list,
+        rows.map(({ value }) => value),
+      );
+    }
+    return listed.get(list)!;
+  }
+
+  // PERF: in one statement at the end.
+  const made: { relation: string; label: string; given: Record<string, unknown> }[] = [];
   async function insert(table: Table, label: string, values: Record<string, unknown>): Promise<void> {
     const row: Record<string, unknown> = { ...values };
     for (const { name, type, required, generated } of table.columns)
       if (required && !generated && !(name in row)) row[name] = await fillerOf(type);
-    const names = table.columns
-      .filter(({ name, generated }) => !generated && name in row)
-      .map(({ name }) => `"${name}"`)
-      .join(", ");
-    try {
-      await client.query(
-        `with made as (insert into ${table.name} (${names}) overriding system value
-           select ${names} from jsonb_populate_record(null::${table.name}, $1) on conflict do nothing returning *)
-         insert into rows.labels select $2::regclass, rows.key_of($2::regclass, to_jsonb(made)), $3, to_jsonb(made) from made`,
-        [JSON.stringify(row), table.name, label],
-      );
-    } catch (cause) {
-      throw new Error(`${table.name}, ${label}: ${(cause as Error).message}`, { cause });
-    }
+    const given = table.columns.filter(({ name, generated }) => !generated && row[name] !== undefined);
+    made.push({
+      relation: table.name,
+      label,
+      given: Object.fromEntries(given.map(({ name }) => [name, row[name]])),
+    });
   }
 
   await client.query(keyFunctions);
@@ -366,10 +372,8 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       const tells = table.columns.filter(({ name }) => telling.test(name));
       const told: [also: string, change: Record<string, unknown>][] = [];
       for (const { name, type, values: list } of varied ? tells : []) {
-        const { rows } = list
-          ? await client.query<{ value: unknown }>(`select value from ${list} order by 1`)
-          : { rows: type === "boolean" ? [{ value: true }, { value: false }] : [] };
-        for (const { value } of rows)
+        const all = list ? await valuesOf(list) : type === "boolean" ? [true, false] : [];
+        for (const value of all)
           told.push([list ? String(value) : `${value ? "" : "not "}${name}`, { [name]: value }]);
       }
       for (const [also, change] of told) await variant(also, change);
@@ -439,6 +443,10 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       }
     }
   }
+  await client.query(
+    "select rows.add(r.relation::regclass, r.label, r.given) from jsonb_to_recordset($1) r (relation text, label text, given jsonb)",
+    [JSON.stringify(made)],
+  );
   await client.query("commit; analyze");
   const viewer = (name: string, settings?: Record<string, string>): Viewer => ({
     name,
@@ -495,4 +503,13 @@ $$;
 create function rows.key_expression(relation regclass) returns text language sql stable security definer as $$
   select 'concat_ws('' '', ' || string_agg(quote_ident(name), ', ' order by i) || ')' from rows.key_columns(relation)
 $$;
+create function rows.add(relation regclass, label text, given jsonb) returns void language plpgsql volatile as $$
+declare
+  names text := (select string_agg(quote_ident(key), ', ') from jsonb_object_keys(given) key);
+begin
+  execute format('with made as (insert into %1$s (%2$s) overriding system value
+      select %2$s from jsonb_populate_record(null::%1$s, $1) on conflict do nothing returning *)
+    insert into rows.labels select $2, rows.key_of($2, to_jsonb(made)), $3, to_jsonb(made) from made', relation, names)
+    using given, relation, label;
+end $$;
 `;

@@ -10,8 +10,6 @@ export interface RowTrial {
    * @returns the table and command, or nothing where all reach the same, or where the mutant is about no table
    */
   notices(mutant: Mutant): Promise<string | undefined>;
-  /** Whether the mutant is about rows at all: a policy, a grant on a table, or a function that policies ask. */
-  applies(mutant: Mutant): boolean;
   end(): Promise<void>;
 }
 
@@ -73,8 +71,6 @@ export async function startRowTrial(databaseUrl: string): Promise<RowTrial> {
       }
       return undefined;
     },
-    applies: ({ kind, about, id }) =>
-      kind === "policy" || (kind === "grant" ? id.includes(" on table ") : asking.has(about)),
     end: () => client.end(),
   };
 }

@@ -5,7 +5,7 @@
  * docs/mutants.md says what to do about those that survive.
  *
  * Options: `--only <text>` takes those whose id has the text, `--kind policy|grant|function` one kind; `--each` takes also those that a
- * generator made alike; `--sample <n>` takes n of them, evenly spread; `--rows` leaves test files out; `--files <n>` gives up after so many
+ * generator made alike; `--sample <n>` takes n of them, evenly spread; `--quick` leaves test files out; `--files <n>` gives up after so many
  * of them (6); `--jobs <n>` runs so many side by side. The result of each is kept in node_modules/.cache/mutants; `--again` tries those
  * that survived, `--afresh` all; `--learn` finds out anew which files use what.
  */
@@ -15,7 +15,9 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Client } from "pg";
 import { loadModule } from "pgsql-parser";
-import { withScratchDatabase } from "../../src/cli/scratchDatabase.ts";
+import { createTestDatabase } from "../harness/database.ts";
+import globalSetup from "../harness/globalSetup.ts";
+import globalTeardown from "../harness/globalTeardown.ts";
 import { databaseFiles } from "./files.ts";
 import { findMutants, type Mutant } from "./mutants.ts";
 import { equivalents } from "./equivalents.ts";
@@ -29,7 +31,7 @@ const { values: options } = parseArgs({
     kind: { type: "string" },
     each: { type: "boolean" },
     sample: { type: "string" },
-    rows: { type: "boolean" },
+    quick: { type: "boolean" },
     files: { type: "string", default: "6" },
     jobs: { type: "string", default: String(availableParallelism()) },
     again: { type: "boolean" },
@@ -56,44 +58,28 @@ await loadModule();
 await mkdir(cache, { recursive: true });
 const known = options.afresh ? new Map<string, Result>() : await results();
 let chosen: Mutant[] = [];
-await withScratchDatabase(async (databaseUrl) => {
-  const client = new Client({ connectionString: databaseUrl });
+await globalSetup({ nonFlagArgs: [] });
+try {
+  const database = await createTestDatabase();
+  const client = new Client({ connectionString: database.ownerUrl });
   await client.connect();
   const all = await findMutants(client);
   await client.end();
   chosen = choose(all);
-  const processes = options.rows ? [] : Array.from({ length: Number(options.jobs) }, createTestProcess);
-  const open = chosen.filter((mutant) => isOpen(mutant, "rows"));
-  try {
-    // What rows say nothing about goes on meanwhile.
-    const trial = open.length > 0 ? await startRowTrial(databaseUrl) : undefined;
-    const about = open.filter((mutant) => trial?.applies(mutant));
-    await Promise.all([
-      tryRows(trial, about),
-      tryTests(
-        processes,
-        chosen.filter((mutant) => isOpen(mutant) && !about.includes(mutant)),
-      ),
-    ]);
-    await trial?.end();
-    await tryTests(
-      processes,
-      about.filter((mutant) => isOpen(mutant)),
-    );
-  } finally {
-    await Promise.all(processes.map((process) => process.end()));
-  }
-});
+  const open = (stage: string) => chosen.filter((mutant) => isOpen(mutant, stage));
+  if (open("rows").length > 0) await tryRows(await startRowTrial(database.ownerUrl), open("rows"));
+  if (!options.quick) await tryTests(open("tests"));
+} finally {
+  await globalTeardown();
+}
 tell();
 
 /** Whether there is something to try: a stage that it has not been through yet, or all again where nothing noticed it. */
-function isOpen({ id, sql }: Mutant, stage?: string): boolean {
+function isOpen({ id, sql }: Mutant, stage: string): boolean {
   const result = known.get(id);
   if (!result || result.sql !== sql) return true;
   if (result.killedBy) return false;
-  return (
-    options.again || (stage ? !result.tried.includes(stage) : result.tried.every((tried) => tried === "rows"))
-  );
+  return options.again || !result.tried.some((tried) => (tried.endsWith(".ts") ? "tests" : tried) === stage);
 }
 
 async function note(mutant: Mutant, killedBy: string | undefined, tried: string[]): Promise<void> {
@@ -105,36 +91,42 @@ async function note(mutant: Mutant, killedBy: string | undefined, tried: string[
   await appendFile(resultsFile, `${JSON.stringify(result)}\n`);
 }
 
-async function tryRows(trial: RowTrial | undefined, open: Mutant[]): Promise<void> {
+async function tryRows(trial: RowTrial, open: Mutant[]): Promise<void> {
   let died = 0;
   for (const [index, mutant] of open.entries()) {
-    const noticed = await trial!.notices(mutant);
+    const noticed = await trial.notices(mutant);
     if (noticed) died++;
     await note(mutant, noticed && `test/schema/access.test.ts: ${noticed}`, ["rows"]);
     if ((index + 1) % 100 === 0) console.log(`rows: ${index + 1}/${open.length}, ${died} killed`);
   }
+  await trial.end();
 }
 
-async function tryTests(processes: TestProcess[], open: Mutant[]): Promise<void> {
-  if (open.length === 0 || processes.length === 0) return;
-  const usage = await learn(processes);
-  const queue = open.values();
-  let done = 0;
-  await Promise.all(
-    processes.map(async (process) => {
-      for (const mutant of queue) {
-        const files = filesAbout(mutant.about, usage).slice(0, Number(options.files));
-        const { killedBy, tried } = await tryFiles(process, mutant, files).catch((error: Error) => {
-          console.log(error.message);
-          return { killedBy: undefined, tried: [] };
-        });
-        await note(mutant, killedBy, tried);
-        console.log(
-          `${++done}/${open.length} ${mutant.id}: ${killedBy ? `killed by ${killedBy}` : "SURVIVED"}`,
-        );
-      }
-    }),
-  );
+async function tryTests(open: Mutant[]): Promise<void> {
+  if (open.length === 0) return;
+  const processes = Array.from({ length: Number(options.jobs) }, createTestProcess);
+  try {
+    const usage = await learn(processes);
+    const queue = open.values();
+    let done = 0;
+    await Promise.all(
+      processes.map(async (testing) => {
+        for (const mutant of queue) {
+          const files = filesAbout(mutant.about, usage).slice(0, Number(options.files));
+          const { killedBy, tried } = await tryFiles(testing, mutant, files).catch((error: Error) => {
+            console.log(error.message);
+            return { killedBy: undefined, tried: [] };
+          });
+          await note(mutant, killedBy, tried);
+          console.log(
+            `${++done}/${open.length} ${mutant.id}: ${killedBy ? `killed by ${killedBy}` : "SURVIVED"}`,
+          );
+        }
+      }),
+    );
+  } finally {
+    await Promise.all(processes.map((testing) => testing.end()));
+  }
 }
 
 async function tryFiles(process: TestProcess, { sql }: Mutant, files: string[]) {
@@ -190,10 +182,23 @@ function choose(all: Mutant[]): Mutant[] {
     return true;
   });
   const amount = Number(options.sample ?? wanted.length);
-  return wanted.filter(
-    (_, index) =>
-      Math.floor((index * amount) / wanted.length) < Math.floor(((index + 1) * amount) / wanted.length),
-  );
+  return wanted
+    .filter(
+      (_, index) =>
+        Math.floor((index * amount) / wanted.length) < Math.floor(((index + 1) * amount) / wanted.length),
+    )
+    .toSorted((a, b) => rank(a) - rank(b));
+}
+
+/** What a survivor would be worst of comes first: who may see and do what, then other checks, then what may be superfluous. */
+function rank({ kind, change }: Mutant): number {
+  if (kind === "policy") return 0;
+  if (kind === "grant") return 3;
+  return /_can\(|scopes_allow|_sees\(|sees_|whole_account|require_(?!step|currency)|viewer_|lacks/.test(
+    change,
+  )
+    ? 1
+    : 2;
 }
 
 async function results(): Promise<Map<string, Result>> {

@@ -32,7 +32,7 @@ beforeAll(async () => {
   await client.query("begin");
   reach = await reachOf(client, world);
   await client.query("rollback");
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await client?.end();
   await database?.drop();
@@ -129,6 +129,38 @@ test("organizations reach nothing of each other but what is public, or a part in
         !what.endsWith(" select") &&
         labels.some((label) => /^(Quiet|Hidden|Old)/.test(label)),
     ),
+  ).toEqual([]);
+});
+
+test("whether somebody may do something in a project is what the sets of organizations and projects say, for every permission", async () => {
+  const different: string[] = [];
+  let allowed = 0;
+  await client.query("begin");
+  for (const { name, user, settings } of [...world.people, ...world.tokens]) {
+    const all = { user_id: user ?? "", scopes: "", organization_id: "", token_id: "", ...settings };
+    for (const [key, value] of Object.entries(all))
+      await client.query("select set_config($1, $2, true)", [`plat.${key}`, value]);
+    const { rows } = await client.query<{ what: string; says: boolean; sets: boolean }>(
+      `select p.title || ' ' || s.permission as what, app_hidden.project_can(p.id, p.organization_id, s.permission) as says,
+         p.organization_id = any (s.organizations) or p.id = any (s.projects) or p.id = any (s.own) as sets
+       from app_public.projects p cross join (
+         select permission, array(select app_hidden.viewer_organizations(permission)) as organizations,
+           array(select app_hidden.viewer_projects(permission)) as projects, array(select app_hidden.viewer_own_projects(permission)) as own
+         from (select distinct permission from app_private.role_permissions) r offset 0) s
+       where p.deleted_at is null`,
+    );
+    allowed += rows.filter(({ says }) => says).length;
+    different.push(...rows.filter(({ says, sets }) => says !== sets).map(({ what }) => `${name}: ${what}`));
+  }
+  await client.query("rollback");
+  expect(allowed).toBeGreaterThan(500);
+  expect(different).toEqual([]);
+});
+
+test("a token with a permission to read writes nothing", () => {
+  const reads = /'s token for (\w+\.read,?)+$/;
+  expect(
+    cells((who, labels, what) => reads.test(who) && !what.endsWith(" select") && labels.length > 0),
   ).toEqual([]);
 });
 

@@ -526,39 +526,22 @@ test("SQL as a role of the API is refused a masked column in every form", async 
   expect(allowed).toEqual([]);
 });
 
-test("the view that masks has the rows that the viewer sees of the table, for whoever asks", async () => {
-  const differences: string[] = [];
-  let seen = 0;
-  for (const viewer of viewers)
-    await as(viewer, async (read) => {
-      for (const table of maskedTables) {
-        const view = viewOf(table);
-        const [[rows, more, less]] = (await read(
-          `select (select count(*)::int from ${view}),
-             (select count(*)::int from (select id from ${view} except all select id from ${table}) x),
-             (select count(*)::int from (select id from ${table} except all select id from ${view}) x)`,
-        )) as [[number, number, number]];
-        seen += rows;
-        if (more + less > 0) differences.push(`${viewer.name}: ${more} more, ${less} fewer in ${view}`);
-      }
-    });
-  expect(seen).toBeGreaterThan(1000);
-  expect(differences).toEqual([]);
-});
-
-test("the view that masks gives what the functions give", async () => {
+test("the view that masks has the rows that the viewer sees of the table, with what the functions give", async () => {
   const differences: string[] = [];
   let compared = 0;
+  const { rows: masked } = await world.client.query<{ table: string; names: string[] }>(
+    "select t as table, app_hidden.masked_columns(t::regclass)::text[] as names from unnest($1::text[]) t",
+    [maskedTables],
+  );
   for (const viewer of viewers)
     await as(viewer, async (read) => {
-      for (const table of maskedTables) {
-        const { rows: masked } = await world.client.query<{ name: string }>(
-          "select m as name from unnest(app_hidden.masked_columns($1)) m",
-          [table],
-        );
-        const fields = (field: (name: string) => string) =>
-          `select t.id, jsonb_build_array(${masked.map(({ name }) => field(name)).join(", ")})::text`;
-        const seen = await read(`${fields((name) => `t.${name}`)} from ${viewOf(table)} t`);
+      for (const { table, names } of masked) {
+        const fields = (expression: (name: string) => string) =>
+          `select t.id, jsonb_build_array(${names.map(expression).join(", ")})::text`;
+        const seen = await read(`${fields((name) => `t.${name}`)} from ${viewOf(table)} t order by t.id`);
+        const ids = await read(`select id from ${table} order by id`);
+        if (seen.map(([id]) => id as string).join() !== ids.map(([id]) => id as string).join())
+          differences.push(`${viewer.name}: ${seen.length} rows for ${ids.length} of ${table}`);
         const given = new Map(
           (await unguarded(
             `${fields((name) => `${table}_${name}(t)`)} from ${table} t where t.id = any ($1)`,

@@ -78,3 +78,6 @@ begin
 end $$;
 comment on function app_hidden.to_money(numeric, text, text) is
   'An amount with exactly the digits of its currency; one with more is refused.';
+
+revoke execute on function app_hidden.complete_address, app_hidden.to_e164 from plat_anonymous;
+revoke execute on function app_hidden.to_money from plat_user, plat_anonymous;

@@ -91,3 +91,5 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function app_private.has_part(uuid, uuid) is
   'Whether the user is a member of an organization with a part in the project.';
+
+revoke execute on function app_hidden.with_country from plat_user, plat_anonymous;

@@ -516,3 +516,5 @@ comment on function app_private.make_record is
 comment on function app_private.slug_owner(text,text) is
   E'@withoutViewer Slugs are public: they stand in addresses. Whether the viewer sees the record is asked with its '
   'id.\n\nThe record behind a present or former slug.';
+
+revoke execute on function app_hidden.slugify from plat_user, plat_anonymous;

@@ -169,3 +169,5 @@ begin
 end $$;
 comment on function app_private.make_state_triggers() is
   'Brings the triggers of all state machines up to the rows of app_hidden.transitions and transition_requirements.';
+
+revoke execute on function app_hidden.is_service from plat_user, plat_anonymous;

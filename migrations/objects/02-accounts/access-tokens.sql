@@ -287,3 +287,6 @@ grant execute on function app_private.authenticate_access_token(bytea) to plat_a
 comment on function app_hidden.known_scope(text) is
   E'@withoutViewer The permissions that there are stand in the documentation.\n\nWhether there is such a permission, '
   'or group of them, for an access token.';
+
+revoke execute on function app_hidden.known_scope from plat_user, plat_anonymous;
+revoke execute on function app_hidden.require_whole_account from plat_anonymous;

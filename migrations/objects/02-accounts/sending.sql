@@ -283,3 +283,5 @@ language sql stable as $$
 $$;
 comment on function app_private.is_mailbox(uuid, text) is
   'Whether enquiries may be forwarded to an address: its owner agreed, or is a member who has confirmed it.';
+
+revoke execute on function app_hidden.require_confirmed_address from plat_user, plat_anonymous;

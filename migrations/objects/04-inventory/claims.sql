@@ -230,3 +230,5 @@ create trigger _500_reservation after update of released_at on app_hidden.claims
 -- At the end of the transaction: a claim is taken before the reservation or purchase that it is for is there.
 create constraint trigger _700_conflict after insert on app_hidden.claims
   deferrable initially deferred for each row execute function app_private.tg_claims__conflict();
+
+revoke execute on function app_hidden.claim_is_over from plat_user, plat_anonymous;

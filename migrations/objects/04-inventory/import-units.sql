@@ -574,3 +574,5 @@ revoke execute on function app_hidden.begin_import, app_hidden.add_import_rows f
 comment on domain app_public.data_upload is
   E'@scalar Upload\n@transform loadRows\n\nA CSV file: a part of a GraphQL multipart request, or a data URI such as '
   'data:text/csv;base64,…';
+
+revoke execute on function app_hidden.plain_number from plat_user, plat_anonymous;

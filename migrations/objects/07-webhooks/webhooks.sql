@@ -334,3 +334,5 @@ create trigger _710_of_integration after update on app_public.webhooks for each 
   when (new.integration_id is not null and new.status = 'DISABLED' and old.status <> 'DISABLED'
     and new.deleted_at is null)
   execute function app_private.tg_webhooks__of_integration();
+
+revoke execute on function app_hidden.event_matches from plat_user, plat_anonymous;

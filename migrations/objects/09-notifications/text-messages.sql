@@ -59,3 +59,5 @@ language sql stable as $$
 $$;
 comment on function app_private.message_hours_begin(text) is
   'When people in a time zone may be written to again; null: now.';
+
+revoke execute on function app_hidden.message_segments from plat_user, plat_anonymous;

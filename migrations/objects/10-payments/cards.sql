@@ -228,3 +228,5 @@ $$;
 comment on function app_private.removed_card(uuid) is
   'By what id the processor knows a card that its owner has removed; null for one that is there.';
 grant execute on function app_private.removed_card to plat_worker;
+
+revoke execute on function app_hidden.require_payer from plat_user, plat_anonymous;

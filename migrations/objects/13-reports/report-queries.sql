@@ -386,3 +386,5 @@ end $$;
 comment on function app_hidden.report_query(text, uuid, uuid, jsonb, jsonb, text[], jsonb) is
   'What a report or export asks for, in SQL, as the viewer; refuses what is no column, no condition, or not theirs to '
   'see.';
+
+revoke execute on function app_hidden.report_rights_hold from plat_user, plat_anonymous;

@@ -248,3 +248,5 @@ language sql stable as $$
 $$;
 comment on function app_hidden.lead_email_warnings(app_public.leads, jsonb) is
   'What to know before writing to the lead.';
+
+revoke execute on function app_hidden.lead_email_warnings from plat_user, plat_anonymous;
