@@ -133,6 +133,17 @@ export function recipes(
       if (status === "PAUSED") await run(boss, "pauseWorkflowExecution", { id });
       return { id, expectedVersion: undefined };
     };
+  /** Somebody who plays no part here, made a member. */
+  const newMember: Recipe = async (player) => {
+    const { rows } = await owner.query<{ id: string }>(
+      `insert into app_public.organization_user_connections (organization_id, user_id, role)
+       select $1, u.user_id, 'MEMBER' from app_hidden.user_identities u
+       where u.email like 'fuzz.%' and not exists (select from app_public.organization_user_connections c where c.user_id = u.user_id and c.organization_id = $1)
+       limit 1 returning user_id as id`,
+      [homeOf(player)],
+    );
+    return { ...(await inHome(player)), userId: rows[0]?.id ?? mia.id };
+  };
   /** A ticket, as the service opens them. */
   const ticket: Recipe = async (player) => {
     const { rows } = await owner.query<{ id: string }>(
@@ -283,6 +294,8 @@ export function recipes(
     createOrganizationPaymentsRepresentative: async (player) => ({
       ...representative,
       ...(await inHome(player)),
+      // Of the authorized one there is one.
+      kind: "DIRECTOR",
       email: email(),
     }),
     createPaymentIntent: payment,
@@ -371,16 +384,7 @@ export function recipes(
       return find(player, query);
     },
     // Not somebody who plays: they would become another kind of viewer.
-    removeOrganizationMember: async (player) => {
-      const { rows } = await owner.query<{ id: string }>(
-        `insert into app_public.organization_user_connections (organization_id, user_id, role)
-         select $1, u.id, 'MEMBER' from app_hidden.user_identities u
-         where u.email like 'fuzz.%' and not exists (select from app_public.organization_user_connections c where c.user_id = u.user_id and c.organization_id = $1)
-         limit 1 returning user_id as id`.replace("u.id,", "u.user_id,"),
-        [homeOf(player)],
-      );
-      return { ...(await inHome(player)), userId: rows[0]?.id ?? mia.id };
-    },
+    removeOrganizationMember: newMember,
     removeOrganizationPaymentsRepresentative: found(
       `select id, null as "expectedVersion" from app_public.organization_payments_representatives where ${ofHome}`,
     ),
@@ -430,11 +434,7 @@ export function recipes(
       config: undefined,
       credentials: undefined,
     }),
-    updateOrganizationMemberRole: async (player) => ({
-      ...(await inHome(player)),
-      userId: mia.id,
-      role: "MEMBER",
-    }),
+    updateOrganizationMemberRole: async (player) => ({ ...(await newMember(player)), role: "MEMBER" }),
     updatePassword: () => ({ currentPassword: password, newPassword: password }),
     verifyEmail: async (player) => {
       await unconfirmed(player);
