@@ -16023,10 +16023,13 @@ begin
   return new;
 end $function$;
 
--- Postal address; seen by members.
+-- Postal address; seen by members, and by tokens that may change it.
 create function app_public.organizations_address(o app_public.organizations) returns app_public.address
-language sql stable
-as $function$ select case when app_hidden.organization_can(o.id, 'org.member') then o.address end $function$;
+language sql stable as $function$
+  -- Also a token that may change it without being a member's: it changes the parts that it names.
+  select case when app_hidden.organization_can(o.id, 'org.member') or app_hidden.organization_can(o.id, 'org.admin')
+    then o.address end
+$function$;
 grant execute on function app_public.organizations_address(app_public.organizations) to plat_anonymous, plat_user;
 
 -- The picture that stands for it.
@@ -35907,11 +35910,8 @@ create view app_hidden.masked_organizations as
       case
         when id = any (array(select app_hidden.viewer_organizations('org.member'))) then phone::text else null::text
       end
-    )::app_public.phone_number as phone, website_url,
-    case
-      when id = any (array(select app_hidden.viewer_organizations('org.member'))) then address
-      else null::app_public.address
-    end as address, time_zone, has_public_project, inserted_at, updated_at, version, deleted_at
+    )::app_public.phone_number as phone, website_url, app_public.organizations_address(r.*) as address, time_zone,
+    has_public_project, inserted_at, updated_at, version, deleted_at
   from app_public.organizations r; alter view app_hidden.masked_organizations owner to plat_masker;
 grant select on app_hidden.masked_organizations to plat_anonymous, plat_user;
 
@@ -37427,8 +37427,7 @@ $function$;
 grant execute on function app_public.current_user_id() to plat_anonymous, plat_user;
 
 --
--- @arg reassignToId Leads, buyers and trackers of the deleted source move there; without it, a source with leads or
--- buyers is not deleted.
+-- @arg reassignToId Its leads, buyers and trackers move there; without it, a source with leads or buyers stays.
 --
 -- Deletes a lead source.
 create function app_public.delete_lead_source(

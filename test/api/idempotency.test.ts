@@ -194,7 +194,7 @@ test("a process that is cut off from the database in the middle has had no effec
       ).rows.length > 0;
     await until(killed);
     const answer = await cutOff;
-    expect(answer.errors?.[0]?.extensions.code).toBe("INTERNAL");
+    expect(answer.errors?.[0]?.extensions.code).toBe("UNAVAILABLE");
     expect(answer.data).toEqual({ createLead: null });
   } finally {
     await blocker.query("rollback");

@@ -82,8 +82,8 @@ export async function serve(
   const compute = createCompute({ log });
   const graphql = await startGraphql({
     authenticatorUrl,
-    // PERF: each connection looks up the catalog and plans its statements anew.
-    poolSize: 5,
+    // Enough for operations of one viewer that race each other: 40 % of them, and all but three are for operations.
+    poolSize: 10,
     jwtKeys,
     seal: createSeal(secretKeys, { log }),
     fileStore: createFileStore({ dataDir, s3 }),

@@ -406,7 +406,7 @@ test("people decide where a step failed or asks them", async () => {
     assignee: { id: world.ada.id },
     availableActions: ["RESUME_EXECUTION", "CANCEL_EXECUTION", "DISMISS"],
   });
-  await ticket(retried!);
+  for (const failed of [retried!, skipped!, cancelled!]) await ticket(failed);
   receiver.answers(status(204));
   const resolved = { status: "RESOLVED", actionStatus: "SUCCEEDED" };
   expect(await resolve(retried!, "RETRY")).toEqual(resolved);

@@ -96,14 +96,18 @@ create function app_public.organizations_phone(o app_public.organizations) retur
 language sql stable as $$ select case when app_hidden.organization_can(o.id, 'org.member') then o.phone end $$;
 
 create function app_public.organizations_address(o app_public.organizations) returns app_public.address
-language sql stable as $$ select case when app_hidden.organization_can(o.id, 'org.member') then o.address end $$;
+language sql stable as $$
+  -- Also a token that may change it without being a member's: it changes the parts that it names.
+  select case when app_hidden.organization_can(o.id, 'org.member') or app_hidden.organization_can(o.id, 'org.admin')
+    then o.address end
+$$;
 grant execute on function app_public.organizations_viewer_role, app_public.organizations_email,
   app_public.organizations_phone, app_public.organizations_address to plat_user, plat_anonymous;
 comment on function app_public.organizations_viewer_role is
   'The role of the viewer; null for those who are no members.';
 comment on function app_public.organizations_email is 'E-mail address for enquiries; seen by members.';
 comment on function app_public.organizations_phone is 'Phone number; seen by members.';
-comment on function app_public.organizations_address is 'Postal address; seen by members.';
+comment on function app_public.organizations_address is 'Postal address; seen by members, and by tokens that may change it.';
 
 create function app_public.organization_user_connections_notifications(m app_public.organization_user_connections)
   returns app_public.notification_settings

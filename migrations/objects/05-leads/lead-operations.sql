@@ -220,8 +220,7 @@ begin
   return row(source.id, true, source.project_id, moved.leads, moved.buyers);
 end $$;
 comment on function app_public.delete_lead_source is $$
-@arg reassignToId Leads, buyers and trackers of the deleted source move there; without it, a source with leads or
-buyers is not deleted.
+@arg reassignToId Its leads, buyers and trackers move there; without it, a source with leads or buyers stays.
 
 Deletes a lead source.$$;
 grant execute on function app_public.delete_lead_source to plat_user, plat_anonymous;
