@@ -107,7 +107,8 @@ comment on function app_public.organizations_viewer_role is
   'The role of the viewer; null for those who are no members.';
 comment on function app_public.organizations_email is 'E-mail address for enquiries; seen by members.';
 comment on function app_public.organizations_phone is 'Phone number; seen by members.';
-comment on function app_public.organizations_address is 'Postal address; seen by members, and by tokens that may change it.';
+comment on function app_public.organizations_address is
+  'Postal address; seen by members, and by tokens that may change it.';
 
 create function app_public.organization_user_connections_notifications(m app_public.organization_user_connections)
   returns app_public.notification_settings
