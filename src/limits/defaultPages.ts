@@ -29,15 +29,12 @@ export interface FullPage {
   first: number;
 }
 
-/** Where a description of the argument says how many there are: those of portfolios have no default in the schema. */
-const inDescription = /\b(\d+) where left out/;
-
 function pageOf({ node, definition }: SelectedField, keys: readonly string[]): DefaultPage | undefined {
   const argument = definition.args.find(({ name }) => name === "first");
   if (!argument || !isListType(getNullableType(definition.type))) return undefined;
   const given = node.arguments?.find(({ name }) => name.value === "first")?.value;
   if (given && given.kind !== Kind.VARIABLE && given.kind !== Kind.NULL) return undefined;
-  const first = Number(argument.defaultValue ?? inDescription.exec(argument.description ?? "")?.[1]);
+  const first = Number(argument.defaultValue ?? argument.extensions.size);
   if (!first) return undefined;
   return given?.kind === Kind.VARIABLE ? { keys, first, variable: given.name.value } : { keys, first };
 }

@@ -57,6 +57,8 @@ export function portfolioField(
       first: {
         description: `How many records at most; ${fallback} where left out, ${MAX_FIRST} at most.`,
         type: GraphQLInt,
+        // No default of the schema, but known to what looks at operations.
+        extensions: { size: fallback },
       },
       offset: { description: "How many records to skip.", type: GraphQLInt },
       orderBy: {

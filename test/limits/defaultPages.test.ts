@@ -4,8 +4,7 @@ import { defaultPages, fullPages } from "../../src/limits/defaultPages.ts";
 
 const schema = buildSchema(`
   type Query {
-    """Projects."""
-    projects("""How many; 3 where left out, 9 at most.""" first: Int): [Project!]
+    projects(first: Int): [Project!]
     project: Project
     leadsConnection(first: Int = 2): LeadsConnection
     colors: [String]
@@ -13,6 +12,9 @@ const schema = buildSchema(`
   type Project { title: String leads(first: Int = 2): [Lead!] units: [Lead!] }
   type LeadsConnection { nodes: [Lead] }
   type Lead { name: String }`);
+
+// As lists over a portfolio have it.
+Object.assign(schema.getQueryType()!.getFields().projects!.args[0]!, { extensions: { size: 3 } });
 
 const found = (text: string, data: unknown, variables = {}) =>
   fullPages(data, defaultPages(schema, parse(text), undefined), variables);
