@@ -269,7 +269,8 @@ test("it accepts, works on its own leads, and gives one back", async () => {
     { role: "AGENCY", organization: { name: "Summit Sales" }, openDeals: null },
     { role: "OWNER", organization: { name: "Harbour Homes", email: null }, openDeals: null },
   ]);
-  expect(seen[1].people).toContainEqual(name("Owen Owner", owen.id));
+  // Of the owner's people, those alone who work with them on their leads.
+  expect(seen[1].people).toEqual([]);
   expect(
     await sam.get(
       "query ($o: ID!) { organization(id: $o) { name members { id } affiliations { id } phone } }",
@@ -303,6 +304,9 @@ test("it accepts, works on its own leads, and gives one back", async () => {
       l: lead,
     }),
   ).toEqual({ lead: { name: "Lea Lead", notes: [{ author: { fullName: "Owen Owner", email: null } }] } });
+  expect((await sam.get(parts, { p: project.id })).project.organizations[1].people).toEqual([
+    name("Owen Owner", owen.id),
+  ]);
   for (const person of [sue, olga, tess, bea])
     expect(await person.get("query ($l: ID!) { lead(id: $l) { name } }", { l: lead })).toEqual({
       lead: null,

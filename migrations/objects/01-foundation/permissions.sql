@@ -204,16 +204,38 @@ begin
       union
       select f.user_id from app_private.former_affiliates f where f.owner_id = any (organizations)
       union
-      -- Whoever sells there reads who wrote a note on their lead, or receives it.
-      select m.user_id from app_private.affiliate_permissions p
-        join app_public.organization_user_connections m on m.organization_id = p.owner_id
-        where p.organization_id = any (organizations) and p.permission = 'lead.read';
+      -- Whoever works on a deal reads who else does: who wrote a note, has a task, receives them.
+      select p.user_id from app_public.leads l
+        cross join lateral (
+          select n.author_id as user_id from app_public.lead_notes n
+            where n.lead_id = l.id and n.deleted_at is null
+          union all select t.created_by_id from app_public.tasks t
+            where t.lead_id = l.id and t.deleted_at is null
+          union all select t.assignee_id from app_public.tasks t
+            where t.lead_id = l.id and t.deleted_at is null
+          union all select a.host_id from app_public.appointments a
+            where a.lead_id = l.id and a.deleted_at is null) p
+        where l.assignee_id = app_public.current_user_id() and l.deleted_at is null
+          and l.project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))
+      union
+      select p.user_id from app_public.buyers b
+        cross join lateral (
+          select n.author_id as user_id from app_public.lead_notes n
+            where n.buyer_id = b.id and n.deleted_at is null
+          union all select t.created_by_id from app_public.tasks t
+            where t.buyer_id = b.id and t.deleted_at is null
+          union all select t.assignee_id from app_public.tasks t
+            where t.buyer_id = b.id and t.deleted_at is null
+          union all select a.host_id from app_public.appointments a
+            where a.buyer_id = b.id and a.deleted_at is null) p
+        where b.assignee_id = app_public.current_user_id() and b.deleted_at is null
+          and b.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')));
   end if;
 end $$;
 comment on function app_hidden.partner_ids() is
   'Users whom the viewer knows by work in one project, by name and what they show of themselves: those of '
   'organizations affiliated with projects of the viewer''s, also after that has ended where they had deals; and, for '
-  'whoever sells in a project of others, those of the organization that owns it.';
+  'whoever sees own leads only, those who work on these with them.';
 
 -- A function that runs with more rights than its caller sees every row, whatever its caller sees.
 create function app_private.viewer_sees(relation regclass, id uuid) returns boolean

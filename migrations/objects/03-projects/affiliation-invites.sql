@@ -217,7 +217,8 @@ begin
 end $$;
 grant execute on function app_public.create_project_organization to plat_user, plat_anonymous;
 comment on function app_public.create_project_organization is
-  E'@arg projectId The project.\n'
+  E'@withoutViewer Anybody may invite an organization by its slug, which is public.\n'
+  '@arg projectId The project.\n'
   '@arg organizationId The organization to invite, by id or slug.\n'
   '@arg email Instead of an organization, an address to invite one that is not here yet: whoever reads its mail '
   'accepts for an organization that they found or administer.\n'
