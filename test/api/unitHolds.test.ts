@@ -406,7 +406,10 @@ describe("who", () => {
       );
       const seen = unitHolds.map(({ id }: { id: string }) => id);
       for (const id of [held.id, own.id])
-        expect([person.email, seen.includes(id)]).toEqual([person.email, (ids as string[]).includes(id)]);
+        expect([person.email, seen.includes(id)]).toEqual([
+          person.email,
+          (ids as readonly string[]).includes(id),
+        ]);
       expect(unitHoldsConnection.totalCount).toBe(unitHolds.length);
     }
     expect((await world.anonymous.refused("{ unitHolds { id } }")).code).toBe("UNAUTHENTICATED");
