@@ -17948,6 +17948,7 @@ plat_user;
 --
 -- Somebody who is a lead or buyer of an organization, once or several times.
 create table app_public.persons (
+  -- The id; says nothing about when they became known.
   id                       uuid                         not null default gen_random_uuid(),
   -- @behavior -*
   --

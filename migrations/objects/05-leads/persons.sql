@@ -15,6 +15,7 @@ grant select on app_public.persons to plat_user, plat_anonymous;
 
 comment on table app_public.persons is
   E'@behavior -operation\n\nSomebody who is a lead or buyer of an organization, once or several times.';
+comment on column app_public.persons.id is 'The id; says nothing about when they became known.';
 comment on column app_public.persons.organization_id is E'@behavior -*\n\nThe organization that knows them.';
 comment on column app_public.persons.email_digest is E'@secret\n@behavior -*\n\nSHA-256 of the e-mail address.';
 comment on constraint persons_organization_id_fkey on app_public.persons is
