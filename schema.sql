@@ -29516,6 +29516,21 @@ language sql stable rows 5 as $function$
 $function$;
 grant execute on function app_public.users_reservations(app_public.users) to plat_anonymous, plat_user;
 
+-- The sign-ins that go on, last used first; empty for everybody but the user, and for restricted access tokens.
+create function app_public.users_sessions(u app_public.users) returns app_public.session[]
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(array_agg(row(s.id, s.device, s.network, coalesce(s.last_network, s.network), s.created_at,
+      s.last_used_at, s.expires_at, s.id is not distinct from app_hidden.setting('session_id')::uuid,
+      s.is_refreshable)::app_public.session
+    order by coalesce(s.last_used_at, s.created_at) desc, s.id desc), '{}')
+  from app_private.sessions s
+  where s.user_id = u.id and u.id = app_public.current_user_id() and app_hidden.has_whole_account()
+    and s.ended_at is null and s.expires_at > now()
+    and (not s.is_refreshable or exists (select from app_private.refresh_tokens r where r.session_id = s.id
+      and r.used_at is null and r.expires_at > now()))
+$function$;
+grant execute on function app_public.users_sessions(app_public.users) to plat_anonymous, plat_user;
+
 -- Name for signing in; seen by the user and by those who share an organization with them.
 create function app_public.users_username(u app_public.users) returns text
 language sql stable as $function$
@@ -32725,6 +32740,27 @@ create table app_private.project_record (
 alter table app_private.project_record enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.refresh_tokens
+
+-- SHA-256 of the refresh tokens of a session: the present one, and those that were used, to know when one comes
+--   again.
+create table app_private.refresh_tokens (
+  token_sha256             bytea                        not null,
+  session_id               uuid                         not null,
+  successor_sha256         bytea, -- The one that was given for it.
+  issued_at                timestamp with time zone     not null default now(),
+  expires_at               timestamp with time zone     not null,
+  used_at                  timestamp with time zone,
+  constraint refresh_tokens_pkey primary key (token_sha256),
+  constraint refresh_tokens_session_id_fkey foreign key (session_id)
+    references app_private.sessions(id) on delete cascade
+);
+
+create index refresh_tokens_session on app_private.refresh_tokens (session_id);
+
+alter table app_private.refresh_tokens enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.report_runs
 
 -- When a report was looked at last, to the minute: apart from the record, so that looking is no change of it.
@@ -33048,6 +33084,34 @@ create table app_private.sending_tiers (
 alter table app_private.sending_tiers enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.sessions
+
+-- What each sign-in opened. Ended ones stay for a day; those that were opened before sessions had rows, and were
+--   taken up at their first use (is_adopted), until their tokens have expired.
+create table app_private.sessions (
+  id                       uuid                         not null default uuidv7(),
+  user_id                  uuid                         not null,
+  device                   text,
+  network                  text, -- Where it was opened, as app_private.network_of tells it.
+  last_network             text,
+  is_refreshable           boolean                      not null default false,
+  is_adopted               boolean                      not null default false,
+  created_at               timestamp with time zone     not null default now(),
+  last_used_at             timestamp with time zone,
+  expires_at               timestamp with time zone     not null,
+  ended_at                 timestamp with time zone,
+  constraint sessions_pkey primary key (id),
+  constraint sessions_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade,
+  constraint sessions_device check (length(device) >= 1 and length(device) <= 200)
+);
+
+create index sessions_ended_at on app_private.sessions (ended_at) where ended_at is not null;
+create index sessions_expires_at on app_private.sessions (expires_at);
+create index sessions_user on app_private.sessions (user_id);
+
+alter table app_private.sessions enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.slugs
 
 -- Present and former slugs; a record keeps those it once had.
@@ -33243,8 +33307,6 @@ create table app_private.user_passwords (
   password_hash            text                         not null,
   session_epoch            integer                      not null default 1,
   changed_at               timestamp with time zone     not null default now(),
-  kept_session             uuid,
-  kept_epoch               integer,
   constraint user_passwords_pkey primary key (user_id),
   constraint user_passwords_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
 );
@@ -34810,6 +34872,18 @@ create domain app_public.phone_number as text
   -- This is no phone number; give digits with the country code, such as +1 416 555 0123.
   constraint phone_number_format check (value ~ '^\+?[0-9 ().\-/]{4,30}$');
 
+-- @transform proveRefreshToken
+--
+-- A refresh token.
+create domain app_public.refresh_token_proof as text
+  constraint refresh_token_proof_hashed check (value ~ '^[0-9a-f]{64}$') -- This is no refresh token.;
+
+-- @transform requestingDevice
+-- @given
+--
+-- The program that signs in, as its request tells it.
+create domain app_public.session_device as text;
+
 -- One line of text: 1 to 300 characters without space around.
 create domain app_public.short_text as text
   -- Give 1 to 300 characters.
@@ -34948,12 +35022,19 @@ create type app_public.authentication as (
   token_type text,
   -- @notNull
   --
-  -- When the token ends by itself; it ends sooner when the password changes or the user is suspended.
+  -- When the token ends by itself; it ends sooner with its session: by logout, when the password changes, or when
+  --   the user is suspended.
   expires_at timestamp with time zone,
   -- @behavior -*
   --
   -- Who signed in.
-  user_id uuid
+  user_id uuid,
+  -- @notNull
+  --
+  -- The session that it belongs to, for logout.
+  session_id uuid,
+  refresh_token text, -- Exchanged once for the next tokens, by refreshSession; null for a token of 30 days.
+  refresh_expires_at timestamp with time zone -- When the refresh token ends unless it is used; null without one.
 );
 
 -- @foreignKey (workflow_id) references workflows(id)|@fieldName workflow|@forwardDescription The workflow.
@@ -35387,6 +35468,35 @@ create type app_public.sending_quota as (
   -- Sent during the last 24 hours, counted by the hour.
   used integer,
   frees_at timestamp with time zone -- When there is room again; null while there is some.
+);
+
+-- A sign-in that goes on: a browser, an app, a program.
+create type app_public.session as (
+  -- @notNull
+  --
+  -- The id, for logout.
+  id uuid,
+  -- The program that signed in, such as "Firefox on Windows", as it calls itself; null where it is not known.
+  device text,
+  network text, -- The address that it was opened from; of IPv6 its network, such as 2001:db8::/64.
+  last_network text, -- The address that it was last used from.
+  -- @notNull
+  --
+  -- When it was opened.
+  created_at timestamp with time zone,
+  last_used_at timestamp with time zone, -- The last request, to the minute; null before the first.
+  -- @notNull
+  --
+  -- When it ends by itself, however much it is used.
+  expires_at timestamp with time zone,
+  -- @notNull
+  --
+  -- Whether this request came by it.
+  is_current boolean,
+  -- @notNull
+  --
+  -- Whether it goes on by refresh tokens rather than one token for 30 days.
+  is_refreshable boolean
 );
 
 -- A step that the record can take by hand from where it is.
@@ -36772,6 +36882,7 @@ begin
     returning * into result;
   insert into app_private.access_token_secrets (token_id, token_sha256)
     values (result.id, sha256(convert_to(secret, 'UTF8')));
+  perform app_private.tell_account(viewer_id, 'ACCESS_TOKEN_CREATED', jsonb_build_object('name', result.name));
   -- The one look at it: it travels in the answer's row, never in the table.
   result.token := secret;
   return result;
@@ -38075,19 +38186,21 @@ plat_user;
 -- @eachTime
 -- @arg username User name or e-mail address.
 -- @arg password The password of the account.
+-- @arg refreshable Whether to get a token for 15 minutes, and a refresh token, rather than one token for 30 days.
 --
 -- Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an
 --   account from one network, or 50 from a network, within 15 minutes; and after 50 for an account in a day from
 --   networks that it has not signed in from.
 create function app_public.login(
-  username text, password app_public.password_proof
+  username text, password app_public.password_proof, refreshable boolean default false,
+  device app_public.session_device default null::text
 ) returns app_public.authentication
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   account record;
-  result app_public.authentication;
+  network constant text := app_private.network_of(app_hidden.setting('ip'));
 begin
-  select u.id, u.email_verified_at, p.session_epoch into account
+  select u.id, u.email_verified_at, u.last_login_at, p.session_epoch into account
     from app_private.user_passwords p join app_public.users u on u.id = p.user_id
     where u.id = app_private.account_named(username) and p.password_hash = password
       and u.status = 'ACTIVE' and u.deleted_at is null
@@ -38095,6 +38208,10 @@ begin
   if account.id is null then
     -- One sentence for an unknown name, a wrong password and a user who may not sign in.
     perform app_hidden.fail('UNAUTHENTICATED', 'The name and the password do not match an account that can sign in.');
+  end if;
+  if account.last_login_at is not null and network is not null
+    and not app_private.is_known_network(account.id, network) then
+    perform app_private.tell_account(account.id, 'NEW_NETWORK', jsonb_build_object('device', device::text));
   end if;
   perform app_private.forgive_tries(account.id);
   perform set_config('plat.user_id', account.id::text, true);
@@ -38104,15 +38221,51 @@ begin
   if account.email_verified_at is null and app_private.is_within_limit('verification.login', account.id::text) then
     perform app_private.request_verification(account.id);
   end if;
-  result.user_id := account.id;
-  result.token_type := 'Bearer';
-  result.expires_at := date_trunc('second', now()) + interval '30 days';
-  result.token := jsonb_build_object('sub', account.id, 'epoch', account.session_epoch,
-    'iat', extract(epoch from date_trunc('second', now()))::bigint, 'exp',
-      extract(epoch from result.expires_at)::bigint);
-  return result;
+  return app_private.open_session(account.id, account.session_epoch, refreshable, device);
 end $function$;
-grant execute on function app_public.login(text, app_public.password_proof) to plat_anonymous, plat_user;
+grant execute on function app_public.login(
+  text, app_public.password_proof, boolean, app_public.session_device
+) to plat_anonymous, plat_user;
+
+--
+-- @arg session_ids The sessions to end, of viewer.sessions.
+-- @arg others Whether to end all sessions but the one in use; by an access token, all of them.
+--
+-- Ends sessions of the viewer, and with them their login and refresh tokens: the one in use where nothing is said.
+--   Access
+-- tokens are ended by revokeAccessToken.
+create function app_public.logout(
+  session_ids uuid[] default null::uuid[], others boolean default false
+) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer_id constant uuid := app_hidden.require_whole_account();
+  used constant uuid := app_hidden.setting('session_id')::uuid;
+  result app_public.users;
+begin
+  if cardinality(session_ids) > 100 then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'Give 100 sessions at most.', '{"field": "sessionIds", "limit": 100}');
+  end if;
+  if exists (select from unnest(session_ids) g (id) where not exists (select from app_private.sessions s
+      where s.id = g.id and s.user_id = viewer_id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such session of yours.', '{"field": "sessionIds"}');
+  end if;
+  if used is null and session_ids is null and not coalesce(others, false) then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'This request came by an access token, which revokeAccessToken ends; say which sessions to end.',
+      '{"field": "sessionIds"}');
+  end if;
+  -- With whoever signs in at this moment it takes turns.
+  perform from app_public.users u where u.id = viewer_id for no key update;
+  if others then
+    perform app_private.end_sessions(viewer_id, used);
+  end if;
+  update app_private.sessions s set ended_at = now() where s.user_id = viewer_id and s.ended_at is null
+    and s.id = any (coalesce(session_ids, case when others then '{}' else array[used] end));
+  select * into result from app_public.users u where u.id = viewer_id;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.logout(uuid[], boolean) to plat_user;
 
 -- @withoutViewer Cities are everybody's to know.
 -- @arg latitude Degrees north of the equator, of the viewer.
@@ -38261,6 +38414,48 @@ language sql as $function$ select app_hidden.answered(i, attempt) from app_publi
 grant execute on function app_public.refresh_organization_integration(
   uuid, app_public.integration_attempt
 ) to plat_anonymous, plat_user;
+
+-- @withoutViewer For those whose login token has expired; the refresh token says who it is.
+-- @becomes user_id
+-- @eachTime
+-- @arg refresh_token The refresh token that the session had last.
+--
+-- Gives the next tokens of a session that login opened with refreshable. A refresh token works once: the answer has
+--   the next one. One that comes again ends the session, and its user gets a mail; only the one before the present
+--   one may come again within 30 seconds, where the answer was lost.
+create function app_public.refresh_session(
+  refresh_token app_public.refresh_token_proof
+) returns app_public.authentication
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  given constant bytea := decode(refresh_token, 'hex');
+  session app_private.sessions;
+  epoch int;
+  result app_public.authentication;
+begin
+  -- One after the other, so that of two at once the second finds what the first did.
+  select s.* into session from app_private.refresh_tokens r join app_private.sessions s on s.id = r.session_id
+    where r.token_sha256 = given for update of s;
+  select p.session_epoch into epoch from app_public.users u join app_private.user_passwords p on p.user_id = u.id
+    where u.id = session.user_id and u.status = 'ACTIVE' and u.deleted_at is null;
+  if epoch is null or session.ended_at is not null or session.expires_at <= now()
+    or app_private.refresh_is_repeated(given)
+    or not exists (select from app_private.refresh_tokens r where r.token_sha256 = given and r.expires_at > now()) then
+    perform app_hidden.fail('UNAUTHENTICATED',
+      'The session has ended: this refresh token is unknown, expired or was used before. Sign in again.');
+  end if;
+  perform set_config('plat.user_id', session.user_id::text, true), set_config('plat.token_id', '', true),
+    set_config('plat.session_id', session.id::text, true);
+  -- The one that was given for it, where it comes again, is void.
+  update app_private.refresh_tokens r set used_at = coalesce(r.used_at, now())
+    where r.token_sha256 in (given, (select g.successor_sha256 from app_private.refresh_tokens g
+      where g.token_sha256 = given));
+  result := app_private.give_tokens(session, epoch);
+  update app_private.refresh_tokens r set successor_sha256 = sha256(convert_to(result.refresh_token, 'UTF8'))
+    where r.token_sha256 = given;
+  return result;
+end $function$;
+grant execute on function app_public.refresh_session(app_public.refresh_token_proof) to plat_anonymous, plat_user;
 
 -- Asks the application whether it still lets the integration in. Where it does, the integration is ENABLED, also one
 --   that was disabled; where it does not, its state stays, lastError says why, and the operation is refused with
@@ -38458,6 +38653,7 @@ begin
   -- The code came to this address, so it is theirs.
   update app_public.users u set email_verified_at = coalesce(u.email_verified_at, now()), status = 'ACTIVE'
     where u.id = account returning * into result;
+  perform app_private.tell_account(account, 'PASSWORD_RESET');
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.reset_password(text, app_public.new_password) to plat_anonymous, plat_user;
@@ -38980,6 +39176,7 @@ begin
     coalesce(keep_access_token_ids, array(select t.id from app_public.access_tokens t where t.user_id = viewer_id)),
     coalesce(keep_integration_ids, array(select i.id from app_public.user_integrations i where i.user_id = viewer_id)),
     'The password was changed.');
+  perform app_private.tell_account(viewer_id, 'PASSWORD_CHANGED');
   select * into result from app_public.users u where u.id = viewer_id;
   return app_hidden.masked(result);
 end $function$;
@@ -43193,6 +43390,15 @@ begin
   return (select i.user_id from app_hidden.user_identities i where lower(i.username) = lower(btrim(name)));
 end $function$;
 
+-- Where the user is told; null for one who has not confirmed the address.
+create function app_private.account_notice(user_id uuid, former_email text) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(former_email, i.email) from app_public.users u
+  join app_hidden.user_identities i on i.user_id = u.id
+  where u.id = $1 and u.email_verified_at is not null and u.deleted_at is null
+$function$;
+grant execute on function app_private.account_notice(uuid, text) to plat_worker;
+
 -- Whose account it is, and its people by their ids at the processor.
 create function app_private.account_to_sync(account text) returns jsonb
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -43681,23 +43887,51 @@ begin
 end $function$;
 grant execute on function app_private.authenticate_access_token(bytea) to plat_authenticator;
 
--- @step The login token is verified; its user, epoch and id are what it says.
+-- @step The login token is verified; its user, epoch and session are what it says.
 --
--- Who signs in with a login token of this user, epoch and id; no row when access ended since, but for the session
---   that was kept, or the user may not sign in.
-create function app_private.authenticate_session(user_id uuid, session_epoch integer, session_id uuid default
-  null::uuid) returns table(
-  viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[]
-)
-language sql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select u.id, null::uuid, false, null::uuid, null::text[]
-  from app_public.users u join app_private.user_passwords p on p.user_id = u.id
-  where u.id = authenticate_session.user_id
-    and (p.session_epoch = authenticate_session.session_epoch
-      or (p.kept_epoch = authenticate_session.session_epoch and p.kept_session = authenticate_session.session_id))
-    and u.status = 'ACTIVE' and u.deleted_at is null
-$function$;
-grant execute on function app_private.authenticate_session(uuid, integer, uuid) to plat_authenticator;
+-- Who signs in with a login token; no row when its session has ended, or the user may not sign in. A token that was
+--   given out before sessions had rows (is_recorded is false) is good while the epoch of the user is; its session
+--   gets a row.
+create function app_private.authenticate_session(
+  user_id uuid, session_epoch integer, session_id uuid default null::uuid, is_recorded boolean default false,
+  ip text default null::text, expires_at timestamp
+  with time zone default null::timestamp
+  with time zone
+) returns table(viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[])
+language plpgsql security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  known uuid;
+  used timestamptz;
+begin
+  select u.id, false, s.id, s.last_used_at into viewer_id, read_only, known, used
+    from app_public.users u
+    join app_private.user_passwords p on p.user_id = u.id
+    left join app_private.sessions s on s.id = authenticate_session.session_id and s.user_id = u.id
+    where u.id = authenticate_session.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+      and case when s.id is not null then s.ended_at is null and s.expires_at > now()
+        else not is_recorded and p.session_epoch = authenticate_session.session_epoch end;
+  if not found then
+    return;
+  end if;
+  if known is null then
+    insert into app_private.sessions (id, user_id, is_adopted, last_network, last_used_at, expires_at)
+      select authenticate_session.session_id, viewer_id, true, app_private.network_of(ip), date_trunc('minute', now()),
+        authenticate_session.expires_at
+      where authenticate_session.session_id is not null and authenticate_session.expires_at is not null
+      on conflict do nothing;
+  elsif used is null or used < date_trunc('minute', now()) then
+    -- One of many parallel requests writes it, the others do not wait.
+    update app_private.sessions s
+      set last_used_at = date_trunc('minute', now()),
+        last_network = coalesce(app_private.network_of(ip), s.last_network)
+      where s.id = (select l.id from app_private.sessions l where l.id = known for update skip locked);
+  end if;
+  return next;
+end $function$;
+grant execute on function app_private.authenticate_session(
+  uuid, integer, uuid, boolean, text, timestamp with time zone
+) to plat_authenticator;
 
 -- Starts a workflow for all of the subjects, which the caller was seen to see.
 create function app_private.begin_batch(workflow_id uuid, subject_ids uuid[], filter jsonb) returns void
@@ -43910,6 +44144,24 @@ begin
     -- of random bytes that nobody kept: verifying against it takes as long, and fails
     '$argon2id$v=19$m=19456,t=2,p=1$76fxRw2/IxZz60M/y0vPbQ$PY1uRWydRUPj0nfg8nwD4vY4GXoEhUU4j95Tc9DhWVg');
 end $function$;
+
+-- Ends the session of a refresh token that comes again, in a transaction of its own: what is refused afterwards
+--   takes nothing of that back.
+create function app_private.begin_refresh(token_sha256 bytea) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  ended app_private.sessions;
+begin
+  if app_private.refresh_is_repeated(token_sha256) then
+    update app_private.sessions s set ended_at = now() from app_private.refresh_tokens r
+      where r.token_sha256 = begin_refresh.token_sha256 and s.id = r.session_id and s.ended_at is null
+      returning s.* into ended;
+    if found then
+      perform app_private.tell_account(ended.user_id, 'SESSION_COPIED', jsonb_build_object('device', ended.device));
+    end if;
+  end if;
+end $function$;
+grant execute on function app_private.begin_refresh(bytea) to plat_authenticator;
 
 -- Refuses a one-time code that is not open, before its new password is hashed; uses nothing up.
 create function app_private.begin_reset(token text) returns void
@@ -45788,10 +46040,8 @@ begin
   perform from app_public.users u where u.id = end_access.user_id for no key update;
   ending.ended_at := now();
   ending.cause := end_access.cause;
-  update app_private.user_passwords p set session_epoch = p.session_epoch + 1, kept_session = keep_session,
-      kept_epoch = case when keep_session is not null then p.session_epoch end
-    where p.user_id = end_access.user_id;
-  ending.sessions := found;
+  perform app_private.end_sessions(end_access.user_id, keep_session);
+  ending.sessions := true;
   ending.access_tokens := app_private.revoke_access_tokens(array(select t.id from app_public.access_tokens t
     where t.user_id = end_access.user_id and t.revoked_at is null and t.id <> all (coalesce(keep_tokens, '{}'))));
   ending.integrations := '{}';
@@ -45959,6 +46209,16 @@ begin
   return ended;
 end $function$;
 grant execute on function app_private.end_resolution(uuid, text) to plat_worker;
+
+-- Ends the sessions of a user, but for one that may go on.
+create function app_private.end_sessions(user_id uuid, but uuid default null::uuid) returns void
+language plpgsql as $function$
+begin
+  update app_private.sessions s set ended_at = now()
+    where s.user_id = end_sessions.user_id and s.ended_at is null and s.id is distinct from but;
+  -- And tokens whose sessions have no rows, because they were given out before sessions had any.
+  update app_private.user_passwords p set session_epoch = p.session_epoch + 1 where p.user_id = end_sessions.user_id;
+end $function$;
 
 -- Asks people what is to become of an execution whose step failed.
 create function app_private.escalate_execution(
@@ -46625,6 +46885,32 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     and app_private.owner_is_confirmed(o.id)
 $function$;
 grant execute on function app_private.generation_mail(uuid, uuid) to plat_worker;
+
+-- The tokens of a session as they are from now on.
+create function app_private.give_tokens(
+  session app_private.sessions, session_epoch integer
+) returns app_public.authentication
+language plpgsql as $function$
+declare
+  secret constant text := 'plat_refresh_' || app_private.random_text(43);
+  result app_public.authentication;
+begin
+  result.user_id := session.user_id;
+  result.session_id := session.id;
+  result.token_type := 'Bearer';
+  result.expires_at := session.expires_at;
+  if session.is_refreshable then
+    result.expires_at := date_trunc('second', least(session.expires_at, now() + interval '15 minutes'));
+    result.refresh_token := secret;
+    result.refresh_expires_at := least(session.expires_at, now() + interval '14 days');
+    insert into app_private.refresh_tokens (token_sha256, session_id, expires_at)
+      values (sha256(convert_to(secret, 'UTF8')), session.id, result.refresh_expires_at);
+  end if;
+  result.token := jsonb_build_object('sub', session.user_id, 'epoch', session_epoch, 'sid', session.id,
+    'iat', extract(epoch from date_trunc('second', now()))::bigint,
+    'exp', extract(epoch from result.expires_at)::bigint);
+  return result;
+end $function$;
 
 -- Ends the work on an export: as FAILED or CANCELLED, or without a status to let another worker start over at once.
 create function app_private.give_up_export(id uuid, worker uuid, status text, error text) returns void
@@ -49211,6 +49497,28 @@ language sql stable strict security definer set search_path to 'pg_catalog', 'pg
 $function$;
 grant execute on function app_private.open_link(text) to plat_authenticator;
 
+-- Opens a session of a user, who is locked and has proved who they are. Of more than 100 at a time, the one ends
+--   that was not used for longest.
+create function app_private.open_session(
+  user_id uuid, session_epoch integer, is_refreshable boolean, device text
+) returns app_public.authentication
+language plpgsql as $function$
+declare
+  most constant int := 100;
+  network constant text := app_private.network_of(app_hidden.setting('ip'));
+  session app_private.sessions;
+begin
+  -- The user is locked: two sign-ins at once are counted one after the other.
+  update app_private.sessions s set ended_at = now() where s.id = any (array(
+    select o.id from app_private.sessions o where o.user_id = open_session.user_id and o.ended_at is null
+      and o.expires_at > now() order by coalesce(o.last_used_at, o.created_at) desc, o.id desc offset most - 1));
+  insert into app_private.sessions (user_id, device, network, is_refreshable, expires_at)
+    values (user_id, open_session.device, network, coalesce(is_refreshable, false), date_trunc('second', now())
+      + case when open_session.is_refreshable then interval '90 days' else interval '30 days' end)
+    returning * into session;
+  return app_private.give_tokens(session, session_epoch);
+end $function$;
+
 -- Opens an escalation ticket and returns its id; where one is open for the same cause in the organization, returns
 --   that one instead. The available actions are those of app_hidden.ticket_actions; input is what they need to know.
 create function app_private.open_ticket(
@@ -50008,6 +50316,15 @@ begin
     perform app_private.begin_waits(waiting);
   end if;
 end $function$;
+
+-- Whether a refresh token was used before, other than by a caller who may not have got the answer.
+create function app_private.refresh_is_repeated(token_sha256 bytea) returns boolean
+language sql stable as $function$
+  select exists (select from app_private.refresh_tokens r where r.token_sha256 = $1 and r.used_at is not null
+    and (r.used_at <= now() - interval '30 seconds'
+      or not exists (select from app_private.refresh_tokens n where n.token_sha256 = r.successor_sha256
+        and n.used_at is null)))
+$function$;
 
 -- Computes the index of the next projects by id; returns the last one where there may be more.
 create function app_private.refresh_service_index(
@@ -53880,6 +54197,16 @@ language sql as $function$
   select pg_try_advisory_xact_lock(hashtextextended('plat.slug ' || table_name || ' ' || lower(slug), 0))
 $function$;
 
+-- Has the user told by mail what became of their account, at an address that is theirs no longer where one is given.
+create function app_private.tell_account(
+  user_id uuid, change text, facts jsonb default '{}'::jsonb, email text default null::text
+) returns void
+language sql as $function$
+  select app_private.add_job('account__changed', jsonb_strip_nulls(jsonb_build_object('user_id', $1, 'change', $2,
+    'facts', $3, 'email', $4, 'at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    'network', app_private.network_of(app_hidden.setting('ip')))))
+$function$;
+
 -- Writes the events of a step that the clock has come to since it was told last, at most a batch of them; returns
 --   how many.
 create function app_private.tell_clock_step(subject text, name text, batch integer) returns integer
@@ -57228,6 +57555,7 @@ insert into app_private.retention (relation, over) values
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
   ('app_private.sending_counts', 'hour < now() - interval ''2 days'''),
+  ('app_private.sessions', 'expires_at < now() or (ended_at < now() - interval ''1 day'' and not is_adopted)'),
   ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
   ('app_private.user_otps', 'expires_at < now()'),
   ('app_public.users',

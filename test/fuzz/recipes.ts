@@ -374,6 +374,11 @@ export function recipes(
       return { id, fromSequence: "1", toSequence: undefined };
     },
     refreshOrganizationIntegration: found(integration(["ENABLED", "ERROR"])),
+    refreshSession: async ({ person }) => {
+      const input = { username: person.email ?? "nobody@example.com", password, refreshable: true };
+      const { data } = await person.ask(mutationOf("login", "{ refreshToken }"), { input });
+      return { refreshToken: data?.login?.refreshToken ?? "none" };
+    },
     refreshUserIntegration: found(ownIntegration(["ENABLED", "ERROR"])),
     refundProcessorCharge: async (player) => {
       const query = `select id as "chargeId", null as amount from app_public.processor_charges

@@ -50,6 +50,61 @@ export function accountExists(): Rendered {
   });
 }
 
+/** What became of an account, as app_private.tell_account says it. */
+export interface AccountChange {
+  change: keyof typeof accountChanges;
+  facts: { device?: string; name?: string };
+  network?: string;
+}
+
+const signInOfOthers =
+  "If it was not you, reset your password now: that ends all sign-ins and access tokens of the account.";
+
+/** The subject, what happened, and what to do about it, of each change. */
+const accountChanges = {
+  NEW_NETWORK: () => ["Sign-in from a new network", "Somebody signed in to your account.", signInOfOthers],
+  SESSION_COPIED: () => [
+    "A sign-in was ended",
+    "A refresh token of your account came a second time. Somebody may have copied it, so the sign-in that it belongs to was ended: sign in again there.",
+    "If you do not know why, end your other sign-ins (logout) and change your password.",
+  ],
+  PASSWORD_CHANGED: () => [
+    "Your password was changed",
+    "The password of your account was changed.",
+    "If it was not you, reset it now, and write to us.",
+  ],
+  PASSWORD_RESET: () => [
+    "Your password was reset",
+    "The password of your account was reset with a code that was sent to this address.",
+    "If it was not you, somebody reads your mail: secure your mailbox, then reset the password.",
+  ],
+  ACCESS_TOKEN_CREATED: ({ name }: AccountChange["facts"]) => [
+    "An access token was made",
+    `The access token "${name}" of your account was made. Programs work with it in your name.`,
+    "If it was not you, revoke it (revokeAccessToken) and change your password.",
+  ],
+} satisfies Record<string, (facts: AccountChange["facts"]) => [string, string, string]>;
+
+/** To a user: something about their account changed, in case it was not them. */
+export function accountChanged({ change, facts, network, at }: AccountChange & { at: Date }): Rendered {
+  const [subject, happened, advice] = accountChanges[change](facts);
+  return render({
+    subject,
+    blocks: [
+      happened!,
+      {
+        facts: [
+          ["When", when(at)],
+          ["From", network ?? null],
+          ["Program", facts.device ?? null],
+        ],
+      },
+      advice!,
+    ],
+    footer: "You get this mail because it is about the security of your account.",
+  });
+}
+
 /** Asks the owner of an address whether they want what somebody typed the address in for. */
 export function consentRequest(values: {
   purpose: "NEWS" | "MAILBOX" | "RECIPIENT";
