@@ -1906,6 +1906,7 @@ create table app_public.buyers (
     ) stored,
   currency                 app_public.currency_code     not null, -- Currency of its amounts: the one of the project.
   invited_at               timestamp with time zone, -- When the buyer was last invited to the service.
+  person_id                uuid, -- Who buys; the same for all leads and purchases of a person.
   constraint buyers_pkey primary key (id),
   constraint buyers_id_project_id_key unique (id, project_id),
   -- @fieldName agent
@@ -1926,7 +1927,8 @@ create table app_public.buyers (
   constraint buyers_fallout_reason_id_fkey foreign key (fallout_reason_id, project_id)
     references app_public.fallout_reasons(id, project_id) on delete restrict,
   -- @fieldName lead
-  -- @backwardBehavior -*
+  -- @foreignFieldName purchases
+  -- @backwardDescription What the lead bought, cancelled purchases too, latest first.
   --
   -- The lead that became the buyer.
   constraint buyers_lead_id_fkey foreign key (lead_id, project_id)
@@ -1937,6 +1939,13 @@ create table app_public.buyers (
   -- The lot that is bought by itself.
   constraint buyers_lot_id_fkey foreign key (lot_id, project_id)
     references app_public.lots(id, project_id) on delete restrict,
+  -- @fieldName person
+  -- @foreignFieldName purchases
+  -- @backwardDescription What they buy and bought, of all projects that the viewer sees, latest first.
+  --
+  -- Who buys; the same for all leads and purchases of a person.
+  constraint buyers_person_id_fkey foreign key (person_id, organization_id)
+    references app_public.persons(id, organization_id) on delete restrict,
   -- @parent
   -- @fieldName project
   -- @foreignFieldName buyers
@@ -1989,10 +1998,14 @@ create index buyers_assignee on app_public.buyers (assignee_id, project_id, inse
   where deleted_at is null;
 create index buyers_email on app_public.buyers (project_id, email) where deleted_at is null and email is not null;
 create index buyers_fallout_reason on app_public.buyers (fallout_reason_id);
--- This lead is a buyer already.
-create unique index buyers_lead on app_public.buyers (lead_id)
-  where deleted_at is null and status::text <> 'CANCELLED' and lead_id is not null;
 create index buyers_lead_history on app_public.buyers (lead_id, id desc);
+-- This lead has a purchase without a home already.
+create unique index buyers_lead_without_home on app_public.buyers (lead_id)
+  where deleted_at is null
+    and status::text <> 'CANCELLED'
+    and lead_id is not null
+    and unit_id is null
+    and lot_id is null;
 -- There is a purchase of this lot already.
 create unique index buyers_lot on app_public.buyers (lot_id)
   where deleted_at is null and status::text <> 'CANCELLED' and lot_id is not null and unit_id is null;
@@ -2001,6 +2014,7 @@ create index buyers_organization on app_public.buyers (organization_id, inserted
   where deleted_at is null;
 create index buyers_organization_status on app_public.buyers (organization_id, status, inserted_at desc, id desc)
   where deleted_at is null;
+create index buyers_person on app_public.buyers (person_id, id desc);
 create index buyers_project on app_public.buyers (project_id, inserted_at desc, id desc) where deleted_at is null;
 create index buyers_project_status on app_public.buyers (project_id, status, inserted_at desc, id desc)
   where deleted_at is null;
@@ -2063,12 +2077,12 @@ grant
       preferred_language, address, status, status_changed_at, source, source_id, occupancy_type,
       occupancy_type_other, financing_type, financing_contingency, amount_financed, price, contract_sent_at,
       purchase_date, rescission_ends_at, purchase_firm_date, estimated_closing_date, closing_date,
-      cancellation_date, fallout_reason_id, search_text, currency, invited_at
+      cancellation_date, fallout_reason_id, search_text, currency, invited_at, person_id
     ) on app_public.buyers to plat_anonymous, plat_user;
 grant insert (
   project_id, lead_id, unit_id, lot_id, reservation_id, assignee_id, first_name, last_name, legal_name, email,
-  phone, dob, company, preferred_language, address, status, occupancy_type, occupancy_type_other, financing_type,
-  financing_contingency, amount_financed, price, purchase_date, estimated_closing_date, closing_date, metadata
+  phone, company, address, status, occupancy_type, financing_type, financing_contingency, amount_financed, price,
+  purchase_date, estimated_closing_date, metadata
 ) on app_public.buyers to plat_user;
 grant update (
   assignee_id, first_name, last_name, legal_name, email, phone, dob, company, preferred_language, address, status,
@@ -2082,6 +2096,16 @@ create trigger _060_refuse_archived before delete or update on app_public.buyers
   for each row execute function app_private.tg__refuse_archived();
 create trigger _200_prepare before insert or update on app_public.buyers
   for each row execute function app_private.tg_buyers__prepare();
+create trigger _210_person before update of email, lead_id on app_public.buyers
+  for each row
+  when (old.email::text is distinct from new.email::text or old.lead_id is distinct from new.lead_id)
+  execute function app_private.tg_buyers__person();
+create trigger _210_person_first before insert on app_public.buyers
+  for each row execute function app_private.tg_buyers__person();
+create trigger _220_account before insert on app_public.buyers
+  for each row
+  when (new.user_id is null and new.status::text <> all (array['DRAFT', 'CANCELLED']))
+  execute function app_private.tg_buyers__account();
 create trigger _300_keep before delete on app_public.buyers
   for each row execute function app_private.tg_buyers__keep();
 create trigger _300_state before update on app_public.buyers
@@ -2207,6 +2231,18 @@ reservation_id, source_id, unit_id on app_public.buyers
   )
   execute function app_private.tg_buyers__parents();
 
+-- Shows a purchase to the account that sees the other purchases of the person.
+create function app_private.tg_buyers__account() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  new.user_id := coalesce(
+    (select r.buyer_id from app_public.reservations r where r.id = new.reservation_id),
+    (select b.user_id from app_public.buyers b
+      join app_hidden.user_identities i on i.user_id = b.user_id and i.email = new.email
+      where b.person_id = new.person_id and b.user_id is not null and b.deleted_at is null order by b.id desc limit 1));
+  return new;
+end $function$;
+
 create function app_private.tg_buyers__cancel_executions() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -2233,10 +2269,14 @@ begin
     return new;
   end if;
   perform app_private.lock_deal(new.unit_id, new.lot_id, new.reservation_id, null);
+  -- Several homes of one lead are several purchases; the same home is the same purchase.
   select b.id into existing_id from app_public.buyers b where b.lead_id = new.lead_id and b.status <> 'CANCELLED'
-    and b.deleted_at is null;
+    and b.deleted_at is null and b.unit_id is not distinct from new.unit_id
+    and b.lot_id is not distinct from new.lot_id;
   if found then
-    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already.',
+    perform app_hidden.fail('CONFLICT', case when num_nonnulls(new.unit_id, new.lot_id) = 0
+        then 'This lead has a purchase without a home already; name the unit or lot of another one.'
+        else 'This lead is the buyer of this home already.' end,
       jsonb_build_object('field', 'leadId', 'existingId', existing_id));
   end if;
   if num_nonnulls(new.unit_id, new.lot_id) = 0 then
@@ -2315,9 +2355,7 @@ begin
     update app_public.deposits d set status = 'CANCELLED' where d.buyer_id = new.id and d.deleted_at is null
       and exists (select from app_hidden.transitions t where t.subject = 'deposit' and t.from_state = d.status
         and t.to_state = 'CANCELLED');
-    update app_public.leads l set status = coalesce(nullif(nullif(l.status_before_deal, 'RESERVED'), 'NEGOTIATING'),
-      'HOT'), converted_at = null
-      where l.id = new.lead_id and l.status = 'CONVERTED' and l.deleted_at is null;
+    perform app_private.reopen_lead(new);
   end if;
   perform set_config('plat.service', before, true);
   if new.lead_id is not null then
@@ -2357,6 +2395,7 @@ begin
     n.currency as currency,
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     n.first_name as "firstName",
@@ -2429,6 +2468,7 @@ begin
     n.currency as currency,
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     n.first_name as "firstName",
@@ -2477,6 +2517,7 @@ begin
     n.currency as currency,
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     n.first_name as "firstName",
@@ -2563,7 +2604,8 @@ begin
     || case when o.fallout_reason_id is distinct from n.fallout_reason_id then jsonb_build_object('falloutReasonId', jsonb_build_array(o.fallout_reason_id, n.fallout_reason_id)) else '{}' end
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
     || case when o.currency is distinct from n.currency then jsonb_build_object('currency', jsonb_build_array(o.currency, n.currency)) else '{}' end
-    || case when o.invited_at is distinct from n.invited_at then jsonb_build_object('invitedAt', jsonb_build_array(to_char(o.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.invited_at is distinct from n.invited_at then jsonb_build_object('invitedAt', jsonb_build_array(to_char(o.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.person_id is distinct from n.person_id then jsonb_build_object('personId', jsonb_build_array(o.person_id, n.person_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.email as email,
     n.lot_id as "lotId",
     n.phone as phone,
@@ -2579,6 +2621,7 @@ begin
     n.currency as currency,
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     n.first_name as "firstName",
@@ -2645,7 +2688,8 @@ begin
     o.fallout_reason_id,
     o.metadata,
     o.currency,
-    o.invited_at) is distinct
+    o.invited_at,
+    o.person_id) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -2687,7 +2731,8 @@ begin
     n.fallout_reason_id,
     n.metadata,
     n.currency,
-    n.invited_at) order by n.id returning stream_id)
+    n.invited_at,
+    n.person_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -2743,6 +2788,23 @@ begin
   end if;
   return null;
 end$function$;
+
+-- Says who buys: the person of the lead, without one by the e-mail address.
+create function app_private.tg_buyers__person() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if new.lead_id is not null then
+    new.person_id := (select l.person_id from app_public.leads l where l.id = new.lead_id);
+  elsif tg_op = 'INSERT' or (new.email is not null
+    and (exists (select from app_public.leads l where l.person_id = old.person_id
+        and l.email is not distinct from old.email)
+      or exists (select from app_public.buyers b where b.person_id = old.person_id and b.id <> old.id
+        and b.lead_id is null and b.email is not distinct from old.email)
+      or not app_private.rename_person(old.person_id, new.email))) then
+    new.person_id := app_private.person_of(new.organization_id, new.email);
+  end if;
+  return new;
+end $function$;
 
 create function app_private.tg_buyers__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -2813,10 +2875,10 @@ begin
         perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
       end if;
       if num_nonnulls(new.first_name, new.last_name) = 0 then
-        -- A name that cannot be taken apart stays whole.
-        select coalesce(lead.first_name, n.given, case when coalesce(lead.last_name, n.family) is null
-            then lead.name end), coalesce(lead.last_name, n.family) into new.first_name, new.last_name
-          from app_hidden.split_name(lead.name) n;
+        new.first_name := coalesce(lead.first_name, case when lead.last_name is null
+          then regexp_replace(lead.name, '\s+\S+$', '') end);
+        new.last_name := coalesce(lead.last_name, case when lead.first_name is null
+          then substring(lead.name from '\s(\S+)$') end);
       end if;
       new.legal_name := coalesce(new.legal_name, lead.legal_name);
       new.email := coalesce(new.email, lead.email);
@@ -3018,6 +3080,7 @@ language sql stable rows 5 as $function$
   select c.* from app_hidden.masked_processor_charges c
   where c.id = any (array(select k.id from app_public.processor_charges k where k.buyer_id = b.id
     union select k.id from app_public.processor_charges k where k.lead_id = b.lead_id
+      and b.id = app_hidden.purchase_of_lead(k.lead_id, k.reservation_id)
     union select k.id from app_public.processor_charges k where k.reservation_id = b.reservation_id))
   order by c.id desc
 $function$;
@@ -3037,7 +3100,7 @@ grant execute on function app_public.buyers_contacts(app_public.buyers) to plat_
 -- The deposits, in order; those of the lead that the buyer was among them.
 create function app_public.buyers_deposits(b app_public.buyers) returns setof app_public.deposits
 language sql stable rows 5
-as $function$ select c.* from app_hidden.masked_deposits c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
+as $function$ select c.* from app_hidden.masked_deposits c where (c.buyer_id = b.id or (c.lead_id = b.lead_id and b.id = app_hidden.purchase_of_lead(c.lead_id, c.reservation_id)))
       and c.deleted_at is null order by sequence asc, id asc $function$;
 grant execute on function app_public.buyers_deposits(app_public.buyers) to plat_user;
 
@@ -3092,7 +3155,8 @@ grant execute on function app_public.buyers_metadata(app_public.buyers) to plat_
 create function app_public.buyers_negotiations(b app_public.buyers) returns setof app_public.negotiations
 language sql stable rows 2 as $function$
   select n.* from app_hidden.masked_negotiations n
-  where (n.buyer_id = b.id or n.lead_id = b.lead_id) and n.deleted_at is null order by n.id desc
+  where (n.buyer_id = b.id or (n.lead_id = b.lead_id and n.buyer_id is null and n.unit_id = b.unit_id))
+    and n.deleted_at is null order by n.id desc
 $function$;
 grant execute on function app_public.buyers_negotiations(app_public.buyers) to plat_anonymous, plat_user;
 
@@ -7844,7 +7908,7 @@ create policy writers_update on app_public.floor_plan_elevation_images for updat
 grant select on app_public.floor_plan_elevation_images to plat_anonymous, plat_user;
 grant delete on app_public.floor_plan_elevation_images to plat_user;
 grant insert (
-  file, title, alt, sequence, elevation, price_delta, floor_plan_id
+  file, title, alt, sequence, elevation, floor_plan_id
 ) on app_public.floor_plan_elevation_images to plat_user;
 grant update (title, alt, sequence, elevation, price_delta) on app_public.floor_plan_elevation_images to plat_user;
 
@@ -9858,12 +9922,10 @@ create table app_public.leads (
   -- The project.
   project_id               uuid                         not null,
   name                     app_public.short_text        not null, -- Full name as given.
-  -- Given name; taken from the full name where neither name is given, as far as that tells it.
-  first_name               app_public.short_text,
-  -- Family name; taken from the full name where neither name is given, as far as that tells it.
-  last_name                app_public.short_text,
+  first_name               app_public.short_text, -- Given name.
+  last_name                app_public.short_text, -- Family name.
   legal_name               app_public.short_text, -- Name for contracts.
-  email                    app_public.email_address, -- E-mail address; at most one lead of a project has it.
+  email                    app_public.email_address, -- E-mail address; at most one open lead of a project has it.
   phone                    app_public.phone_number, -- Phone number.
   address                  app_public.address, -- Postal address.
   company                  app_public.short_text, -- Company.
@@ -9879,11 +9941,9 @@ create table app_public.leads (
   tags                     app_public.tags              not null default '{}'::text[],
   -- @filter
   --
-  -- The technical way in; API where a program does not say.
+  -- The technical way in.
   origin                   app_public.lead_origin       not null default 'API',
-  -- Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the
-  --   project; any other is refused, and the error says which there are.
-  source                   app_public.short_text,
+  source                   app_public.short_text, -- Code of the source, such as WEB_DIRECT.
   -- @filter leadSourceIds
   --
   -- The lead source.
@@ -9951,6 +10011,7 @@ create table app_public.leads (
   -- When the lead withdrew from marketing mail, by the link in a mail or through the team; null once they follow it
   --   again, and for those who never did either.
   unsubscribed_at          timestamp with time zone,
+  person_id                uuid, -- Who the lead is; the same for all leads and purchases of a person.
   constraint leads_pkey primary key (id),
   constraint leads_id_project_id_key unique (id, project_id),
   -- @fieldName agent
@@ -9971,6 +10032,13 @@ create table app_public.leads (
   -- Why the lead was lost.
   constraint leads_fallout_reason_id_fkey foreign key (fallout_reason_id, project_id)
     references app_public.fallout_reasons(id, project_id) on delete restrict,
+  -- @fieldName person
+  -- @foreignFieldName leads
+  -- @backwardDescription The leads that they are or were, of all projects that the viewer sees, latest first.
+  --
+  -- Who the lead is; the same for all leads and purchases of a person.
+  constraint leads_person_id_fkey foreign key (person_id, organization_id)
+    references app_public.persons(id, organization_id) on delete restrict,
   -- @parent
   -- @fieldName project
   -- @foreignFieldName leads
@@ -9999,13 +10067,14 @@ create index leads_assignee on app_public.leads (assignee_id, project_id, regist
   where deleted_at is null;
 create index leads_email on app_public.leads (email) where deleted_at is null and email is not null;
 create index leads_fallout_reason on app_public.leads (fallout_reason_id) where deleted_at is null;
--- There is a lead with this e-mail address in the project already.
-create unique index leads_live_email on app_public.leads (project_id, email)
-  where deleted_at is null and email is not null;
+-- There is an open lead with this e-mail address in the project already.
+create unique index leads_open_email on app_public.leads (project_id, email)
+  where deleted_at is null and email is not null and status::text <> all (array['LOST', 'UNQUALIFIED', 'CONVERTED']);
 create index leads_organization on app_public.leads (organization_id, registered_at desc, id desc)
   where deleted_at is null;
 create index leads_organization_status on app_public.leads (organization_id, status, registered_at desc, id desc)
   where deleted_at is null;
+create index leads_person on app_public.leads (person_id, id desc);
 create index leads_phone on app_public.leads (reverse(phone::text) text_pattern_ops) where phone is not null;
 create index leads_project on app_public.leads (project_id, registered_at desc, id desc) where deleted_at is null;
 create index leads_project_status on app_public.leads (project_id, status, registered_at desc, id desc)
@@ -10058,9 +10127,8 @@ create policy sellers_update on app_public.leads for update to plat_user
 grant select on app_public.leads to plat_anonymous, plat_user;
 grant delete on app_public.leads to plat_user;
 grant insert (
-  project_id, name, first_name, last_name, legal_name, email, phone, address, company, preferred_language, status,
-  tags, origin, source, source_id, is_agent, is_represented, assignee_id, subscribed, do_not_contact, registered_at,
-  budget_min, budget_max, preapproved, metadata
+  project_id, name, email, phone, address, company, status, tags, source, source_id, is_agent, is_represented,
+  assignee_id, subscribed, registered_at, metadata
 ) on app_public.leads to plat_user;
 grant update (
   name, first_name, last_name, legal_name, email, phone, address, company, preferred_language, status, tags,
@@ -10074,6 +10142,12 @@ create trigger _060_refuse_archived before delete or update on app_public.leads
   for each row execute function app_private.tg__refuse_archived();
 create trigger _200_prepare before insert or update on app_public.leads
   for each row execute function app_private.tg_leads__prepare();
+create trigger _210_person before update of email on app_public.leads
+  for each row
+  when (old.email::text is distinct from new.email::text)
+  execute function app_private.tg_leads__person();
+create trigger _210_person_first before insert on app_public.leads
+  for each row execute function app_private.tg_leads__person();
 create trigger _220_subscription before update of subscribed on app_public.leads
   for each row execute function app_private.tg_leads__subscription();
 create trigger _220_subscription_first before insert on app_public.leads
@@ -10109,6 +10183,10 @@ create trigger _400_assignee after update of assignee_id on app_public.leads
   for each row
   when (old.assignee_id is distinct from new.assignee_id)
   execute function app_private.tg__assignee_of_deal('lead_id');
+create trigger _420_person_of_purchases after update of email on app_public.leads
+  for each row
+  when (old.person_id is distinct from new.person_id)
+  execute function app_private.tg_leads__person_of_purchases();
 create trigger _530_search after insert on app_public.leads
   referencing new table as added
   for each statement execute function app_private.tg_leads__search();
@@ -10182,9 +10260,11 @@ declare
   -- PERF: fenced in by the offset, so that the index of phone numbers finds them alone: those of the project and of
   -- leads that are there look short while a table has just grown.
   others uuid[] := array(
-    select s.id from (select l.id, l.project_id, l.deleted_at from app_public.leads l
+    select s.id from (select l.id, l.project_id, l.deleted_at, l.status, l.person_id from app_public.leads l
       where reverse(l.phone) = reverse(new.phone) offset 0) s
-    where s.project_id = new.project_id and s.id <> new.id and s.deleted_at is null limit most + 1);
+    where s.project_id = new.project_id and s.id <> new.id and s.deleted_at is null
+      -- Who registers anew after they were closed is known to be the same.
+      and not (s.status in ('LOST', 'UNQUALIFIED', 'CONVERTED') and s.person_id = new.person_id) limit most + 1);
   other uuid := (select min(id::text)::uuid from unnest(others) id);
   pair text := format('duplicate_lead:%s:%s', least(other, new.id), greatest(other, new.id));
 begin
@@ -10232,6 +10312,7 @@ begin
     n.is_agent as "isAgent",
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     n.budget_max::text as "budgetMax",
     n.budget_min::text as "budgetMin",
@@ -10300,6 +10381,7 @@ begin
     n.is_agent as "isAgent",
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     n.budget_max::text as "budgetMax",
     n.budget_min::text as "budgetMin",
@@ -10344,6 +10426,7 @@ begin
     n.is_agent as "isAgent",
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     n.budget_max::text as "budgetMax",
     n.budget_min::text as "budgetMin",
@@ -10423,7 +10506,8 @@ begin
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.unsubscribed_at is distinct from n.unsubscribed_at then jsonb_build_object('unsubscribedAt', jsonb_build_array(to_char(o.unsubscribed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.unsubscribed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.unsubscribed_at is distinct from n.unsubscribed_at then jsonb_build_object('unsubscribedAt', jsonb_build_array(to_char(o.unsubscribed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.unsubscribed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.person_id is distinct from n.person_id then jsonb_build_object('personId', jsonb_build_array(o.person_id, n.person_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.tags as tags,
     n.email as email,
@@ -10438,6 +10522,7 @@ begin
     n.is_agent as "isAgent",
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     n.budget_max::text as "budgetMax",
     n.budget_min::text as "budgetMin",
@@ -10497,7 +10582,8 @@ begin
     o.metadata,
     o.inserted_at,
     o.deleted_at,
-    o.unsubscribed_at) is distinct
+    o.unsubscribed_at,
+    o.person_id) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -10535,7 +10621,8 @@ begin
     n.metadata,
     n.inserted_at,
     n.deleted_at,
-    n.unsubscribed_at) order by n.id returning stream_id)
+    n.unsubscribed_at,
+    n.person_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -10577,6 +10664,31 @@ begin
   return null;
 end$function$;
 
+-- Says who a lead is, by its e-mail address.
+create function app_private.tg_leads__person() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if tg_op = 'UPDATE' and (new.email is null or (
+    not exists (select from app_public.leads l where l.person_id = old.person_id and l.id <> old.id
+      and l.email is not distinct from old.email)
+    and not exists (select from app_public.buyers b where b.person_id = old.person_id and b.lead_id is null
+      and b.email is not distinct from old.email)
+    and app_private.rename_person(old.person_id, new.email))) then
+    return new;
+  end if;
+  new.person_id := app_private.person_of(new.organization_id, new.email);
+  return new;
+end $function$;
+
+-- The purchases of a lead are of the person that the lead is.
+create function app_private.tg_leads__person_of_purchases() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_public.buyers b set person_id = new.person_id where b.lead_id = new.id and b.deleted_at is null
+    and b.person_id is distinct from new.person_id;
+  return null;
+end $function$;
+
 create function app_private.tg_leads__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -10586,14 +10698,6 @@ declare
 begin
   select coalesce((p.address).country, 'US'), p.currency into project_country, project_currency
     from app_public.projects p where p.id = new.project_id;
-  if tg_op = 'INSERT' and num_nonnulls(new.first_name, new.last_name) = 0 then
-    select n.given, n.family into new.first_name, new.last_name from app_hidden.split_name(new.name) n;
-  elsif tg_op = 'UPDATE' and new.name <> old.name
-    and row(new.first_name, new.last_name)::text = row(old.first_name, old.last_name)::text
-    and row(old.first_name, old.last_name)::text = app_hidden.split_name(old.name)::text then
-    -- They were taken from the name, so they follow it.
-    select n.given, n.family into new.first_name, new.last_name from app_hidden.split_name(new.name) n;
-  end if;
   -- PERF: whatever is assigned has its domain checked once more, so only what changes is.
   if new.email <> lower(new.email) then
     new.email := lower(new.email);
@@ -10650,8 +10754,8 @@ begin
       perform app_hidden.fail('NOT_FOUND', 'There is no such lead source in this project.', '{"field": "sourceId"}');
     end if;
   elsif tg_op = 'INSERT' and new.source is not null then
-    new.source_id := app_private.lead_source_named(new.project_id, new.source);
-    new.source := coalesce((select s.code from app_public.lead_sources s where s.id = new.source_id), new.source);
+    select s.id into new.source_id from app_public.lead_sources s
+      where s.project_id = new.project_id and s.code = upper(new.source) and s.deleted_at is null;
   end if;
   if tg_op = 'INSERT' or new.status is distinct from old.status then
     if new.status = 'LOST' or new.lost_at is not null then
@@ -10755,10 +10859,11 @@ begin
 end $function$;
 grant execute on function app_public.leads_allowed_transitions(app_public.leads) to plat_anonymous, plat_user;
 
--- The purchase in force that the lead became.
+-- The purchase in force that the lead became, the latest of several; purchases has them all.
 create function app_public.leads_buyer(l app_public.leads) returns app_public.buyers
 language sql stable as $function$
   select b.* from app_hidden.masked_buyers b where b.lead_id = l.id and b.deleted_at is null and b.status <> 'CANCELLED'
+    order by b.id desc limit 1
 $function$;
 grant execute on function app_public.leads_buyer(app_public.leads) to plat_anonymous, plat_user;
 
@@ -10906,7 +11011,7 @@ create policy writers_update on app_public.lease_permits for update to plat_user
 grant select on app_public.lease_permits to plat_anonymous, plat_user;
 grant delete on app_public.lease_permits to plat_user;
 grant insert (
-  project_id, title, number, status, price, issued_on, expires_on, notes, unit_id, buyer_id
+  project_id, title, number, status, price, issued_on, expires_on, notes, unit_id
 ) on app_public.lease_permits to plat_user;
 grant update (
   title, number, status, price, issued_on, expires_on, notes, unit_id, buyer_id
@@ -13328,7 +13433,10 @@ begin
     where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id or d.buyer_id = (select b.id from app_public.buyers b
         where b.lead_id = new.lead_id and b.unit_id = new.unit_id and b.status <> 'CANCELLED' and b.deleted_at is null))
       and d.offer_id is null and (d.reservation_id is null or d.reservation_id = new.reservation_id)
-      and d.deleted_at is null and d.status not in ('CANCELLED', 'WAIVED', 'REFUNDED');
+      and d.deleted_at is null and d.status not in ('CANCELLED', 'WAIVED', 'REFUNDED')
+      -- Not what the lead paid for another home that they bought.
+      and coalesce((select b.unit_id = new.unit_id from app_public.buyers b
+        where b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)), true);
   return null;
 end $function$;
 
@@ -17832,6 +17940,57 @@ language sql stable as $function$
 $function$;
 grant execute on function app_public.personalizations_warnings(app_public.personalizations) to plat_anonymous,
 plat_user;
+
+----------------------------------------------------------------------------------------------------
+-- app_public.persons
+
+-- @behavior -operation
+--
+-- Somebody who is a lead or buyer of an organization, once or several times.
+create table app_public.persons (
+  -- The id; says nothing about when they became known.
+  id                       uuid                         not null default gen_random_uuid(),
+  -- @behavior -*
+  --
+  -- The organization that knows them.
+  organization_id          uuid                         not null,
+  -- @secret
+  -- @behavior -*
+  --
+  -- SHA-256 of the e-mail address.
+  email_digest             bytea,
+  constraint persons_pkey primary key (id),
+  constraint persons_id_organization_id_key unique (id, organization_id),
+  -- @fieldName organization
+  -- @backwardBehavior -*
+  --
+  -- The organization that knows them.
+  constraint persons_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade
+);
+
+-- There is a person with this e-mail address already.
+create unique index persons_email on app_public.persons (organization_id, email_digest);
+
+alter table app_public.persons enable row level security;
+-- @perRow Persons are looked up by id, from a lead or a purchase.
+create policy seers_of_deals on app_public.persons for select to plat_user
+  using (
+    exists (select from app_public.leads l where l.person_id = persons.id)
+    or exists (select from app_public.buyers b where b.person_id = persons.id)
+  );
+
+grant select on app_public.persons to plat_anonymous, plat_user;
+
+-- What they are called, by the latest lead or purchase that the viewer sees.
+create function app_public.persons_name(p app_public.persons) returns text
+language sql stable as $function$
+  select coalesce(
+    (select l.name from app_public.leads l where l.person_id = p.id order by l.id desc limit 1),
+    (select app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email)
+      from app_public.buyers b where b.person_id = p.id order by b.id desc limit 1))
+$function$;
+grant execute on function app_public.persons_name(app_public.persons) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_public.phone_calls
@@ -24247,9 +24406,6 @@ begin
         and r.assignee_id is distinct from lead.assignee_id;
       if lead.deleted_at is not null then
         perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
-      elsif lead.status = 'CONVERTED' then
-        perform app_hidden.fail('CONFLICT', 'This lead is a buyer already; make a new lead, or leave the lead out.',
-          '{"field": "leadId"}');
       elsif lead.status in ('LOST', 'UNQUALIFIED') then
         perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
           '{"field": "leadId"}');
@@ -35844,7 +36000,7 @@ create view app_hidden.masked_buyers as
         )
       ) then metadata
       else null::jsonb
-    end as metadata, search_text, currency, invited_at
+    end as metadata, search_text, currency, invited_at, person_id
   from app_public.buyers r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_buyers owner to plat_masker;
 grant select on app_hidden.masked_buyers to plat_anonymous, plat_user;
@@ -36702,8 +36858,7 @@ grant execute on function app_public.contact_organization(
 -- @arg text What they want to know, 20,000 characters at most.
 -- @arg address Where they live.
 -- @arg sourceId Where they come from, as the project defines it.
--- @arg source Code or name of the source, such as WEB_DIRECT; one that the project does not have refuses nobody: it
---   is kept as given, in source of the lead and the message.
+-- @arg source Code of the source, such as WEB_DIRECT.
 -- @arg company Company.
 -- @arg agent The agent who represents them.
 -- @arg follow Whether they want news by mail; they get a mail with a link that confirms it.
@@ -36773,8 +36928,9 @@ grant execute on function app_public.contact_service(
 -- @arg purchaseDate The day on which all parties had signed; today where left out.
 -- @arg estimatedClosingDate When closing is expected.
 --
--- Converts a lead into a buyer: IN_REVIEW while the rescission period runs, without one CONDITIONAL or FIRM. Refused
---   with CONFLICT and existingId when the lead is a buyer already.
+-- Converts a lead into a buyer: IN_REVIEW while the rescission period runs, without one CONDITIONAL or FIRM. A lead
+--   who buys several homes is converted once for each, with the reservation, unit or lot named. Refused with
+--   CONFLICT and existingId when the lead has bought that home already, or is a buyer and no home is named.
 create function app_public.convert_lead(
   lead_id uuid, reservation_id uuid default null::uuid, unit_id uuid default null::uuid,
   lot_id uuid default null::uuid, price app_public.money default null::numeric, legal_name text default null::text,
@@ -36982,11 +37138,11 @@ grant execute on function app_public.create_buyer(jsonb, app_public.agent_input)
 
 --
 -- @arg agent The agent who brings the lead.
--- @arg onDuplicate What to do when the project has a lead with this e-mail address; ERROR where left out.
+-- @arg onDuplicate What to do when the project has an open lead with this e-mail address; ERROR where left out.
 --
--- Creates a lead. The sales team is not notified; contactProject does that. A source that the project does not have
---   is
--- refused; contactProject keeps it as it was given.
+-- Creates a lead. Who was closed (LOST, UNQUALIFIED or CONVERTED) may register anew; person leads to what was
+--   before.
+-- The sales team is not notified; contactProject does that.
 create function app_public.create_lead(
   input jsonb, agent app_public.agent_input default null::app_public.agent_input,
   on_duplicate app_public.duplicate_policy default 'ERROR'
@@ -37002,7 +37158,7 @@ begin
     lead := app_hidden.create_record(null::app_public.leads, input);
   exception when unique_violation then
     get stacked diagnostics violated = constraint_name;
-    if violated <> 'leads_live_email' then
+    if violated <> 'leads_open_email' then
       raise;
     end if;
     existing_id := app_private.live_lead(app_hidden.record_id('projects', input ->> 'project_id', 'projectId'),
@@ -37016,16 +37172,11 @@ begin
     if on_duplicate = 'MERGE' then
       lead := app_hidden.update_record(null::app_public.leads, jsonb_build_object('id', existing_id) || (
         select coalesce(jsonb_object_agg(i.key, i.value), '{}') from jsonb_each(input) i
-        where i.key in ('phone', 'address', 'company', 'source_id', 'is_represented', 'metadata', 'assignee_id',
-            'legal_name', 'preferred_language', 'budget_min', 'budget_max', 'preapproved')
+        where i.key in ('phone', 'address', 'company', 'source_id', 'is_represented', 'metadata', 'assignee_id')
           and i.value <> 'null' and to_jsonb(lead) ->> i.key is null));
     end if;
     return lead;
   end;
-  -- After the policy, which decides who may know anything of the project.
-  if lead.source_id is null and lead.source is not null then
-    perform app_hidden.refuse_unknown_source(lead.project_id, lead.source);
-  end if;
   if agent is distinct from null then
     perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
@@ -37851,11 +38002,13 @@ begin
     select r.row, u.id as unit_id, l.id as lot_id, b.id as existing_id, b.status as status_before,
       case when u.id is not null then u.lot_id else l.id end as locked_lot,
       coalesce(r.status, b.status, 'DRAFT') as status, b.fallout_reason_id,
-      -- A lead with the address becomes the lead of the purchase, unless another purchase has it.
+      -- A lead with the address becomes the lead of the purchase, the open one or else the latest; not of a second one
+      -- without a home.
       case when b.id is null then (select d.id from app_public.leads d where d.project_id = project.id
         and d.email = lower(r.email) and d.deleted_at is null
-        and d.status <> 'CONVERTED' and not exists (select from app_public.buyers o where o.lead_id = d.id
-          and o.status <> 'CANCELLED' and o.deleted_at is null)) end as lead_id,
+        and (num_nonnulls(u.id, l.id) > 0 or not exists (select from app_public.buyers o where o.lead_id = d.id
+          and o.unit_id is null and o.lot_id is null and o.status <> 'CANCELLED' and o.deleted_at is null))
+        order by d.status in ('LOST', 'UNQUALIFIED', 'CONVERTED'), d.id desc limit 1) end as lead_id,
       b.id is not null and b.email <> lower(r.email) as is_other,
       jsonb_strip_nulls(jsonb_build_object('first_name', r.first_name, 'last_name', r.last_name, 'legal_name',
         r.legal_name, 'email', lower(r.email),
@@ -39005,7 +39158,7 @@ declare
   lead app_public.leads;
 begin
   perform app_hidden.require_viewer();
-  if input ? 'assignee_id' then
+  if input ?| '{assignee_id,email}' then
     perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
   end if;
@@ -40082,7 +40235,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.user_id, t.unit_id, t.lot_id, t.reservation_id, t.assignee_id, t.agent_id, t.first_name, t.last_name, t.legal_name, t.email, t.phone, null::date, t.company, t.preferred_language, t.address, t.status, t.status_changed_at, t.source, t.source_id, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.amount_financed, t.price, t.contract_sent_at, t.purchase_date, t.rescission_ends_at, t.purchase_firm_date, t.estimated_closing_date, t.closing_date, t.cancellation_date, null::app_public.long_text, t.fallout_reason_id, null::jsonb, t.search_text, t.currency, t.invited_at into r from app_public.buyers t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.user_id, t.unit_id, t.lot_id, t.reservation_id, t.assignee_id, t.agent_id, t.first_name, t.last_name, t.legal_name, t.email, t.phone, null::date, t.company, t.preferred_language, t.address, t.status, t.status_changed_at, t.source, t.source_id, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.amount_financed, t.price, t.contract_sent_at, t.purchase_date, t.rescission_ends_at, t.purchase_firm_date, t.estimated_closing_date, t.closing_date, t.cancellation_date, null::app_public.long_text, t.fallout_reason_id, null::jsonb, t.search_text, t.currency, t.invited_at, t.person_id into r from app_public.buyers t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.buyers, app_hidden.columns_of('app_public.buyers', record));
   end if;
@@ -40799,7 +40952,7 @@ begin
     -- A name is whatever somebody typed into a form: one with more than letters in it greets nobody.
     app_hidden.fact(format('The lead is called %s.', lead.name), 'lead', lead.id, 'name', 'person',
       case when length(lead.name) <= 80 and concat(lead.name, lead.first_name) !~ '[0-9<>@:/\\{}|_=+*^%$#!?;"()\[\]]'
-        then coalesce(lead.first_name, (app_hidden.split_name(lead.name)).given, lead.name) end),
+        then coalesce(lead.first_name, lead.name) end),
     app_hidden.fact(format('The project is called %s.', project.title), 'project', project.id, 'title', 'name',
       project.title),
     app_hidden.fact(format('%s is in %s.', project.title, coalesce(app_hidden.address_line(project.address), '')),
@@ -41104,7 +41257,7 @@ grant execute on function app_hidden.masked(app_public.appointments) to plat_ano
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.buyers) returns app_public.buyers
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.user_id, r.unit_id, r.lot_id, r.reservation_id, r.assignee_id, r.agent_id, r.first_name, r.last_name, r.legal_name, r.email, r.phone, app_public.buyers_dob(r), r.company, r.preferred_language, r.address, r.status, r.status_changed_at, r.source, r.source_id, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.amount_financed, r.price, r.contract_sent_at, r.purchase_date, r.rescission_ends_at, r.purchase_firm_date, r.estimated_closing_date, r.closing_date, r.cancellation_date, app_public.buyers_cancellation_reason(r), r.fallout_reason_id, app_public.buyers_metadata(r), r.search_text, r.currency, r.invited_at)::app_public.buyers
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.user_id, r.unit_id, r.lot_id, r.reservation_id, r.assignee_id, r.agent_id, r.first_name, r.last_name, r.legal_name, r.email, r.phone, app_public.buyers_dob(r), r.company, r.preferred_language, r.address, r.status, r.status_changed_at, r.source, r.source_id, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.amount_financed, r.price, r.contract_sent_at, r.purchase_date, r.rescission_ends_at, r.purchase_firm_date, r.estimated_closing_date, r.closing_date, r.cancellation_date, app_public.buyers_cancellation_reason(r), r.fallout_reason_id, app_public.buyers_metadata(r), r.search_text, r.currency, r.invited_at, r.person_id)::app_public.buyers
 $function$;
 grant execute on function app_hidden.masked(app_public.buyers) to plat_anonymous, plat_user;
 
@@ -41761,6 +41914,17 @@ begin
 end $function$;
 grant execute on function app_hidden.projects_where(text) to plat_anonymous, plat_user;
 
+-- @withoutViewer Of ids that the caller knows it gives the id of a purchase, which says nothing about it.
+--
+-- The purchase that a deposit or charge of a lead counts for: the one of the reservation, else the first in force,
+--   else the first.
+create function app_hidden.purchase_of_lead(lead_id uuid, reservation_id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select b.id from app_public.buyers b where b.lead_id = $1 and b.deleted_at is null
+  order by ($2 is not null and b.reservation_id is not distinct from $2) desc, b.status = 'CANCELLED', b.id limit 1
+$function$;
+grant execute on function app_hidden.purchase_of_lead(uuid, uuid) to plat_anonymous, plat_user;
+
 -- The range that an input such as IntRange means.
 create function app_hidden.range_of(_type anyrange, low text, high text) returns anyrange
 language plpgsql stable as $function$
@@ -41885,20 +42049,6 @@ begin
   perform app_hidden.fail('BAD_USER_INPUT', message, jsonb_build_object('field', field) || more);
 end $function$;
 grant execute on function app_hidden.refuse_report(text, text, jsonb) to plat_anonymous, plat_user;
-
--- Refuses a code or name of a lead source that the project does not have, and tells those that it has.
-create function app_hidden.refuse_unknown_source(project_id uuid, source text) returns void
-language plpgsql stable as $function$
-declare
-  -- As the viewer, who sees the sources where they may enter leads.
-  codes constant text[] := array(select s.code from app_public.lead_sources s
-    where s.project_id = refuse_unknown_source.project_id and s.active order by s.code);
-begin
-  perform app_hidden.fail('BAD_USER_INPUT', format('There is no lead source %s in this project. %s', left(source, 100),
-    coalesce('Give one of ' || nullif(array_to_string(codes, ', '), '') || ', or make it by createLeadSource.',
-      'Make it by createLeadSource.')), jsonb_build_object('field', 'source', 'allowed', to_jsonb(codes)));
-end $function$;
-grant execute on function app_hidden.refuse_unknown_source(uuid, text) to plat_anonymous, plat_user;
 
 -- Whether the viewer has the permission somewhere in the organization, or in the one project of it; row security
 --   says how far it reaches.
@@ -42605,102 +42755,6 @@ language sql stable parallel safe strict as $function$
   select regexp_replace(lower(public.unaccent(name)), '[^a-z0-9#%]', '', 'g')
 $function$;
 grant execute on function app_hidden.spelling(text) to plat_anonymous, plat_user;
-
--- The given name and the family name in a full name, each null where it cannot be told; both for what is no name of
---   a person, or is written in a script of languages that put the family name first.
-create function app_hidden.split_name(name text, out given text, out family text) returns record
-language plpgsql immutable parallel safe strict as $function$
-declare
-  titles constant text[] := '{mr,mrs,ms,miss,mx,dr,prof,professor,sir,rev,herr,frau,mme,mlle,monsieur,madame,'
-    'mademoiselle,sr,sra,srta,señor,señora,señorita}';
-  suffixes constant text[] := '{jr,sr,ii,iii,iv,phd,md,esq,mba}';
-  companies constant text[] := '{ltd,limited,inc,llc,llp,corp,corporation,gmbh,sarl,plc,holdings,properties,realty,'
-    'realtors,estates,group,associates,partners,investments,consulting,services,company,bank}';
-  -- These begin a family name in any case; the others are given names too, unless they are written small.
-  particles constant text[] := '{van,von,der,den,de,del,della,dos,das,du,ter,zu,zum,zur,af,av,bint,ibn}';
-  small_particles constant text[] := '{da,di,do,la,le,el,al,bin,ben,ten,san,بن,بنت}';
-  conjunctions constant text[] := '{&,and,und,et,och,og}';
-  patronymic constant text := '(ович|евич|ич|овна|евна|ична|инична|івна)$';
-  whole text := btrim(regexp_replace(regexp_replace(name, '\([^)]*\)', ' ', 'g'), '\s+', ' ', 'g'));
-  words text[];
-  plain text[];
-  first_part record;
-  second_part record;
-  is_titled boolean := false;
-  amount int;
-  begins int;
-begin
-  if length(whole) > 100 or whole ~ '[0-9<>@:/\\{}|_=*^%$#!?;"\[\]~]'
-    or whole ~ '[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]' then
-    return;
-  end if;
-  words := string_to_array(whole, ' ');
-  plain := string_to_array(lower(translate(whole, '.,', '')), ' ');
-  if plain && companies then
-    return;
-  end if;
-  if position(',' in whole) > 0 then
-    if not string_to_array(lower(translate(btrim(split_part(whole, ',', 2)), '.', '')), ' ') <@ suffixes then
-      select * into first_part from app_hidden.split_name(split_part(whole, ',', 2));
-      given := concat_ws(' ', first_part.given, first_part.family);
-      given := nullif(given, '');
-      family := nullif(btrim(split_part(whole, ',', 1)), '');
-      return;
-    end if;
-    words := string_to_array(btrim(split_part(whole, ',', 1)), ' ');
-    plain := string_to_array(lower(translate(btrim(split_part(whole, ',', 1)), '.', '')), ' ');
-  end if;
-  for place in 2 .. cardinality(words) - 1 loop
-    if plain[place] = any (conjunctions) then
-      select * into first_part from app_hidden.split_name(array_to_string(words[:place - 1], ' '));
-      select * into second_part from app_hidden.split_name(array_to_string(words[place + 1:], ' '));
-      given := first_part.given || ' ' || words[place] || ' ' || second_part.given;
-      family := case when first_part.family <> second_part.family then null
-        else coalesce(second_part.family, first_part.family) end;
-      return;
-    end if;
-  end loop;
-  while plain[1] = any (titles) loop
-    words := words[2:];
-    plain := plain[2:];
-    is_titled := true;
-  end loop;
-  while cardinality(plain) > 1 and plain[cardinality(plain)] = any (suffixes) loop
-    words := trim_array(words, 1);
-    plain := trim_array(plain, 1);
-  end loop;
-  amount := cardinality(words);
-  if amount < 2 then
-    given := case when not is_titled then words[1] end;
-    family := case when is_titled then words[1] end;
-    return;
-  end if;
-  if amount = 3 and words[3] ~ patronymic and words[2] !~ patronymic then
-    given := words[2];
-    family := words[1];
-    return;
-  elsif amount = 3 and words[2] ~ patronymic then
-    given := words[1];
-    family := words[3];
-    return;
-  end if;
-  for place in 2 .. amount - 1 loop
-    if plain[place] = any (particles) or words[place] = any (small_particles) then
-      begins := place;
-    elsif place > 2 and words[place] in ('y', 'i') then
-      begins := place - 1;
-    end if;
-    exit when begins is not null;
-  end loop;
-  -- Four words are two given names and two family names, as they are in Spanish and Portuguese.
-  begins := coalesce(begins, case when amount > 3 and words[amount - 1] !~ '^.\.?$' then amount - 1 else amount end);
-  if words[1] = 'عبد' then
-    begins := greatest(begins, 3);
-  end if;
-  given := nullif(array_to_string(words[:begins - 1], ' '), '');
-  family := nullif(array_to_string(words[begins:], ' '), '');
-end $function$;
-grant execute on function app_hidden.split_name(text) to plat_anonymous, plat_user;
 
 create function app_hidden.spoken_time(at timestamp with time zone, time_zone text) returns text
 language sql stable
@@ -43565,11 +43619,8 @@ language plpgsql stable as $function$
 declare
   found jsonb;
 begin
-  execute format('select jsonb_object_agg(r.id, %s%s) from app_public.%I r where r.id = any ($1)',
-    app_private.record_json(table_name), case table_name
-      when 'leads' then ' || app_private.names_in_texts(r.first_name, r.last_name, r.name, r.name)'
-      when 'buyers' then ' || app_private.names_in_texts(r.first_name, r.last_name, r.legal_name, '
-        'coalesce(r.legal_name, r.company, r.email))' else '' end, table_name) into found using ids;
+  execute format('select jsonb_object_agg(r.id, %s) from app_public.%I r where r.id = any ($1)',
+    app_private.record_json(table_name), table_name) into found using ids;
   return data || coalesce(found, '{}');
 end $function$;
 
@@ -44378,18 +44429,7 @@ begin
   if purchase.id is null or purchase.status = 'CANCELLED' then
     return;
   end if;
-  -- What the service cancels has a reason of the project too: the one for other reasons, or the first that applies.
-  if fallout_id is null or not exists (select from app_public.fallout_reasons r
-      where r.id = fallout_id and r.project_id = purchase.project_id and r.deleted_at is null
-        and 'BUYER' = any (r.applies_to::text[])) then
-    select r.id into fallout_id from app_public.fallout_reasons r
-      where r.project_id = purchase.project_id and r.deleted_at is null and 'BUYER' = any (r.applies_to::text[])
-      order by r.category = 'OTHER' desc, r.active desc, r.sequence, r.id limit 1;
-  end if;
-  if fallout_id is null then
-    insert into app_public.fallout_reasons (project_id, name, applies_to)
-      values (purchase.project_id, 'Other reasons for purchases', '{BUYER}') returning id into fallout_id;
-  end if;
+  fallout_id := app_private.fallout_reason_for(purchase.project_id, 'BUYER', fallout_id);
   perform set_config('plat.service', 'on', true);
   update app_public.buyers b set status = 'CANCELLED',
     cancellation_reason = coalesce(cancel_purchase.reason, b.cancellation_reason), fallout_reason_id = fallout_id
@@ -45654,10 +45694,19 @@ begin
     reservation.id, null);
   select * into lead from app_public.leads l where l.id = lead.id for no key update;
   select b.id into existing_id from app_public.buyers b where b.lead_id = lead.id and b.status <> 'CANCELLED'
-    and b.deleted_at is null;
-  if found then
-    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already.',
-      jsonb_build_object('field', 'leadId', 'existingId', existing_id));
+    and b.deleted_at is null and (num_nonnulls(convert_lead.reservation_id, convert_lead.unit_id, convert_lead.lot_id,
+        reservation.id) = 0
+      or b.unit_id = coalesce(convert_lead.unit_id, reservation.unit_id)
+      or b.lot_id = coalesce(convert_lead.lot_id, reservation.lot_id))
+    order by b.id desc limit 1;
+  -- A request that is sent twice does not buy the next home.
+  if not found and num_nonnulls(convert_lead.reservation_id, convert_lead.unit_id, convert_lead.lot_id) = 0 then
+    select b.id into existing_id from app_public.buyers b where b.lead_id = lead.id and b.status <> 'CANCELLED'
+      and b.deleted_at is null order by b.id desc limit 1;
+  end if;
+  if existing_id is not null then
+    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already; name the reservation, unit or lot of another '
+      'home that they buy.', jsonb_build_object('field', 'leadId', 'existingId', existing_id));
   end if;
   if num_nonnulls(unit_id, lot_id, reservation.id) = 0 then
     perform app_hidden.fail('BAD_USER_INPUT',
@@ -45678,7 +45727,7 @@ begin
 
   perform set_config('plat.service', 'on', true);
   update app_public.leads l set status = 'CONVERTED', status_before_deal = coalesce(l.status_before_deal, l.status)
-    where l.id = lead.id;
+    where l.id = lead.id and l.status <> 'CONVERTED';
   perform set_config('plat.service', before, true);
   insert into app_public.buyers (project_id, lead_id, reservation_id, unit_id, lot_id, price, legal_name, purchase_date,
     estimated_closing_date, status)
@@ -45704,7 +45753,9 @@ begin
     where b.id = copy_deposit_schedule.buyer_id
       -- What the lead has paid, or is to pay, is not asked for twice.
       and not exists (select from app_public.deposits d
-        where d.milestone_id = m.id and (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.deleted_at is null
+        where d.milestone_id = m.id and (d.buyer_id = b.id
+            or (d.lead_id = b.lead_id and b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)))
+          and d.deleted_at is null
           and d.status not in ('WAIVED', 'CANCELLED', 'REFUNDED'))
     order by m.sequence, m.id;
   get diagnostics amount = row_count;
@@ -46477,6 +46528,26 @@ begin
       and g.requested_by_id = app_public.current_user_id();
 end $function$;
 grant execute on function app_private.fail_lead_email(uuid, text) to plat_user;
+
+-- A reason of the project for what the service ends: the wanted one where it applies, else the one for other
+--   reasons, or the first that applies.
+create function app_private.fallout_reason_for(project_id uuid, applies_to text, wanted_id uuid) returns uuid
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result uuid;
+begin
+  select r.id into result from app_public.fallout_reasons r
+    where r.project_id = fallout_reason_for.project_id and r.deleted_at is null
+      and fallout_reason_for.applies_to = any (r.applies_to::text[])
+    order by r.id = wanted_id desc nulls last, r.category = 'OTHER' desc, r.active desc, r.sequence, r.id limit 1;
+  if result is null then
+    insert into app_public.fallout_reasons (project_id, name, applies_to)
+      values (fallout_reason_for.project_id, case fallout_reason_for.applies_to when 'BUYER'
+        then 'Other reasons for purchases' else 'Other reasons for leads' end, array[fallout_reason_for.applies_to])
+      returning id into result;
+  end if;
+  return result;
+end $function$;
 
 -- Turns what was written since into notifications, some batch of events in one transaction; returns whether there is
 --   more.
@@ -47484,15 +47555,6 @@ begin
         or (is_response and (l.first_response_at is null or l.status = 'NEW' or l.status_before_deal = 'NEW')));
 end $function$;
 
--- The lead source of a project with this code or, where none has it, this name, whatever the case.
-create function app_private.lead_source_named(project_id uuid, source text) returns uuid
-language sql stable as $function$
-  select s.id from app_public.lead_sources s
-  where s.project_id = lead_source_named.project_id and s.deleted_at is null
-    and (s.code = upper(btrim(source)) or lower(s.name) = lower(btrim(source)))
-  order by s.code = upper(btrim(source)) desc, s.active desc, s.id limit 1
-$function$;
-
 -- Keeps the words of names that are not known yet.
 create function app_private.learn_words(names text[]) returns void
 language sql as $function$
@@ -47541,6 +47603,7 @@ $function$;
 create function app_private.live_lead(project_id uuid, email text) returns uuid
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select l.id from app_public.leads l where l.project_id = $1 and l.email = lower(btrim($2)) and l.deleted_at is null
+    and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED')
     and app_hidden.project_can(l.project_id, l.organization_id, 'lead.write')
 $function$;
 grant execute on function app_private.live_lead(uuid, text) to plat_user;
@@ -47746,9 +47809,10 @@ language sql stable as $function$
   where t.holds
 $function$;
 
--- The list of a purchase of what hangs on it, or on the lead it came from.
+-- The list of a purchase of what hangs on it, or on the lead it came from. of_lead: which rows c of the lead are
+--   those of the purchase b, where a lead may have several.
 create function app_private.make_buyer_list(
-  table_name text, list_name text, list_description text, list_order text
+  table_name text, list_name text, list_description text, list_order text, of_lead text default null::text
 ) returns void
 language plpgsql as $function$
 declare
@@ -47756,10 +47820,12 @@ declare
 begin
   execute format('create function app_public.%I(b app_public.buyers) returns setof app_public.%I language sql stable
     rows 5 as
-    $f$ select c.* from %s c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
+    $f$ select c.* from %s c where (c.buyer_id = b.id or %s)
       and c.deleted_at is null order by %s $f$',
     lower(function_name), table_name,
-    app_hidden.source_of(format('app_public.%I', table_name)::regclass), list_order);
+    app_hidden.source_of(format('app_public.%I', table_name)::regclass),
+    case when of_lead is null then 'c.lead_id = b.lead_id' else format('(c.lead_id = b.lead_id and %s)', of_lead) end,
+    list_order);
   execute format('grant execute on function app_public.%I to plat_user', lower(function_name));
   execute format('comment on function app_public.%I is %L', lower(function_name),
     format(E'@ordered\n\n%s; those of the lead that the buyer was among them.', list_description));
@@ -47811,11 +47877,13 @@ end $function$;
 
 -- Gives a table like app_private.project_record with lead_id and buyer_id what such a table has: row security by the
 --   permissions of leads and of buyers, lists on both, and make_project_record. `own`: which rows the buyer who
---   accepted an invitation sees; has_assignee: for root lists, along the column assignee_id.
+--   accepted an invitation sees; has_assignee: for root lists, along the column assignee_id; of_lead: see
+--   make_buyer_list.
 create function app_private.make_deal_child(
   table_name text, subject text, list_name text, list_description text, list_order text default 'id desc',
   lead_read text default 'lead.read', lead_write text default 'lead.write', buyer_read text default 'buyer.read',
-  buyer_write text default 'buyer.write', own text default null::text, has_assignee boolean default false
+  buyer_write text default 'buyer.write', own text default null::text, has_assignee boolean default false,
+  of_lead text default null::text
 ) returns void
 language plpgsql as $function$
 declare
@@ -47859,7 +47927,7 @@ begin
       'app_private.tg__touch(''assignee_id'')', table_name);
     insert into app_private.deal_tables (table_name) values (make_deal_child.table_name);
   end if;
-  perform app_private.make_buyer_list(table_name, list_name, list_description, list_order);
+  perform app_private.make_buyer_list(table_name, list_name, list_description, list_order, of_lead);
 end $function$;
 
 -- Gives a table with project_id, organization_id and assignee_id its policies: whoever has the permission, be it for
@@ -48617,18 +48685,17 @@ begin
     and l.id <> kept.id;
   if gone.id is null or gone.project_id <> kept.project_id then
     perform app_hidden.fail('CONFLICT', 'One of the two leads is gone.');
-  elsif gone.status = 'CONVERTED' then
-    perform app_hidden.fail('CONFLICT', 'Both leads are buyers; cancel one of the purchases first.');
   elsif exists (select from app_public.negotiations n join app_public.negotiations o on o.unit_id = n.unit_id
       where n.lead_id = kept.id and o.lead_id = gone.id and n.status not in ('ACCEPTED', 'CANCELLED')
         and o.status not in ('ACCEPTED', 'CANCELLED')
         and n.deleted_at is null and o.deleted_at is null) then
     perform app_hidden.fail('CONFLICT',
       'Both leads negotiate about the same unit; call one of the negotiations off first.');
-  elsif kept.status = 'CONVERTED' and exists (select from app_public.reservations r
-      where r.lead_id = gone.id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then
+  end if;
+  if (select count(*) from app_public.buyers b where b.lead_id in (kept.id, gone.id) and b.unit_id is null
+    and b.lot_id is null and b.status <> 'CANCELLED' and b.deleted_at is null) > 1 then
     perform app_hidden.fail('CONFLICT',
-      'One of them is a buyer, the other has an open reservation; convert or cancel that first.');
+      'Both leads have a purchase without a home; cancel or delete one of these purchases first.');
   end if;
   -- Whatever refers to the one refers to the other, whichever module made the reference.
   for reference in
@@ -48835,15 +48902,6 @@ begin
     where t.lead_source_id = source.id and t.deleted_at is null;
 end $function$;
 grant execute on function app_private.move_lead_source(uuid, uuid) to plat_anonymous, plat_user;
-
--- The names of a person as texts greet by them: those that are filled in, else those in the full name; the first
---   name is the fallback where neither tells one, so that no greeting goes out without a name.
-create function app_private.names_in_texts(first_name text, last_name text, name text, fallback text) returns jsonb
-language sql immutable parallel safe as $function$
-  select jsonb_build_object('firstName', coalesce(first_name, s.given, fallback), 'lastName',
-    coalesce(last_name, s.family))
-  from (select 1) one left join lateral app_hidden.split_name(name) s on true
-$function$;
 
 -- The claim on the unit that belongs to whoever negotiates, null for a unit that is free; refuses with
 --   INVENTORY_UNAVAILABLE what belongs to somebody else or is not for sale.
@@ -49677,8 +49735,9 @@ create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select coalesce((
     select sum(d.amount_paid - d.amount_refunded) from app_public.deposits d
-    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
-      and d.deleted_at is null), 0)
+    where (d.buyer_id = b.id
+        or (d.lead_id = b.lead_id and b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)))
+      and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0)
   from app_public.buyers b where b.id = $1
     and (app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
       or b.id = any (array(select app_hidden.viewer_purchases())))
@@ -49867,6 +49926,26 @@ begin
     update app_public.workflow_step_runs r set error_code = code where r.execution_id = work[1].execution_id
       and r.sequence = step.sequence and r.attempt = work[1].attempt;
   end if;
+end $function$;
+
+-- The person whom an organization knows by an e-mail address, from now on where it did not; without an address
+--   somebody new. Who registers one address at the same moment gets the same person.
+create function app_private.person_of(organization_id uuid, email text) returns uuid
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  digest constant bytea := sha256(convert_to(lower(email), 'UTF8'));
+  result uuid;
+begin
+  loop
+    select p.id into result from app_public.persons p
+      where p.organization_id = organization_id and p.email_digest = digest;
+    exit when result is not null;
+    insert into app_public.persons (organization_id, email_digest) values (organization_id, digest)
+      on conflict do nothing returning id into result;
+    exit when result is not null;
+  end loop;
+  return result;
 end $function$;
 
 -- The price of the options, less discounts, less credits, never below zero; each line rounded half up to the digits
@@ -50591,6 +50670,46 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.removed_card(uuid) to plat_worker;
 
+-- Has a person known by another e-mail address; false, and nothing done, where another person has it.
+create function app_private.rename_person(person_id uuid, email text) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_public.persons p set email_digest = sha256(convert_to(lower(email), 'UTF8'))
+    where p.id = rename_person.person_id;
+  return found;
+exception when unique_violation then
+  return false; -- somebody else is known by it
+end $function$;
+
+-- A lead whose last purchase is cancelled is open again; it is LOST where the person has registered anew in the
+--   project since, because that lead is worked on now.
+create function app_private.reopen_lead(purchase app_public.buyers) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  lead app_public.leads;
+  is_elsewhere boolean;
+begin
+  select * into lead from app_public.leads l where l.id = purchase.lead_id and l.status = 'CONVERTED'
+    and l.deleted_at is null for no key update;
+  if lead.id is null or exists (select from app_public.buyers b where b.lead_id = lead.id and b.id <> purchase.id
+    and b.status <> 'CANCELLED' and b.deleted_at is null) then
+    return;
+  end if;
+  is_elsewhere := exists (select from app_public.leads l where l.project_id = lead.project_id and l.email = lead.email
+    and l.id <> lead.id and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED'));
+  if is_elsewhere and exists (select from app_public.reservations r where r.lead_id = lead.id
+    and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then
+    perform app_hidden.fail('CONFLICT', 'The lead of this purchase has an open reservation, and the person has '
+      'registered anew: cancel that reservation first.', jsonb_build_object('field', 'id', 'existingId', lead.id));
+  end if;
+  update app_public.leads l set converted_at = null,
+      status = case when is_elsewhere then 'LOST'
+        else coalesce(nullif(nullif(l.status_before_deal, 'RESERVED'), 'NEGOTIATING'), 'HOT') end,
+      fallout_reason_id = case when is_elsewhere then app_private.fallout_reason_for(l.project_id, 'LEAD',
+        purchase.fallout_reason_id) else l.fallout_reason_id end
+    where l.id = lead.id;
+end $function$;
+
 -- Under whom an idempotency key of this request is kept.
 create function app_private.repeat_viewer() returns text
 language sql stable as $function$
@@ -51035,7 +51154,7 @@ begin
     input || jsonb_build_object('buyer_id', app_public.current_user_id(),
     'assignee_id', purchase.assignee_id,
     'lead_id', (select l.id from app_public.leads l where l.id = purchase.lead_id and l.deleted_at is null
-      and l.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED'))));
+      and l.status not in ('LOST', 'UNQUALIFIED'))));
   perform set_config('plat.actor_type', before, true);
   return app_hidden.masked(result);
 end $function$;
@@ -53547,8 +53666,7 @@ begin
     select p.key::uuid,
       (select coalesce(jsonb_object_agg(r.key, r.value -> (p.value ->> r.key)), '{}') from jsonb_each(records) r)
       || case when 'assignee' = any (wanted) then jsonb_build_object('assignee', (
-          select jsonb_build_object('id', u.id, 'fullName', app_public.users_full_name(u), 'firstName',
-              coalesce(u.first_name, app_public.users_full_name(u)),
+          select jsonb_build_object('id', u.id, 'fullName', app_public.users_full_name(u), 'firstName', u.first_name,
             'lastName', u.last_name, 'title', u.title,
             'phone', u.phone, 'email', i.email)
           from app_public.users u left join app_hidden.user_identities i on i.user_id = u.id
@@ -54050,7 +54168,8 @@ begin
     end if;
   else
     select * into source_row from app_public.lead_sources s
-      where s.id = app_private.lead_source_named(project.id, coalesce(input ->> 'source', 'WEB_DIRECT'));
+      where s.project_id = project.id and s.code = upper(coalesce(input ->> 'source', 'WEB_DIRECT'))
+        and s.deleted_at is null;
   end if;
   if agent is distinct from null then
     perform app_private.check_agent(project.organization_id, agent, coalesce((project.address).country, 'US'));
@@ -54065,7 +54184,8 @@ begin
   -- Two forms at the same moment: the second insert waits for the first, finds its lead and merges with it.
   loop
     select * into lead from app_public.leads l
-      where l.project_id = project.id and l.email = sender and l.deleted_at is null for update;
+      where l.project_id = project.id and l.email = sender and l.deleted_at is null
+      order by l.status in ('LOST', 'UNQUALIFIED', 'CONVERTED'), l.id desc limit 1 for update;
     was_created := lead.id is null;
     exit when not was_created;
     begin
@@ -55891,7 +56011,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('APPOINTMENTS', 22, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', null,
     true, 'Name of the lead.'),
   ('APPOINTMENTS', 23, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('APPOINTMENTS', 24, 'host',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.host_id)',
@@ -56030,7 +56150,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('CHARGES', 33, 'deposit', '(select x.title from app_hidden.masked_deposits x where x.id = t.deposit_id)', 'TEXT',
     'text', 'sale.read', false, 'Title of the deposit.'),
   ('CHARGES', 34, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('CHARGES', 35, 'payer',
     '(select app_public.users_full_name(row(x.id, x.slug, x.first_name, x.last_name, x.title, x.phone, x.time_zone, x.language, x.status, null::timestamp with time zone, null::timestamp with time zone, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.password_changed_at, x.avatar_url)::app_public.users) from app_hidden.masked_users x where x.id = t.user_id)',
@@ -56091,7 +56211,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('DEPOSITS', 33, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
     'text', null, true, 'Title of the project.'),
   ('DEPOSITS', 34, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('DEPOSITS', 35, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
     'lead.read', false, 'Name of the lead.'),
@@ -56180,10 +56300,9 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('LEADS', 11, 'statusChangedAt', 't.status_changed_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it has its status.'),
   ('LEADS', 12, 'tags', 't.tags', 'LIST', 'app_public.tags', null, true, 'Free words.'),
-  ('LEADS', 13, 'origin', 't.origin', 'ENUM', 'app_public.lead_origin', null, true,
-    'The technical way in; API where a program does not say.'),
+  ('LEADS', 13, 'origin', 't.origin', 'ENUM', 'app_public.lead_origin', null, true, 'The technical way in.'),
   ('LEADS', 14, 'source', 't.source', 'TEXT', 'app_public.short_text', null, false,
-    'Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the project; any other is refused, and the error says which there are.'),
+    'Code of the source, such as WEB_DIRECT.'),
   ('LEADS', 15, 'isAgent', 't.is_agent', 'BOOLEAN', 'boolean', null, true, 'Whether the lead is an agent.'),
   ('LEADS', 16, 'isRepresented', 't.is_represented', 'BOOLEAN', 'boolean', null, false,
     'Whether an agent represents the lead.'),
@@ -56211,8 +56330,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'Free data of the organization''s own programs.'),
   ('LEADS', 29, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was created.'),
-  ('LEADS', 3, 'firstName', 't.first_name', 'TEXT', 'app_public.short_text', null, false,
-    'Given name; taken from the full name where neither name is given, as far as that tells it.'),
+  ('LEADS', 3, 'firstName', 't.first_name', 'TEXT', 'app_public.short_text', null, false, 'Given name.'),
   ('LEADS', 30, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false, 'The last change.'),
   ('LEADS', 31, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The project.'),
   ('LEADS', 32, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false, 'The member who works on the lead.'),
@@ -56228,8 +56346,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'ENUM', 'app_public.lead_source_category', null, false, 'Kind of the place where the lead came from.'),
   ('LEADS', 39, 'falloutReason', '(select x.name from app_public.fallout_reasons x where x.id = t.fallout_reason_id)',
     'TEXT', 'text', null, false, 'Why the lead was lost.'),
-  ('LEADS', 4, 'lastName', 't.last_name', 'TEXT', 'app_public.short_text', null, false,
-    'Family name; taken from the full name where neither name is given, as far as that tells it.'),
+  ('LEADS', 4, 'lastName', 't.last_name', 'TEXT', 'app_public.short_text', null, false, 'Family name.'),
   ('LEADS', 40, 'assignee',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.assignee_id)',
     'TEXT', 'text', null, true, 'Name of the assignee.'),
@@ -56241,7 +56358,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'When the lead withdrew from marketing mail, by the link in a mail or through the team; null once they follow it again, and for those who never did either.'),
   ('LEADS', 5, 'legalName', 't.legal_name', 'TEXT', 'app_public.short_text', null, false, 'Name for contracts.'),
   ('LEADS', 6, 'email', 't.email', 'TEXT', 'app_public.email_address', null, true,
-    'E-mail address; at most one lead of a project has it.'),
+    'E-mail address; at most one open lead of a project has it.'),
   ('LEADS', 7, 'phone', 't.phone', 'TEXT', 'app_public.phone_number', null, true, 'Phone number.'),
   ('LEADS', 8, 'company', 't.company', 'TEXT', 'app_public.short_text', null, true, 'Company.'),
   ('LEADS', 9, 'preferredLanguage', 't.preferred_language', 'TEXT', 'app_public.language_code', null, false,
@@ -56364,7 +56481,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     '(select coalesce(x.number, x.title) from app_hidden.masked_units x where x.id = t.unit_id)', 'TEXT', 'text', null,
     true, 'Number of the unit.'),
   ('PERSONALIZATIONS', 24, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('PERSONALIZATIONS', 25, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
     'lead.read', false, 'Name of the lead.'),
@@ -56404,7 +56521,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     true, 'Name of the lead.'),
   ('PHONE_CALLS', 2, 'direction', 't.direction', 'ENUM', 'app_public.phone_call_direction', null, true, 'Who called.'),
   ('PHONE_CALLS', 20, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('PHONE_CALLS', 21, 'user',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.user_id)',
@@ -56521,7 +56638,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     true, 'Name of the lead.'),
   ('TASKS', 2, 'title', 't.title', 'TEXT', 'app_public.short_text', null, true, 'What to do, in a line.'),
   ('TASKS', 20, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', false, 'Name of the buyer.'),
   ('TASKS', 21, 'assignee',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.assignee_id)',
@@ -56806,6 +56923,7 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('lead', 'CONVERTED', 'COLD', true, null),
   ('lead', 'CONVERTED', 'CONTACTED', true, null),
   ('lead', 'CONVERTED', 'HOT', true, null),
+  ('lead', 'CONVERTED', 'LOST', true, null),
   ('lead', 'CONVERTED', 'NEW', true, null),
   ('lead', 'CONVERTED', 'WARM', true, null),
   ('lead', 'HOT', 'COLD', false, null),

@@ -430,12 +430,10 @@ describe("what hangs on the deal", () => {
 
 test("a lead that is a buyer already, lost or nobody's is refused", async () => {
   const leadId = await lead();
-  const { id } = await convert({ leadId, unitId: await unit() });
-  expect(await refused({ leadId, unitId: await unit() })).toMatchObject({
-    code: "CONFLICT",
-    field: "leadId",
-    existingId: id,
-  });
+  const unitId = await unit();
+  const { id } = await convert({ leadId, unitId });
+  for (const input of [{ leadId }, { leadId, unitId }])
+    expect(await refused(input)).toMatchObject({ code: "CONFLICT", field: "leadId", existingId: id });
   const lost = await lead();
   const reason = await create("createFalloutReason", { projectId: project, name: "Gone" });
   await update("Lead", { id: lost, status: "LOST", falloutReasonId: reason });

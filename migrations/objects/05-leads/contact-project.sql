@@ -180,7 +180,8 @@ begin
   -- Two forms at the same moment: the second insert waits for the first, finds its lead and merges with it.
   loop
     select * into lead from app_public.leads l
-      where l.project_id = project.id and l.email = sender and l.deleted_at is null for update;
+      where l.project_id = project.id and l.email = sender and l.deleted_at is null
+      order by l.status in ('LOST', 'UNQUALIFIED', 'CONVERTED'), l.id desc limit 1 for update;
     was_created := lead.id is null;
     exit when not was_created;
     begin

@@ -75,7 +75,7 @@ comment on column app_public.leads.first_name is
 comment on column app_public.leads.last_name is
   'Family name; taken from the full name where neither name is given, as far as that tells it.';
 comment on column app_public.leads.legal_name is 'Name for contracts.';
-comment on column app_public.leads.email is 'E-mail address; at most one lead of a project has it.';
+comment on column app_public.leads.email is 'E-mail address; at most one open lead of a project has it.';
 comment on column app_public.leads.phone is 'Phone number.';
 comment on column app_public.leads.address is 'Postal address.';
 comment on column app_public.leads.company is 'Company.';
@@ -128,7 +128,8 @@ comment on constraint leads_assignee_id_fkey on app_public.leads is
   E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on the lead.';
 comment on constraint leads_subscription on app_public.leads is
   'A lead follows marketing mail or has unsubscribed from it.';
-comment on index app_public.leads_live_email is 'There is a lead with this e-mail address in the project already.';
+comment on index app_public.leads_open_email is
+  'There is an open lead with this e-mail address in the project already.';
 
 create function app_private.tg_leads__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -304,8 +305,10 @@ create trigger _310_reserved before update of status on app_public.leads for eac
 create function app_public.leads_buyer(l app_public.leads) returns app_public.buyers
 language sql stable as $$
   select b.* from app_hidden.masked_buyers b where b.lead_id = l.id and b.deleted_at is null and b.status <> 'CANCELLED'
+    order by b.id desc limit 1
 $$;
-comment on function app_public.leads_buyer is 'The purchase in force that the lead became.';
+comment on function app_public.leads_buyer is
+  'The purchase in force that the lead became, the latest of several; purchases has them all.';
 
 -- Whoever writes it, a converted lead has a purchase in force when the transaction ends.
 create function app_private.tg_leads__has_purchase() returns trigger
@@ -345,9 +348,11 @@ declare
   -- PERF: fenced in by the offset, so that the index of phone numbers finds them alone: those of the project and of
   -- leads that are there look short while a table has just grown.
   others uuid[] := array(
-    select s.id from (select l.id, l.project_id, l.deleted_at from app_public.leads l
+    select s.id from (select l.id, l.project_id, l.deleted_at, l.status, l.person_id from app_public.leads l
       where reverse(l.phone) = reverse(new.phone) offset 0) s
-    where s.project_id = new.project_id and s.id <> new.id and s.deleted_at is null limit most + 1);
+    where s.project_id = new.project_id and s.id <> new.id and s.deleted_at is null
+      -- Who registers anew after they were closed is known to be the same.
+      and not (s.status in ('LOST', 'UNQUALIFIED', 'CONVERTED') and s.person_id = new.person_id) limit most + 1);
   other uuid := (select min(id::text)::uuid from unnest(others) id);
   pair text := format('duplicate_lead:%s:%s', least(other, new.id), greatest(other, new.id));
 begin

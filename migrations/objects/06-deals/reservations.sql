@@ -5,8 +5,8 @@
 -- Chosen where nothing else says so:
 -- - The price begins as the list price alone; the premium of the lot is kept beside it, and whoever negotiates it in
 --   changes the price while the reservation is open.
--- - A lead that is LOST, UNQUALIFIED or CONVERTED reserves nothing, and becomes neither of the first two while it has
---   an open reservation.
+-- - A lead that is LOST or UNQUALIFIED reserves nothing, and becomes neither while it has an open reservation. One that
+--   is CONVERTED reserves another home, and stays CONVERTED.
 -- - Nobody reserves while the sales of the project are PAUSED.
 -- - A buyer reserves and cancels for themselves in a project where they have a purchase in force; what else there is to
 --   a reservation is the sales team's.
@@ -340,9 +340,6 @@ begin
         and r.assignee_id is distinct from lead.assignee_id;
       if lead.deleted_at is not null then
         perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
-      elsif lead.status = 'CONVERTED' then
-        perform app_hidden.fail('CONFLICT', 'This lead is a buyer already; make a new lead, or leave the lead out.',
-          '{"field": "leadId"}');
       elsif lead.status in ('LOST', 'UNQUALIFIED') then
         perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
           '{"field": "leadId"}');
