@@ -2081,8 +2081,8 @@ grant
     ) on app_public.buyers to plat_anonymous, plat_user;
 grant insert (
   project_id, lead_id, unit_id, lot_id, reservation_id, assignee_id, first_name, last_name, legal_name, email,
-  phone, company, address, status, occupancy_type, financing_type, financing_contingency, amount_financed, price,
-  purchase_date, estimated_closing_date, metadata
+  phone, dob, company, preferred_language, address, status, occupancy_type, occupancy_type_other, financing_type,
+  financing_contingency, amount_financed, price, purchase_date, estimated_closing_date, closing_date, metadata
 ) on app_public.buyers to plat_user;
 grant update (
   assignee_id, first_name, last_name, legal_name, email, phone, dob, company, preferred_language, address, status,
@@ -2876,10 +2876,10 @@ begin
         perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
       end if;
       if num_nonnulls(new.first_name, new.last_name) = 0 then
-        new.first_name := coalesce(lead.first_name, case when lead.last_name is null
-          then regexp_replace(lead.name, '\s+\S+$', '') end);
-        new.last_name := coalesce(lead.last_name, case when lead.first_name is null
-          then substring(lead.name from '\s(\S+)$') end);
+        -- A name that cannot be taken apart stays whole.
+        select coalesce(lead.first_name, n.given, case when coalesce(lead.last_name, n.family) is null
+            then lead.name end), coalesce(lead.last_name, n.family) into new.first_name, new.last_name
+          from app_hidden.split_name(lead.name) n;
       end if;
       new.legal_name := coalesce(new.legal_name, lead.legal_name);
       new.email := coalesce(new.email, lead.email);
@@ -7909,7 +7909,7 @@ create policy writers_update on app_public.floor_plan_elevation_images for updat
 grant select on app_public.floor_plan_elevation_images to plat_anonymous, plat_user;
 grant delete on app_public.floor_plan_elevation_images to plat_user;
 grant insert (
-  file, title, alt, sequence, elevation, floor_plan_id
+  file, title, alt, sequence, elevation, price_delta, floor_plan_id
 ) on app_public.floor_plan_elevation_images to plat_user;
 grant update (title, alt, sequence, elevation, price_delta) on app_public.floor_plan_elevation_images to plat_user;
 
@@ -9923,8 +9923,10 @@ create table app_public.leads (
   -- The project.
   project_id               uuid                         not null,
   name                     app_public.short_text        not null, -- Full name as given.
-  first_name               app_public.short_text, -- Given name.
-  last_name                app_public.short_text, -- Family name.
+  -- Given name; taken from the full name where neither name is given, as far as that tells it.
+  first_name               app_public.short_text,
+  -- Family name; taken from the full name where neither name is given, as far as that tells it.
+  last_name                app_public.short_text,
   legal_name               app_public.short_text, -- Name for contracts.
   email                    app_public.email_address, -- E-mail address; at most one open lead of a project has it.
   phone                    app_public.phone_number, -- Phone number.
@@ -9942,9 +9944,11 @@ create table app_public.leads (
   tags                     app_public.tags              not null default '{}'::text[],
   -- @filter
   --
-  -- The technical way in.
+  -- The technical way in; API where a program does not say.
   origin                   app_public.lead_origin       not null default 'API',
-  source                   app_public.short_text, -- Code of the source, such as WEB_DIRECT.
+  -- Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the
+  --   project; any other is refused, and the error says which there are.
+  source                   app_public.short_text,
   -- @filter leadSourceIds
   --
   -- The lead source.
@@ -10128,8 +10132,9 @@ create policy sellers_update on app_public.leads for update to plat_user
 grant select on app_public.leads to plat_anonymous, plat_user;
 grant delete on app_public.leads to plat_user;
 grant insert (
-  project_id, name, email, phone, address, company, status, tags, source, source_id, is_agent, is_represented,
-  assignee_id, subscribed, registered_at, metadata
+  project_id, name, first_name, last_name, legal_name, email, phone, address, company, preferred_language, status,
+  tags, origin, source, source_id, is_agent, is_represented, assignee_id, subscribed, do_not_contact, registered_at,
+  budget_min, budget_max, preapproved, metadata
 ) on app_public.leads to plat_user;
 grant update (
   name, first_name, last_name, legal_name, email, phone, address, company, preferred_language, status, tags,
@@ -10699,6 +10704,14 @@ declare
 begin
   select coalesce((p.address).country, 'US'), p.currency into project_country, project_currency
     from app_public.projects p where p.id = new.project_id;
+  if tg_op = 'INSERT' and num_nonnulls(new.first_name, new.last_name) = 0 then
+    select n.given, n.family into new.first_name, new.last_name from app_hidden.split_name(new.name) n;
+  elsif tg_op = 'UPDATE' and new.name <> old.name
+    and row(new.first_name, new.last_name)::text = row(old.first_name, old.last_name)::text
+    and row(old.first_name, old.last_name)::text = app_hidden.split_name(old.name)::text then
+    -- They were taken from the name, so they follow it.
+    select n.given, n.family into new.first_name, new.last_name from app_hidden.split_name(new.name) n;
+  end if;
   -- PERF: whatever is assigned has its domain checked once more, so only what changes is.
   if new.email <> lower(new.email) then
     new.email := lower(new.email);
@@ -10755,8 +10768,8 @@ begin
       perform app_hidden.fail('NOT_FOUND', 'There is no such lead source in this project.', '{"field": "sourceId"}');
     end if;
   elsif tg_op = 'INSERT' and new.source is not null then
-    select s.id into new.source_id from app_public.lead_sources s
-      where s.project_id = new.project_id and s.code = upper(new.source) and s.deleted_at is null;
+    new.source_id := app_private.lead_source_named(new.project_id, new.source);
+    new.source := coalesce((select s.code from app_public.lead_sources s where s.id = new.source_id), new.source);
   end if;
   if tg_op = 'INSERT' or new.status is distinct from old.status then
     if new.status = 'LOST' or new.lost_at is not null then
@@ -11012,7 +11025,7 @@ create policy writers_update on app_public.lease_permits for update to plat_user
 grant select on app_public.lease_permits to plat_anonymous, plat_user;
 grant delete on app_public.lease_permits to plat_user;
 grant insert (
-  project_id, title, number, status, price, issued_on, expires_on, notes, unit_id
+  project_id, title, number, status, price, issued_on, expires_on, notes, unit_id, buyer_id
 ) on app_public.lease_permits to plat_user;
 grant update (
   title, number, status, price, issued_on, expires_on, notes, unit_id, buyer_id
@@ -37561,7 +37574,8 @@ grant execute on function app_public.contact_organization(
 -- @arg text What they want to know, 20,000 characters at most.
 -- @arg address Where they live.
 -- @arg sourceId Where they come from, as the project defines it.
--- @arg source Code of the source, such as WEB_DIRECT.
+-- @arg source Code or name of the source, such as WEB_DIRECT; one that the project does not have refuses nobody: it
+--   is kept as given, in source of the lead and the message.
 -- @arg company Company.
 -- @arg agent The agent who represents them.
 -- @arg follow Whether they want news by mail; they get a mail with a link that confirms it.
@@ -37845,7 +37859,8 @@ grant execute on function app_public.create_buyer(jsonb, app_public.agent_input)
 --
 -- Creates a lead. Who was closed (LOST, UNQUALIFIED or CONVERTED) may register anew; person leads to what was
 --   before.
--- The sales team is not notified; contactProject does that.
+-- The sales team is not notified; contactProject does that. A source that the project does not have is refused;
+-- contactProject keeps it as it was given.
 create function app_public.create_lead(
   input jsonb, agent app_public.agent_input default null::app_public.agent_input,
   on_duplicate app_public.duplicate_policy default 'ERROR'
@@ -37875,11 +37890,16 @@ begin
     if on_duplicate = 'MERGE' then
       lead := app_hidden.update_record(null::app_public.leads, jsonb_build_object('id', existing_id) || (
         select coalesce(jsonb_object_agg(i.key, i.value), '{}') from jsonb_each(input) i
-        where i.key in ('phone', 'address', 'company', 'source_id', 'is_represented', 'metadata', 'assignee_id')
+        where i.key in ('phone', 'address', 'company', 'source_id', 'is_represented', 'metadata', 'assignee_id',
+            'legal_name', 'preferred_language', 'budget_min', 'budget_max', 'preapproved')
           and i.value <> 'null' and to_jsonb(lead) ->> i.key is null));
     end if;
     return lead;
   end;
+  -- After the policy, which decides who may know anything of the project.
+  if lead.source_id is null and lead.source is not null then
+    perform app_hidden.refuse_unknown_source(lead.project_id, lead.source);
+  end if;
   if agent is distinct from null then
     perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
@@ -41685,7 +41705,7 @@ begin
     -- A name is whatever somebody typed into a form: one with more than letters in it greets nobody.
     app_hidden.fact(format('The lead is called %s.', lead.name), 'lead', lead.id, 'name', 'person',
       case when length(lead.name) <= 80 and concat(lead.name, lead.first_name) !~ '[0-9<>@:/\\{}|_=+*^%$#!?;"()\[\]]'
-        then coalesce(lead.first_name, lead.name) end),
+        then coalesce(lead.first_name, (app_hidden.split_name(lead.name)).given, lead.name) end),
     app_hidden.fact(format('The project is called %s.', project.title), 'project', project.id, 'title', 'name',
       project.title),
     app_hidden.fact(format('%s is in %s.', project.title, coalesce(app_hidden.address_line(project.address), '')),
@@ -42793,6 +42813,20 @@ begin
 end $function$;
 grant execute on function app_hidden.refuse_report(text, text, jsonb) to plat_anonymous, plat_user;
 
+-- Refuses a code or name of a lead source that the project does not have, and tells those that it has.
+create function app_hidden.refuse_unknown_source(project_id uuid, source text) returns void
+language plpgsql stable as $function$
+declare
+  -- As the viewer, who sees the sources where they may enter leads.
+  codes constant text[] := array(select s.code from app_public.lead_sources s
+    where s.project_id = refuse_unknown_source.project_id and s.active order by s.code);
+begin
+  perform app_hidden.fail('BAD_USER_INPUT', format('There is no lead source %s in this project. %s', left(source, 100),
+    coalesce('Give one of ' || nullif(array_to_string(codes, ', '), '') || ', or make it by createLeadSource.',
+      'Make it by createLeadSource.')), jsonb_build_object('field', 'source', 'allowed', to_jsonb(codes)));
+end $function$;
+grant execute on function app_hidden.refuse_unknown_source(uuid, text) to plat_anonymous, plat_user;
+
 -- Whether the viewer has the permission somewhere in the organization, or in the one project of it; row security
 --   says how far it reaches.
 create function app_hidden.report_can(organization_id uuid, project_id uuid, permission text) returns boolean
@@ -43498,6 +43532,102 @@ language sql stable parallel safe strict as $function$
   select regexp_replace(lower(public.unaccent(name)), '[^a-z0-9#%]', '', 'g')
 $function$;
 grant execute on function app_hidden.spelling(text) to plat_anonymous, plat_user;
+
+-- The given name and the family name in a full name, each null where it cannot be told; both for what is no name of
+--   a person, or is written in a script of languages that put the family name first.
+create function app_hidden.split_name(name text, out given text, out family text) returns record
+language plpgsql immutable parallel safe strict as $function$
+declare
+  titles constant text[] := '{mr,mrs,ms,miss,mx,dr,prof,professor,sir,rev,herr,frau,mme,mlle,monsieur,madame,'
+    'mademoiselle,sr,sra,srta,señor,señora,señorita}';
+  suffixes constant text[] := '{jr,sr,ii,iii,iv,phd,md,esq,mba}';
+  companies constant text[] := '{ltd,limited,inc,llc,llp,corp,corporation,gmbh,sarl,plc,holdings,properties,realty,'
+    'realtors,estates,group,associates,partners,investments,consulting,services,company,bank}';
+  -- These begin a family name in any case; the others are given names too, unless they are written small.
+  particles constant text[] := '{van,von,der,den,de,del,della,dos,das,du,ter,zu,zum,zur,af,av,bint,ibn}';
+  small_particles constant text[] := '{da,di,do,la,le,el,al,bin,ben,ten,san,بن,بنت}';
+  conjunctions constant text[] := '{&,and,und,et,och,og}';
+  patronymic constant text := '(ович|евич|ич|овна|евна|ична|инична|івна)$';
+  whole text := btrim(regexp_replace(regexp_replace(name, '\([^)]*\)', ' ', 'g'), '\s+', ' ', 'g'));
+  words text[];
+  plain text[];
+  first_part record;
+  second_part record;
+  is_titled boolean := false;
+  amount int;
+  begins int;
+begin
+  if length(whole) > 100 or whole ~ '[0-9<>@:/\\{}|_=*^%$#!?;"\[\]~]'
+    or whole ~ '[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]' then
+    return;
+  end if;
+  words := string_to_array(whole, ' ');
+  plain := string_to_array(lower(translate(whole, '.,', '')), ' ');
+  if plain && companies then
+    return;
+  end if;
+  if position(',' in whole) > 0 then
+    if not string_to_array(lower(translate(btrim(split_part(whole, ',', 2)), '.', '')), ' ') <@ suffixes then
+      select * into first_part from app_hidden.split_name(split_part(whole, ',', 2));
+      given := concat_ws(' ', first_part.given, first_part.family);
+      given := nullif(given, '');
+      family := nullif(btrim(split_part(whole, ',', 1)), '');
+      return;
+    end if;
+    words := string_to_array(btrim(split_part(whole, ',', 1)), ' ');
+    plain := string_to_array(lower(translate(btrim(split_part(whole, ',', 1)), '.', '')), ' ');
+  end if;
+  for place in 2 .. cardinality(words) - 1 loop
+    if plain[place] = any (conjunctions) then
+      select * into first_part from app_hidden.split_name(array_to_string(words[:place - 1], ' '));
+      select * into second_part from app_hidden.split_name(array_to_string(words[place + 1:], ' '));
+      given := first_part.given || ' ' || words[place] || ' ' || second_part.given;
+      family := case when first_part.family <> second_part.family then null
+        else coalesce(second_part.family, first_part.family) end;
+      return;
+    end if;
+  end loop;
+  while plain[1] = any (titles) loop
+    words := words[2:];
+    plain := plain[2:];
+    is_titled := true;
+  end loop;
+  while cardinality(plain) > 1 and plain[cardinality(plain)] = any (suffixes) loop
+    words := trim_array(words, 1);
+    plain := trim_array(plain, 1);
+  end loop;
+  amount := cardinality(words);
+  if amount < 2 then
+    given := case when not is_titled then words[1] end;
+    family := case when is_titled then words[1] end;
+    return;
+  end if;
+  if amount = 3 and words[3] ~ patronymic and words[2] !~ patronymic then
+    given := words[2];
+    family := words[1];
+    return;
+  elsif amount = 3 and words[2] ~ patronymic then
+    given := words[1];
+    family := words[3];
+    return;
+  end if;
+  for place in 2 .. amount - 1 loop
+    if plain[place] = any (particles) or words[place] = any (small_particles) then
+      begins := place;
+    elsif place > 2 and words[place] in ('y', 'i') then
+      begins := place - 1;
+    end if;
+    exit when begins is not null;
+  end loop;
+  -- Four words are two given names and two family names, as they are in Spanish and Portuguese.
+  begins := coalesce(begins, case when amount > 3 and words[amount - 1] !~ '^.\.?$' then amount - 1 else amount end);
+  if words[1] = 'عبد' then
+    begins := greatest(begins, 3);
+  end if;
+  given := nullif(array_to_string(words[:begins - 1], ' '), '');
+  family := nullif(array_to_string(words[begins:], ' '), '');
+end $function$;
+grant execute on function app_hidden.split_name(text) to plat_anonymous, plat_user;
 
 create function app_hidden.spoken_time(at timestamp with time zone, time_zone text) returns text
 language sql stable
@@ -44398,8 +44528,11 @@ language plpgsql stable as $function$
 declare
   found jsonb;
 begin
-  execute format('select jsonb_object_agg(r.id, %s) from app_public.%I r where r.id = any ($1)',
-    app_private.record_json(table_name), table_name) into found using ids;
+  execute format('select jsonb_object_agg(r.id, %s%s) from app_public.%I r where r.id = any ($1)',
+    app_private.record_json(table_name), case table_name
+      when 'leads' then ' || app_private.names_in_texts(r.first_name, r.last_name, r.name, r.name)'
+      when 'buyers' then ' || app_private.names_in_texts(r.first_name, r.last_name, r.legal_name, '
+        'coalesce(r.legal_name, r.company, r.email))' else '' end, table_name) into found using ids;
   return data || coalesce(found, '{}');
 end $function$;
 
@@ -48380,6 +48513,15 @@ begin
         or (is_response and (l.first_response_at is null or l.status = 'NEW' or l.status_before_deal = 'NEW')));
 end $function$;
 
+-- The lead source of a project with this code or, where none has it, this name, whatever the case.
+create function app_private.lead_source_named(project_id uuid, source text) returns uuid
+language sql stable as $function$
+  select s.id from app_public.lead_sources s
+  where s.project_id = lead_source_named.project_id and s.deleted_at is null
+    and (s.code = upper(btrim(source)) or lower(s.name) = lower(btrim(source)))
+  order by s.code = upper(btrim(source)) desc, s.active desc, s.id limit 1
+$function$;
+
 -- Keeps the words of names that are not known yet.
 create function app_private.learn_words(names text[]) returns void
 language sql as $function$
@@ -49727,6 +49869,15 @@ begin
     where t.lead_source_id = source.id and t.deleted_at is null;
 end $function$;
 grant execute on function app_private.move_lead_source(uuid, uuid) to plat_anonymous, plat_user;
+
+-- The names of a person as texts greet by them: those that are filled in, else those in the full name; the first
+--   name is the fallback where neither tells one, so that no greeting goes out without a name.
+create function app_private.names_in_texts(first_name text, last_name text, name text, fallback text) returns jsonb
+language sql immutable parallel safe as $function$
+  select jsonb_build_object('firstName', coalesce(first_name, s.given, fallback), 'lastName',
+    coalesce(last_name, s.family))
+  from (select 1) one left join lateral app_hidden.split_name(name) s on true
+$function$;
 
 -- The claim on the unit that belongs to whoever negotiates, null for a unit that is free; refuses with
 --   INVENTORY_UNAVAILABLE what belongs to somebody else or is not for sale.
@@ -54562,7 +54713,8 @@ begin
     select p.key::uuid,
       (select coalesce(jsonb_object_agg(r.key, r.value -> (p.value ->> r.key)), '{}') from jsonb_each(records) r)
       || case when 'assignee' = any (wanted) then jsonb_build_object('assignee', (
-          select jsonb_build_object('id', u.id, 'fullName', app_public.users_full_name(u), 'firstName', u.first_name,
+          select jsonb_build_object('id', u.id, 'fullName', app_public.users_full_name(u), 'firstName',
+              coalesce(u.first_name, app_public.users_full_name(u)),
             'lastName', u.last_name, 'title', u.title,
             'phone', u.phone, 'email', i.email)
           from app_public.users u left join app_hidden.user_identities i on i.user_id = u.id
@@ -55082,8 +55234,7 @@ begin
     end if;
   else
     select * into source_row from app_public.lead_sources s
-      where s.project_id = project.id and s.code = upper(coalesce(input ->> 'source', 'WEB_DIRECT'))
-        and s.deleted_at is null;
+      where s.id = app_private.lead_source_named(project.id, coalesce(input ->> 'source', 'WEB_DIRECT'));
   end if;
   if agent is distinct from null then
     perform app_private.check_agent(project.organization_id, agent, coalesce((project.address).country, 'US'));
@@ -57215,9 +57366,10 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('LEADS', 11, 'statusChangedAt', 't.status_changed_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it has its status.'),
   ('LEADS', 12, 'tags', 't.tags', 'LIST', 'app_public.tags', null, true, 'Free words.'),
-  ('LEADS', 13, 'origin', 't.origin', 'ENUM', 'app_public.lead_origin', null, true, 'The technical way in.'),
+  ('LEADS', 13, 'origin', 't.origin', 'ENUM', 'app_public.lead_origin', null, true,
+    'The technical way in; API where a program does not say.'),
   ('LEADS', 14, 'source', 't.source', 'TEXT', 'app_public.short_text', null, false,
-    'Code of the source, such as WEB_DIRECT.'),
+    'Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the project; any other is refused, and the error says which there are.'),
   ('LEADS', 15, 'isAgent', 't.is_agent', 'BOOLEAN', 'boolean', null, true, 'Whether the lead is an agent.'),
   ('LEADS', 16, 'isRepresented', 't.is_represented', 'BOOLEAN', 'boolean', null, false,
     'Whether an agent represents the lead.'),
@@ -57245,7 +57397,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'Free data of the organization''s own programs.'),
   ('LEADS', 29, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was created.'),
-  ('LEADS', 3, 'firstName', 't.first_name', 'TEXT', 'app_public.short_text', null, false, 'Given name.'),
+  ('LEADS', 3, 'firstName', 't.first_name', 'TEXT', 'app_public.short_text', null, false,
+    'Given name; taken from the full name where neither name is given, as far as that tells it.'),
   ('LEADS', 30, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false, 'The last change.'),
   ('LEADS', 31, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The project.'),
   ('LEADS', 32, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false, 'The member who works on the lead.'),
@@ -57261,7 +57414,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'ENUM', 'app_public.lead_source_category', null, false, 'Kind of the place where the lead came from.'),
   ('LEADS', 39, 'falloutReason', '(select x.name from app_public.fallout_reasons x where x.id = t.fallout_reason_id)',
     'TEXT', 'text', null, false, 'Why the lead was lost.'),
-  ('LEADS', 4, 'lastName', 't.last_name', 'TEXT', 'app_public.short_text', null, false, 'Family name.'),
+  ('LEADS', 4, 'lastName', 't.last_name', 'TEXT', 'app_public.short_text', null, false,
+    'Family name; taken from the full name where neither name is given, as far as that tells it.'),
   ('LEADS', 40, 'assignee',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.assignee_id)',
     'TEXT', 'text', null, true, 'Name of the assignee.'),

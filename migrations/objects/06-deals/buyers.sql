@@ -35,8 +35,9 @@ select app_private.make_searchable('buyers', 'BUYER', 'concat_ws('' '', r.first_
 
 grant select on app_public.buyers to plat_user, plat_anonymous;
 grant insert (project_id, unit_id, lot_id, lead_id, reservation_id, first_name, last_name, legal_name, email, phone,
-  company, address, status, assignee_id, occupancy_type, financing_type, financing_contingency, amount_financed, price,
-  purchase_date, estimated_closing_date, metadata) on app_public.buyers to plat_user;
+  dob, company, preferred_language, address, status, assignee_id, occupancy_type, occupancy_type_other, financing_type,
+  financing_contingency, amount_financed, price, purchase_date, estimated_closing_date, closing_date, metadata) on
+  app_public.buyers to plat_user;
 grant update (status, first_name, last_name, legal_name, email, phone, dob, company, preferred_language, address,
   assignee_id, occupancy_type, occupancy_type_other, financing_type, financing_contingency, amount_financed, price,
   purchase_date, estimated_closing_date, closing_date, fallout_reason_id, cancellation_reason, metadata), delete on
@@ -214,10 +215,10 @@ begin
         perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
       end if;
       if num_nonnulls(new.first_name, new.last_name) = 0 then
-        new.first_name := coalesce(lead.first_name, case when lead.last_name is null
-          then regexp_replace(lead.name, '\s+\S+$', '') end);
-        new.last_name := coalesce(lead.last_name, case when lead.first_name is null
-          then substring(lead.name from '\s(\S+)$') end);
+        -- A name that cannot be taken apart stays whole.
+        select coalesce(lead.first_name, n.given, case when coalesce(lead.last_name, n.family) is null
+            then lead.name end), coalesce(lead.last_name, n.family) into new.first_name, new.last_name
+          from app_hidden.split_name(lead.name) n;
       end if;
       new.legal_name := coalesce(new.legal_name, lead.legal_name);
       new.email := coalesce(new.email, lead.email);
