@@ -2290,7 +2290,8 @@ begin
     end if;
   end if;
   -- What the reservation of the purchase has claimed, or the negotiation of its lead that ended in acceptance, is taken
-  -- over.
+  -- over, and so is what is held for it.
+  perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'buyer', new.id);
   select c.* into claim from app_hidden.claims c
     where c.released_at is null and (c.unit_id = new.unit_id
       or (new.unit_id is null and c.unit_id is null and c.lot_id = new.lot_id))
@@ -12112,6 +12113,14 @@ begin
   return new;
 end $function$;
 
+-- The hold that it has now; null without the permission sale.read.
+create function app_public.lots_active_hold(l app_public.lots) returns app_public.unit_holds
+language sql stable as $function$
+  select h.* from app_hidden.masked_unit_holds h where h.lot_id = l.id and h.status = 'ACTIVE'
+    and h.deleted_at is null limit 1
+$function$;
+grant execute on function app_public.lots_active_hold(app_public.lots) to plat_anonymous, plat_user;
+
 -- @notNull
 -- @reads price
 --
@@ -21919,6 +21928,14 @@ create table app_public.projects (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
+  -- Hours that a hold of a unit or lot lasts where it says nothing else.
+  hold_expiration          integer                      not null default 24,
+  -- Hours that a person holds a unit or lot at most, extended and held again.
+  hold_expiration_limit    integer                      not null default 72,
+  -- How many units and lots a person holds at a time at most; 0 for no holds.
+  holds_per_person         integer                      not null default 5,
+  -- How many units and lots the people of an organization hold together at a time at most.
+  holds_per_organization   integer                      not null default 20,
   constraint projects_pkey primary key (id),
   constraint projects_id_organization_id_key unique (id, organization_id),
   -- @parent
@@ -21929,6 +21946,20 @@ create table app_public.projects (
     references app_public.organizations(id) on delete restrict,
   -- The completion date lies before the start of sales.
   constraint projects_dates_order check (completion_date >= sales_start_date),
+  -- Give 1 to 720 hours.
+  constraint projects_hold_expiration_limit_range check (
+    hold_expiration_limit >= 1 and hold_expiration_limit <= 720
+  ),
+  -- Give 1 to 720 hours.
+  constraint projects_hold_expiration_range check (hold_expiration >= 1 and hold_expiration <= 720),
+  -- A hold lasts no longer than holdExpirationLimit.
+  constraint projects_hold_expiration_within check (hold_expiration <= hold_expiration_limit),
+  -- Give 0 to 10,000 holds.
+  constraint projects_holds_per_organization_range check (
+    holds_per_organization >= 0 and holds_per_organization <= 10000
+  ),
+  -- Give 0 to 10,000 holds.
+  constraint projects_holds_per_person_range check (holds_per_person >= 0 and holds_per_person <= 10000),
   -- An overview has 1,500 characters at most.
   constraint projects_overview_length check (length(overview::text) <= 1500),
   -- Give 0 to 365 days.
@@ -21975,17 +22006,19 @@ grant
       design_heading, address, time_zone, currency, website_url, amenities, sales_start_date, completion_date,
       archived_at, archived_from, service_index, reservation_expiration, reservation_fee, cancellation_fee,
       rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, city, inserted_at, updated_at, version,
-      deleted_at
+      deleted_at, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
     ) on app_public.projects to plat_anonymous, plat_user;
 grant insert (
   organization_id, title, slug, status, visibility, type, overview, overview_headline, design, design_heading,
   address, time_zone, currency, website_url, amenities, sales_start_date, completion_date, reservation_expiration,
-  reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata
+  reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment,
+  metadata, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
 ) on app_public.projects to plat_user;
 grant update (
   title, slug, status, visibility, type, overview, overview_headline, design, design_heading, address, time_zone,
   website_url, amenities, sales_start_date, completion_date, reservation_expiration, reservation_fee,
-  cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata
+  cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata,
+  hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
 ) on app_public.projects to plat_user;
 
 create trigger _100_slug before insert or update on app_public.projects
@@ -22125,6 +22158,8 @@ begin
     n.archived_from as "archivedFrom",
     n.design_heading as "designHeading",
     n.completion_date as "completionDate",
+    n.hold_expiration as "holdExpiration",
+    n.holds_per_person as "holdsPerPerson",
     n.lead_assignment as "leadAssignment",
     n.organization_id as "organizationId",
     n.rescission_days as "rescissionDays",
@@ -22133,6 +22168,8 @@ begin
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
     n.allow_multiple_offers as "allowMultipleOffers",
+    n.hold_expiration_limit as "holdExpirationLimit",
+    n.holds_per_organization as "holdsPerOrganization",
     n.reservation_expiration as "reservationExpiration") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -22186,6 +22223,8 @@ begin
     n.archived_from as "archivedFrom",
     n.design_heading as "designHeading",
     n.completion_date as "completionDate",
+    n.hold_expiration as "holdExpiration",
+    n.holds_per_person as "holdsPerPerson",
     n.lead_assignment as "leadAssignment",
     n.organization_id as "organizationId",
     n.rescission_days as "rescissionDays",
@@ -22194,6 +22233,8 @@ begin
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
     n.allow_multiple_offers as "allowMultipleOffers",
+    n.hold_expiration_limit as "holdExpirationLimit",
+    n.holds_per_organization as "holdsPerOrganization",
     n.reservation_expiration as "reservationExpiration") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
@@ -22223,6 +22264,8 @@ begin
     n.archived_from as "archivedFrom",
     n.design_heading as "designHeading",
     n.completion_date as "completionDate",
+    n.hold_expiration as "holdExpiration",
+    n.holds_per_person as "holdsPerPerson",
     n.lead_assignment as "leadAssignment",
     n.organization_id as "organizationId",
     n.rescission_days as "rescissionDays",
@@ -22231,6 +22274,8 @@ begin
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
     n.allow_multiple_offers as "allowMultipleOffers",
+    n.hold_expiration_limit as "holdExpirationLimit",
+    n.holds_per_organization as "holdsPerOrganization",
     n.reservation_expiration as "reservationExpiration") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -22281,7 +22326,11 @@ begin
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
     || case when o.city is distinct from n.city then jsonb_build_object('city', jsonb_build_array(o.city, n.city)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.hold_expiration is distinct from n.hold_expiration then jsonb_build_object('holdExpiration', jsonb_build_array(o.hold_expiration, n.hold_expiration)) else '{}' end
+    || case when o.hold_expiration_limit is distinct from n.hold_expiration_limit then jsonb_build_object('holdExpirationLimit', jsonb_build_array(o.hold_expiration_limit, n.hold_expiration_limit)) else '{}' end
+    || case when o.holds_per_person is distinct from n.holds_per_person then jsonb_build_object('holdsPerPerson', jsonb_build_array(o.holds_per_person, n.holds_per_person)) else '{}' end
+    || case when o.holds_per_organization is distinct from n.holds_per_organization then jsonb_build_object('holdsPerOrganization', jsonb_build_array(o.holds_per_organization, n.holds_per_organization)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.city as city,
     n.slug as slug,
     n.type as type,
@@ -22303,6 +22352,8 @@ begin
     n.archived_from as "archivedFrom",
     n.design_heading as "designHeading",
     n.completion_date as "completionDate",
+    n.hold_expiration as "holdExpiration",
+    n.holds_per_person as "holdsPerPerson",
     n.lead_assignment as "leadAssignment",
     n.organization_id as "organizationId",
     n.rescission_days as "rescissionDays",
@@ -22311,6 +22362,8 @@ begin
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
     n.allow_multiple_offers as "allowMultipleOffers",
+    n.hold_expiration_limit as "holdExpirationLimit",
+    n.holds_per_organization as "holdsPerOrganization",
     n.reservation_expiration as "reservationExpiration") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.title,
@@ -22341,7 +22394,11 @@ begin
     o.metadata,
     o.city,
     o.inserted_at,
-    o.deleted_at) is distinct
+    o.deleted_at,
+    o.hold_expiration,
+    o.hold_expiration_limit,
+    o.holds_per_person,
+    o.holds_per_organization) is distinct
       from row(n.id,
     n.organization_id,
     n.title,
@@ -22372,7 +22429,11 @@ begin
     n.metadata,
     n.city,
     n.inserted_at,
-    n.deleted_at) order by n.id returning stream_id)
+    n.deleted_at,
+    n.hold_expiration,
+    n.hold_expiration_limit,
+    n.holds_per_person,
+    n.holds_per_organization) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -23982,6 +24043,8 @@ begin
       format('There is no such %s.', case when new.unit_id is not null then 'unit' else 'lot' end),
       jsonb_build_object('field', case when new.unit_id is not null then 'unitId' else 'lotId' end));
   end if;
+  -- What the viewer holds for a lead is reserved for that lead.
+  new.lead_id := coalesce(new.lead_id, (app_private.active_hold(new.unit_id, new.lot_id, null)).lead_id);
   if new.lead_id is not null and not exists (
     select from app_public.leads l where l.id = new.lead_id and l.project_id = new.project_id and l.deleted_at is null)
       then
@@ -24567,6 +24630,7 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 1 to 8,760 hours.', '{"field": "expiration"}');
   end if;
   new.expires_at := now() + make_interval(hours => new.expiration);
+  perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'reservation', new.id);
   claim := app_private.take_claim(new.unit_id, new.lot_id, 'RESERVATION', 'reservation', new.id, new.expires_at);
   new.currency := project.currency;
   new.fee := project.reservation_fee;
@@ -27545,6 +27609,565 @@ $function$;
 grant execute on function app_public.trackers_lead_count(app_public.trackers) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.unit_holds
+
+--
+-- @portfolio sale.read
+-- @defaultOrder inserted_at desc
+-- @filterLists status
+--
+-- A unit or lot that is kept for somebody for a short time, without a reservation.
+create table app_public.unit_holds (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  -- @filter projectIds
+  --
+  -- The project.
+  project_id               uuid                         not null,
+  -- @filter
+  --
+  -- When it was made; the order of unitHolds.
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  -- @filter
+  --
+  -- The unit; either this or a lot.
+  unit_id                  uuid,
+  -- @filter
+  --
+  -- The lot; either this or a unit.
+  lot_id                   uuid,
+  -- @filter
+  --
+  -- The lead that it is kept for.
+  lead_id                  uuid,
+  -- @filter userIds
+  --
+  -- Who holds it.
+  user_id                  uuid                         default app_public.current_user_id(),
+  -- @behavior -*
+  --
+  -- The organization that whoever holds it sells for.
+  holder_organization_id   uuid,
+  assignee_id              uuid, -- The member who works on it: that of the lead, else whoever holds it.
+  -- @filter
+  --
+  -- What became of it.
+  status                   app_public.unit_hold_status  not null default 'ACTIVE',
+  status_changed_at        timestamp with time zone     not null default now(), -- Since when it has its status.
+  -- @insertOptional
+  --
+  -- Hours that it lasts; those of the project where left out. In a change they count from now.
+  expiration               integer                      not null,
+  -- Since when the same person holds it: holdExpirationLimit of the project counts from there.
+  held_since               timestamp with time zone     not null default now(),
+  -- @filter
+  --
+  -- When it ends by itself.
+  expires_at               timestamp with time zone     not null,
+  -- How often its hours were made to count anew.
+  extended_count           integer                      not null default 0,
+  -- @masked
+  --
+  -- What the sales team notes.
+  notes                    app_public.long_text,
+  constraint unit_holds_pkey primary key (id),
+  -- @fieldName assignee
+  -- @backwardBehavior -*
+  --
+  -- The member who works on it.
+  constraint unit_holds_assignee_id_fkey foreign key (assignee_id)
+    references app_public.users(id) on delete set null,
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The organization that whoever holds it sells for.
+  constraint unit_holds_holder_organization_id_fkey foreign key (holder_organization_id)
+    references app_public.organizations(id) on delete set null,
+  -- @fieldName lead
+  -- @foreignFieldName holds
+  -- @backwardDescription The holds, newest first.
+  --
+  -- The lead that it is kept for.
+  constraint unit_holds_lead_id_fkey foreign key (lead_id, project_id)
+    references app_public.leads(id, project_id) on delete set null (lead_id),
+  -- @fieldName lot
+  -- @foreignFieldName holds
+  -- @backwardPermission sale.read
+  -- @backwardDescription Its holds, newest first; null without the permission sale.read.
+  --
+  -- The lot.
+  constraint unit_holds_lot_id_fkey foreign key (lot_id, project_id)
+    references app_public.lots(id, project_id) on delete cascade,
+  -- @parent
+  -- @fieldName project
+  -- @foreignFieldName unitHolds
+  -- @backwardPermission sale.read
+  -- @backwardDescription The holds, newest first; null without the permission sale.read.
+  --
+  -- The project.
+  constraint unit_holds_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName unit
+  -- @foreignFieldName holds
+  -- @backwardPermission sale.read
+  -- @backwardDescription Its holds, newest first; null without the permission sale.read.
+  --
+  -- The unit.
+  constraint unit_holds_unit_id_fkey foreign key (unit_id, project_id)
+    references app_public.units(id, project_id) on delete cascade,
+  -- @fieldName user
+  -- @backwardBehavior -*
+  --
+  -- Who holds it.
+  constraint unit_holds_user_id_fkey foreign key (user_id) references app_public.users(id) on delete set null,
+  constraint unit_holds_expiration_range check (expiration >= 1 and expiration <= 720), -- Give 1 to 720 hours.
+  constraint unit_holds_one_thing check (num_nonnulls(unit_id, lot_id) = 1), -- Name either the unit or the lot.
+  constraint project_record_id_not_null not null id,
+  constraint project_record_inserted_at_not_null not null inserted_at,
+  constraint project_record_organization_id_not_null not null organization_id,
+  constraint project_record_project_id_not_null not null project_id,
+  constraint project_record_updated_at_not_null not null updated_at,
+  constraint project_record_version_not_null not null version
+);
+
+create index unit_holds_assignee on app_public.unit_holds (assignee_id, project_id, inserted_at desc, id desc)
+  where deleted_at is null;
+create index unit_holds_holder_organization on app_public.unit_holds (holder_organization_id, project_id);
+create index unit_holds_lead on app_public.unit_holds (lead_id, inserted_at desc, id desc) where deleted_at is null;
+create index unit_holds_lot on app_public.unit_holds (lot_id, inserted_at desc, id desc) where deleted_at is null;
+create index unit_holds_organization on app_public.unit_holds (organization_id, inserted_at desc, id desc)
+  where deleted_at is null;
+create index unit_holds_organization_status on app_public.unit_holds (
+  organization_id, status, inserted_at desc, id desc
+)
+  where deleted_at is null;
+create index unit_holds_project on app_public.unit_holds (project_id, inserted_at desc, id desc)
+  where deleted_at is null;
+create index unit_holds_project_status on app_public.unit_holds (project_id, status, inserted_at desc, id desc)
+  where deleted_at is null;
+create index unit_holds_unit on app_public.unit_holds (unit_id, inserted_at desc, id desc) where deleted_at is null;
+create index unit_holds_user on app_public.unit_holds (user_id, project_id);
+
+alter table app_public.unit_holds enable row level security;
+create policy sellers on app_public.unit_holds for select to plat_user
+  using (
+    deleted_at is null
+    and (
+      organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+      or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+      or (
+        assignee_id = (select app_public.current_user_id())
+        and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+      )
+      or false
+    )
+  );
+create policy sellers_insert on app_public.unit_holds for insert to plat_user
+  with check (
+    organization_id = any (array(select app_hidden.viewer_organizations('sale.write')))
+    or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
+    or (
+      assignee_id = (select app_public.current_user_id())
+      and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    )
+  );
+create policy sellers_update on app_public.unit_holds for update to plat_user
+  using (
+    organization_id = any (array(select app_hidden.viewer_organizations('sale.write')))
+    or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
+    or (
+      assignee_id = (select app_public.current_user_id())
+      and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    )
+  );
+
+grant select on app_public.unit_holds to plat_masker;
+grant
+  select (
+      id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lot_id, lead_id,
+      user_id, holder_organization_id, assignee_id, status, status_changed_at, expiration, held_since, expires_at,
+      extended_count
+    ) on app_public.unit_holds to plat_anonymous, plat_user;
+grant insert (unit_id, lot_id, lead_id, expiration, notes) on app_public.unit_holds to plat_user;
+grant update (lead_id, expiration, notes) on app_public.unit_holds to plat_user;
+
+create trigger _010_about before insert on app_public.unit_holds
+  for each row execute function app_private.tg_unit_holds__about();
+create trigger _050_organization before insert on app_public.unit_holds
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.unit_holds
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_prepare before insert or update of lead_id on app_public.unit_holds
+  for each row execute function app_private.tg_unit_holds__prepare();
+create trigger _250_extend before update of expiration on app_public.unit_holds
+  for each row execute function app_private.tg_unit_holds__extend();
+create trigger _300_state before update on app_public.unit_holds
+  for each row
+  when (old.status::text is distinct from new.status::text or false)
+  execute function app_private.tg__state('unit_hold', 't');
+create trigger _300_state_first before insert on app_public.unit_holds
+  for each row
+  when (new.status is null or new.status::text <> all ('{ACTIVE}'::text[]) or false)
+  execute function app_private.tg__state('unit_hold', 't');
+create trigger _400_take before insert on app_public.unit_holds
+  for each row execute function app_private.tg_unit_holds__take();
+create trigger _900_soft_delete before delete on app_public.unit_holds
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.unit_holds
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.unit_holds
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_unit_holds__event_delete();
+create trigger _950_events_insert after insert on app_public.unit_holds
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_unit_holds__event_insert();
+create trigger _950_events_update after update on app_public.unit_holds
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_unit_holds__event_update();
+create trigger _970_parents after insert on app_public.unit_holds
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_unit_holds__parents();
+create trigger _970_parents_again after update of lot_id, project_id, unit_id on app_public.unit_holds
+  for each row
+  when (
+    old.lot_id is distinct from new.lot_id
+    or old.project_id is distinct from new.project_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_unit_holds__parents();
+
+-- The project of a hold is that of its unit or lot.
+create function app_private.tg_unit_holds__about() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if num_nonnulls(new.unit_id, new.lot_id) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
+  end if;
+  new.project_id := coalesce((select u.project_id from app_public.units u where u.id = new.unit_id
+    and u.deleted_at is null),
+    (select l.project_id from app_public.lots l where l.id = new.lot_id and l.deleted_at is null));
+  if new.project_id is null then
+    perform app_hidden.fail('NOT_FOUND',
+      format('There is no such %s.', case when new.unit_id is not null then 'unit' else 'lot' end),
+      jsonb_build_object('field', case when new.unit_id is not null then 'unitId' else 'lotId' end));
+  end if;
+  return new;
+end $function$;
+
+create function app_private.tg_unit_holds__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'unit_hold' || '.' || 'deleted', 'unit_hold', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.lot_id as "lotId",
+    n.notes as notes,
+    n.lead_id as "leadId",
+    n.status as status,
+    n.unit_id as "unitId",
+    n.user_id as "userId",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
+    n.project_id as "projectId",
+    n.assignee_id as "assigneeId",
+    n.expiration as expiration,
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.extended_count as "extendedCount",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.holder_organization_id as "holderOrganizationId") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_unit_holds__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.user_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'unit_hold' || '.' || 'created', 'unit_hold', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.lot_id as "lotId",
+    n.notes as notes,
+    n.lead_id as "leadId",
+    n.status as status,
+    n.unit_id as "unitId",
+    n.user_id as "userId",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
+    n.project_id as "projectId",
+    n.assignee_id as "assigneeId",
+    n.expiration as expiration,
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.extended_count as "extendedCount",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.holder_organization_id as "holderOrganizationId") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'unit_hold' || '.' || 'created', 'unit_hold', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.lot_id as "lotId",
+    n.notes as notes,
+    n.lead_id as "leadId",
+    n.status as status,
+    n.unit_id as "unitId",
+    n.user_id as "userId",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
+    n.project_id as "projectId",
+    n.assignee_id as "assigneeId",
+    n.expiration as expiration,
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.extended_count as "extendedCount",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.holder_organization_id as "holderOrganizationId") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_unit_holds__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'unit_hold' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'CONVERTED' then 'converted' when o.status is distinct from n.status and n.status::text = 'EXPIRED' then 'expired' when o.status is distinct from n.status and n.status::text = 'RELEASED' then 'released' when o.extended_count is distinct from n.extended_count then 'extended' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'unit_hold', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.unit_id is distinct from n.unit_id then jsonb_build_object('unitId', jsonb_build_array(o.unit_id, n.unit_id)) else '{}' end
+    || case when o.lot_id is distinct from n.lot_id then jsonb_build_object('lotId', jsonb_build_array(o.lot_id, n.lot_id)) else '{}' end
+    || case when o.lead_id is distinct from n.lead_id then jsonb_build_object('leadId', jsonb_build_array(o.lead_id, n.lead_id)) else '{}' end
+    || case when o.user_id is distinct from n.user_id then jsonb_build_object('userId', jsonb_build_array(o.user_id, n.user_id)) else '{}' end
+    || case when o.holder_organization_id is distinct from n.holder_organization_id then jsonb_build_object('holderOrganizationId', jsonb_build_array(o.holder_organization_id, n.holder_organization_id)) else '{}' end
+    || case when o.assignee_id is distinct from n.assignee_id then jsonb_build_object('assigneeId', jsonb_build_array(o.assignee_id, n.assignee_id)) else '{}' end
+    || case when o.status is distinct from n.status then jsonb_build_object('status', jsonb_build_array(o.status, n.status)) else '{}' end
+    || case when o.status_changed_at is distinct from n.status_changed_at then jsonb_build_object('statusChangedAt', jsonb_build_array(to_char(o.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.expiration is distinct from n.expiration then jsonb_build_object('expiration', jsonb_build_array(o.expiration, n.expiration)) else '{}' end
+    || case when o.held_since is distinct from n.held_since then jsonb_build_object('heldSince', jsonb_build_array(to_char(o.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.extended_count is distinct from n.extended_count then jsonb_build_object('extendedCount', jsonb_build_array(o.extended_count, n.extended_count)) else '{}' end
+    || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.lot_id as "lotId",
+    n.notes as notes,
+    n.lead_id as "leadId",
+    n.status as status,
+    n.unit_id as "unitId",
+    n.user_id as "userId",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
+    n.project_id as "projectId",
+    n.assignee_id as "assigneeId",
+    n.expiration as expiration,
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.extended_count as "extendedCount",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.holder_organization_id as "holderOrganizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.unit_id,
+    o.lot_id,
+    o.lead_id,
+    o.user_id,
+    o.holder_organization_id,
+    o.assignee_id,
+    o.status,
+    o.status_changed_at,
+    o.expiration,
+    o.held_since,
+    o.expires_at,
+    o.extended_count,
+    o.notes) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.unit_id,
+    n.lot_id,
+    n.lead_id,
+    n.user_id,
+    n.holder_organization_id,
+    n.assignee_id,
+    n.status,
+    n.status_changed_at,
+    n.expiration,
+    n.held_since,
+    n.expires_at,
+    n.extended_count,
+    n.notes) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_unit_holds__extend() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  -- By the clock: who waited for a lock began before the end.
+  if old.status <> 'ACTIVE' or old.expires_at <= clock_timestamp() then
+    perform app_hidden.fail('CONFLICT', 'This hold is over and cannot be extended; make a new one.',
+      '{"field": "expiration"}');
+  end if;
+  new.expires_at := app_private.hold_until(new);
+  new.extended_count := old.extended_count + 1;
+  update app_hidden.claims c set expires_at = new.expires_at where c.subject_id = new.id and c.released_at is null;
+  return new;
+end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_unit_holds__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+-- The lead that a hold is for is of the same project; whoever works on the lead works on the hold.
+create function app_private.tg_unit_holds__prepare() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  lead app_public.leads;
+begin
+  if tg_op = 'UPDATE' and old.status <> 'ACTIVE' and new.lead_id is distinct from old.lead_id then
+    perform app_hidden.fail('CONFLICT', 'This hold is over; make a new one.', '{"field": "leadId"}');
+  end if;
+  if new.lead_id is null or (tg_op = 'UPDATE' and new.lead_id is not distinct from old.lead_id) then
+    if tg_op = 'INSERT' or new.lead_id is distinct from old.lead_id then
+      new.assignee_id := new.user_id;
+    end if;
+    return new;
+  end if;
+  select l.* into lead from app_public.leads l where l.id = new.lead_id and l.project_id = new.project_id
+    and l.deleted_at is null;
+  if lead.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
+  elsif lead.status in ('LOST', 'UNQUALIFIED') then
+    perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
+      '{"field": "leadId"}');
+  end if;
+  new.assignee_id := coalesce(lead.assignee_id, new.user_id);
+  return new;
+end $function$;
+
+-- Claims the unit or lot for a new hold.
+create function app_private.tg_unit_holds__take() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  project record;
+  former app_public.unit_holds;
+begin
+  -- Who may not, whom the policy refuses in a moment, is told nothing about what is claimed.
+  if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
+    and not app_hidden.deal_can(new.organization_id, new.project_id, new.assignee_id, 'sale.write') then
+    new.expires_at := now();
+    new.expiration := coalesce(new.expiration, 1);
+    return new;
+  end if;
+  select p.status, p.hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
+    from app_public.projects p where p.id = new.project_id;
+  if project.status = 'PAUSED' then
+    perform app_hidden.fail('CONFLICT', 'The sales of this project are paused; nothing is held meanwhile.');
+  end if;
+  new.expiration := coalesce(new.expiration, project.hold_expiration);
+  new.holder_organization_id := app_private.selling_organization(new.project_id);
+  perform app_private.lock_inventory(new.unit_id, new.lot_id);
+  -- Held again before it was free for as long as a hold may last, it goes on.
+  select h.* into former from app_public.unit_holds h
+    where (h.unit_id = new.unit_id or h.lot_id = new.lot_id) and h.user_id = new.user_id
+      and h.status in ('EXPIRED', 'RELEASED') and h.status_changed_at > now() - project.most
+    order by h.inserted_at desc, h.id desc limit 1;
+  new.held_since := coalesce(former.held_since, clock_timestamp());
+  new.expires_at := app_private.hold_until(new);
+  perform app_private.take_claim(new.unit_id, new.lot_id, 'HOLD', 'unit_hold', new.id, new.expires_at);
+  perform app_private.require_fewer_holds(new);
+  return new;
+end $function$;
+
+-- What happened to it, latest first.
+create function app_public.unit_holds_events(r app_public.unit_holds) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.unit_holds_events(app_public.unit_holds) to plat_anonymous, plat_user;
+
+-- What the sales team noted; null for everybody else.
+create function app_public.unit_holds_notes(h app_public.unit_holds) returns app_public.long_text
+language sql stable as $function$
+  select case when h.notes is not null
+    and app_hidden.deal_can(h.organization_id, h.project_id, h.assignee_id, 'sale.read') then h.notes end
+$function$;
+grant execute on function app_public.unit_holds_notes(app_public.unit_holds) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.unit_images
 
 -- @file Image
@@ -28808,6 +29431,14 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
       perform app_private.learn_words(names);
       return null;
     end $function$;
+
+-- The hold that it has now; null without the permission sale.read.
+create function app_public.units_active_hold(u app_public.units) returns app_public.unit_holds
+language sql stable as $function$
+  select h.* from app_hidden.masked_unit_holds h where h.unit_id = u.id and h.status = 'ACTIVE'
+    and h.deleted_at is null limit 1
+$function$;
+grant execute on function app_public.units_active_hold(app_public.units) to plat_anonymous, plat_user;
 
 -- The reservation that it has now; null without the permission sale.read.
 create function app_public.units_active_reservation(u app_public.units) returns app_public.reservations
@@ -31443,6 +32074,10 @@ create trigger _500_reservation after update of released_at on app_hidden.claims
     and new.release_reason = 'EXPIRED'
   )
   execute function app_private.tg_claims__reservation();
+create trigger _510_hold after update of released_at on app_hidden.claims
+  for each row
+  when (old.released_at is null and new.released_at is not null and new.subject_type = 'unit_hold')
+  execute function app_private.tg_claims__hold();
 create trigger _600_deadline_again_claim after update of released_at, expires_at on app_hidden.claims
   for each row
   when (old.released_at is distinct from new.released_at or old.expires_at is distinct from new.expires_at)
@@ -31503,6 +32138,15 @@ begin
     perform app_private.open_inventory_conflict(new, 'negotiation', loser.id, loser.lead_id,
       'An offer was accepted, and no purchase followed in time.');
   end loop;
+  return null;
+end $function$;
+
+-- A claim that is released ends its hold, whoever released it.
+create function app_private.tg_claims__hold() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.end_hold(new.subject_id, case when new.release_reason = 'EXPIRED' then 'EXPIRED'
+    else 'RELEASED' end);
   return null;
 end $function$;
 
@@ -34802,6 +35446,14 @@ create domain app_public.unit_construction_status as text check (value in (
   'DELIVERED' -- Handed over to its buyer.
 ));
 
+-- What became of a hold.
+create domain app_public.unit_hold_status as text check (value in (
+  'ACTIVE', -- The unit or lot is kept.
+  'CONVERTED', -- It became a reservation, a purchase or an accepted offer.
+  'EXPIRED', -- Its time ran out.
+  'RELEASED' -- It was given back.
+));
+
 -- How far the sale of a unit is.
 create domain app_public.unit_status as text check (value in (
   'UNRELEASED', -- Not offered yet; seen by the team only.
@@ -35284,6 +35936,29 @@ create type app_public.delete_project_avatar_payload as (
   --
   -- Its project.
   project_id uuid
+);
+
+-- @foreignKey (unit_id) references units (id)|@fieldName unit
+-- @foreignKey (lot_id) references lots (id)|@fieldName lot
+--
+-- What deleteUnitHold did.
+create type app_public.delete_unit_hold_payload as (
+  -- @notNull
+  --
+  -- The deleted hold.
+  id uuid,
+  -- @notNull
+  --
+  -- Whether it is deleted.
+  deleted boolean,
+  -- @behavior -*
+  --
+  -- The unit that it was of.
+  unit_id uuid,
+  -- @behavior -*
+  --
+  -- The lot that it was of.
+  lot_id uuid
 );
 
 -- A fact that a draft uses, and where it comes from.
@@ -36305,7 +36980,8 @@ create view app_hidden.masked_projects as
         or id = any (array(select app_hidden.projects_where('project.read')))
       ) then metadata
       else null::jsonb
-    end as metadata, city, inserted_at, updated_at, version, deleted_at
+    end as metadata, city, inserted_at, updated_at, version, deleted_at, hold_expiration, hold_expiration_limit,
+    holds_per_person, holds_per_organization
   from app_public.projects r; alter view app_hidden.masked_projects owner to plat_masker;
 grant select on app_hidden.masked_projects to plat_anonymous, plat_user;
 
@@ -36390,6 +37066,33 @@ create view app_hidden.masked_spec_options as
     )::app_public.money as cost, max_quantity, active, sequence, excluded_option_ids
   from app_public.spec_options r; alter view app_hidden.masked_spec_options owner to plat_masker;
 grant select on app_hidden.masked_spec_options to plat_anonymous, plat_user;
+
+-- The rows of app_public.unit_holds that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_unit_holds as
+  select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lot_id, lead_id,
+    user_id, holder_organization_id, assignee_id, status, status_changed_at, expiration, held_since, expires_at,
+    extended_count,
+    (
+      case
+        when (
+          notes is not null
+          and coalesce(
+            (
+              organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+              or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+              or (
+                assignee_id = (select app_public.current_user_id())
+                and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+              )
+            ), false
+          )
+        ) then notes::text
+        else null::text
+      end
+    )::app_public.long_text as notes
+  from app_public.unit_holds r
+  where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_unit_holds owner to plat_masker;
+grant select on app_hidden.masked_unit_holds to plat_anonymous, plat_user;
 
 -- The rows of app_public.units that the viewer sees, with what they may know of the masked columns.
 create view app_hidden.masked_units as
@@ -37816,6 +38519,24 @@ begin
   return row(avatar.id, true, project_id);
 end $function$;
 grant execute on function app_public.delete_project_avatar(uuid) to plat_anonymous, plat_user;
+
+-- @arg id The hold.
+--
+-- Ends a hold: the unit or lot is AVAILABLE again. Refused with CONFLICT when it is over already.
+create function app_public.delete_unit_hold(id uuid) returns app_public.delete_unit_hold_payload
+language plpgsql as $function$
+declare
+  hold app_public.unit_holds;
+begin
+  perform app_hidden.require_viewer();
+  select h.* into hold from app_hidden.masked_unit_holds h where h.id = delete_unit_hold.id;
+  if hold.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such hold.', '{"field": "id"}');
+  end if;
+  perform app_private.release_hold(hold.id);
+  return row(hold.id, true, hold.unit_id, hold.lot_id);
+end $function$;
+grant execute on function app_public.delete_unit_hold(uuid) to plat_anonymous, plat_user;
 
 -- Deletes an integration of the viewer, with what it is let in by.
 create function app_public.delete_user_integration(id uuid) returns app_public.user_integrations
@@ -39468,6 +40189,17 @@ begin
 end $function$;
 grant execute on function app_public.update_sales_office(jsonb, uuid, integer) to plat_anonymous, plat_user;
 
+-- Changes a hold: lets its hours count from now (`expiration`), as far as holdExpirationLimit of the project allows,
+--   or names the lead that it is for. Members that are left out stay as they are.
+create function app_public.update_unit_hold(input jsonb) returns app_public.unit_holds
+language plpgsql as $function$
+begin
+  perform app_hidden.require_viewer();
+  perform app_hidden.lock_seen('app_public.unit_holds', app_hidden.record_id('unit_holds', input ->> 'id'));
+  return app_hidden.update_record(null::app_public.unit_holds, input);
+end $function$;
+grant execute on function app_public.update_unit_hold(jsonb) to plat_anonymous, plat_user;
+
 -- @arg projectId The project of the units.
 -- @arg ids The units; or give filter.
 -- @arg filter Selects the units; or give ids.
@@ -40703,6 +41435,7 @@ language sql stable as $function$
     when 'project' then app_hidden.projects_event_value(subject_id, value, record)
     when 'reservation' then app_hidden.reservations_event_value(subject_id, value, record)
     when 'spec_option' then app_hidden.spec_options_event_value(subject_id, value, record)
+    when 'unit_hold' then app_hidden.unit_holds_event_value(subject_id, value, record)
     when 'unit' then app_hidden.units_event_value(subject_id, value, record)
     when 'user' then app_hidden.users_event_value(subject_id, value, record)
     else value end
@@ -41224,6 +41957,8 @@ begin
     when 'app_public.leads' then perform app_private.lock_lead(id);
     when 'app_public.buyers' then perform app_private.lock_purchase(id);
     when 'app_public.reservations' then perform app_private.lock_reservation(id);
+    when 'app_public.unit_holds' then
+      perform app_private.lock_inventory(h.unit_id, h.lot_id) from app_public.unit_holds h where h.id = lock_seen.id;
     when 'app_public.negotiations' then perform app_private.lock_negotiation(id);
     when 'app_public.appointments' then
       perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
@@ -41366,7 +42101,7 @@ grant execute on function app_hidden.masked(app_public.processor_refunds) to pla
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.projects) returns app_public.projects
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.projects
+  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.hold_expiration, r.hold_expiration_limit, r.holds_per_person, r.holds_per_organization)::app_public.projects
 $function$;
 grant execute on function app_hidden.masked(app_public.projects) to plat_anonymous, plat_user;
 
@@ -41383,6 +42118,13 @@ language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.element_id, r.title, r.description, r.sku, r.tier, r.kind, r.price, app_public.spec_options_cost(r), r.max_quantity, r.active, r.sequence, r.excluded_option_ids)::app_public.spec_options
 $function$;
 grant execute on function app_hidden.masked(app_public.spec_options) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.unit_holds) returns app_public.unit_holds
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.user_id, r.holder_organization_id, r.assignee_id, r.status, r.status_changed_at, r.expiration, r.held_since, r.expires_at, r.extended_count, app_public.unit_holds_notes(r))::app_public.unit_holds
+$function$;
+grant execute on function app_hidden.masked(app_public.unit_holds) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.units) returns app_public.units
@@ -41422,6 +42164,7 @@ language sql immutable parallel safe as $function$
     when 'project' then '{metadata}'::text[]
     when 'reservation' then '{cancellationReason,notes,metadata}'::text[]
     when 'spec_option' then '{cost}'::text[]
+    when 'unit_hold' then '{notes}'::text[]
     when 'unit' then '{price,originalListPrice,estimatedDeliveryDate,soldPrice,metadata}'::text[]
     when 'user' then '{emailVerifiedAt,lastLoginAt}'::text[] end
 $function$;
@@ -41903,7 +42646,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at into r from app_public.projects t where t.id = record_id;
+  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.hold_expiration, t.hold_expiration_limit, t.holds_per_person, t.holds_per_organization into r from app_public.projects t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.projects, app_hidden.columns_of('app_public.projects', record));
   end if;
@@ -42969,6 +43712,28 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anonymous, plat_user;
 
+create function app_hidden.unit_holds_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.unit_holds;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('notes', value -> 'notes')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.user_id, t.holder_organization_id, t.assignee_id, t.status, t.status_changed_at, t.expiration, t.held_since, t.expires_at, t.extended_count, null::app_public.long_text into r from app_public.unit_holds t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.unit_holds, app_hidden.columns_of('app_public.unit_holds', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('notes', value -> 'notes'));
+  return value
+      || case when value ? 'notes' and app_public.unit_holds_notes(r) is distinct from r.notes then jsonb_build_object('notes', app_public.unit_holds_notes(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('notes', null);
+end $function$;
+grant execute on function app_hidden.unit_holds_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
 create function app_hidden.units_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
 declare
@@ -43539,6 +44304,10 @@ declare
   claim app_hidden.claims := app_private.negotiable_claim(negotiation, 'offerId');
   other record;
 begin
+  if claim.subject_type = 'unit_hold' then
+    perform app_private.take_over_hold(negotiation.unit_id, null, negotiation.lead_id, 'negotiation', negotiation.id);
+    claim := null; -- it lasts longer than a hold
+  end if;
   -- Without reservation or purchase the unit is theirs for as long as a reservation of the project lasts.
   claim := app_private.take_claim(negotiation.unit_id, null, coalesce(claim.kind, 'RESERVATION'),
     coalesce(claim.subject_type, 'negotiation'), coalesce(claim.subject_id, negotiation.id),
@@ -43641,6 +44410,15 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select c.* from app_hidden.claims c where c.subject_id = $1 and c.released_at is null order by c.id desc limit 1
 $function$;
 
+-- The hold of a unit or lot that gives way to what the viewer does with it for the lead; null where there is none.
+create function app_private.active_hold(unit_id uuid, lot_id uuid, lead_id uuid) returns app_public.unit_holds
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select h.* from app_hidden.claims c join app_public.unit_holds h on h.id = c.subject_id
+  where c.released_at is null and c.subject_type = 'unit_hold' and not app_hidden.claim_is_over(c)
+    and (c.unit_id = $1 or ($1 is null and c.unit_id is null and c.lot_id = $2))
+    and app_private.hold_is_of(h.id, $3)
+$function$;
+
 -- Adds values to an enumeration made by create_enum.
 create function app_private.add_enum_values(name text, value_list text[]) returns void
 language plpgsql as $function$
@@ -43703,7 +44481,8 @@ begin
         -- The buyer of a reservation is a user; its purchase is elsewhere.
         (select b.assignee_id from app_public.buyers b where b.id = (h.data ->> case when h.subject_type = 'reservation'
           then 'purchaseId' else 'buyerId' end)::uuid),
-        case when h.subject_type = 'reservation' then (h.data ->> 'assigneeId')::uuid end) as assignee_id
+        case when h.subject_type in ('reservation', 'unit_hold') then (h.data ->> 'assigneeId')::uuid end)
+        as assignee_id
     from happened h
   ), named as materialized (
     -- Whom the record names, where the rule goes by that; null for the team.
@@ -45349,7 +46128,7 @@ begin
 end $function$;
 grant execute on function app_private.claim_events(integer, integer, interval, uuid[]) to plat_worker;
 
--- Whether a claim belongs to whoever negotiates: to their reservation, purchase or accepted offer.
+-- Whether a claim belongs to whoever negotiates: to their reservation, purchase, accepted offer or hold.
 create function app_private.claim_is_of(
   claim app_hidden.claims, negotiation app_public.negotiations
 ) returns boolean
@@ -45360,6 +46139,7 @@ language sql stable as $function$
     or exists (select from app_public.buyers b where b.id = claim.subject_id and b.lead_id = negotiation.lead_id)
     or exists (select from app_public.negotiations n where n.id = claim.subject_id
       and (n.lead_id = negotiation.lead_id or n.buyer_id = negotiation.buyer_id))
+    or (claim.subject_type = 'unit_hold' and app_private.hold_is_of(claim.subject_id, negotiation.lead_id))
 $function$;
 
 -- Leaves the next subjects of a line that was due to a worker, but of none of the organizations excepted; with
@@ -46255,6 +47035,17 @@ begin
         (e.ending).automations || (excluded.ending).automations,
         (excluded.ending).memberships)::app_public.access_ending
       else excluded.ending end;
+end $function$;
+
+-- Ends an active hold whose claim has ended or gone over.
+create function app_private.end_hold(hold_id uuid, status text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.unit_holds h set status = end_hold.status where h.id = hold_id and h.status = 'ACTIVE';
+  perform set_config('plat.service', before, true);
 end $function$;
 
 -- Switches an integration off, or deletes it, with what it is let in by.
@@ -47230,6 +48021,39 @@ begin
 end $function$;
 grant execute on function app_private.hold_executions(uuid, jsonb, integer, interval) to plat_worker;
 
+-- Whether a hold gives way to what the viewer does with the home for a lead, or for nobody in particular: it is for
+--   that lead, or it is the viewer's own and for no other one.
+create function app_private.hold_is_of(hold_id uuid, lead_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_public.unit_holds h where h.id = $1 and (h.lead_id = $2
+    or (app_public.current_user_id() in (h.user_id, h.assignee_id) and (h.lead_id is null or $2 is null))))
+$function$;
+
+-- When a hold ends whose hours count from now; refused where that is later than the project allows.
+create function app_private.hold_until(hold app_public.unit_holds) returns timestamp with time zone
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  most constant interval := make_interval(hours => (select p.hold_expiration_limit from app_public.projects p
+    where p.id = hold.project_id));
+  until_when constant timestamptz := clock_timestamp() + make_interval(hours => hold.expiration);
+  last_moment constant timestamptz := hold.held_since + most;
+begin
+  if last_moment <= clock_timestamp() then
+    perform app_hidden.fail('CONFLICT',
+      format('You have held this %s as long as the project allows (holdExpirationLimit); reserve it, or leave it to '
+        'others for a while.', case when hold.unit_id is not null then 'unit' else 'lot' end),
+      '{"field": "expiration"}');
+  elsif until_when > last_moment + interval '1 second' then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      format('The project allows %s hours at most (holdExpirationLimit)%s.', extract(epoch from most)::int / 3600,
+        case when clock_timestamp() - hold.held_since > interval '1 minute'
+          then format(', which end at %s',
+            to_char(last_moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) else '' end),
+      '{"field": "expiration"}');
+  end if;
+  return least(until_when, last_moment);
+end $function$;
+
 -- Whether a worker holds something: its connection is there, and its lease is not over.
 create function app_private.holder_lives(holder integer, held_until timestamp with time zone) returns boolean
 language sql stable as $function$
@@ -47437,13 +48261,14 @@ language sql stable as $function$
       'personalization', 'reservation', 'reservation_document'))
 $function$;
 
--- Whether a claim is of this lead: of its reservation, purchase or accepted offer.
+-- Whether a claim is of this lead: of its reservation, purchase, accepted offer or hold.
 create function app_private.is_party_of_claim(claim app_hidden.claims, lead_id uuid) returns boolean
 language sql stable as $function$
   select $2 is not null and exists (
     select from app_public.reservations r where r.id = claim.subject_id and r.lead_id = $2
     union all select from app_public.buyers b where b.id = claim.subject_id and b.lead_id = $2
-    union all select from app_public.negotiations n where n.id = claim.subject_id and n.lead_id = $2)
+    union all select from app_public.negotiations n where n.id = claim.subject_id and n.lead_id = $2
+    union all select from app_public.unit_holds h where h.id = claim.subject_id and h.lead_id = $2)
 $function$;
 
 -- Whether the viewer cancelled the reservation as its buyer, and said so.
@@ -50785,6 +51610,28 @@ begin
 end $function$;
 grant execute on function app_private.release_files(text[]) to plat_authenticator;
 
+-- Gives back a unit or lot that the viewer, or somebody of their team, holds.
+create function app_private.release_hold(hold_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  hold app_public.unit_holds;
+begin
+  select h.* into hold from app_public.unit_holds h where h.id = release_hold.hold_id
+    and app_hidden.deal_can(h.organization_id, h.project_id, h.assignee_id, 'sale.write');
+  if hold.id is null then
+    perform app_hidden.refuse('unit_holds', 'delete');
+  end if;
+  perform app_private.lock_inventory(hold.unit_id, hold.lot_id);
+  select h.* into hold from app_public.unit_holds h where h.id = hold.id and h.deleted_at is null for no key update;
+  if hold.status is distinct from 'ACTIVE' then
+    perform app_hidden.fail('CONFLICT', format('This hold is over: it is %s.', coalesce(hold.status, 'deleted')),
+      '{"field": "id"}');
+  end if;
+  perform app_private.release_claim((app_private.active_claim(hold.id)).id, 'RELEASED');
+  update app_public.unit_holds h set deleted_at = now() where h.id = hold.id;
+end $function$;
+grant execute on function app_private.release_hold(uuid) to plat_user;
+
 -- For operators: lets a job that was set aside because its process died twice run again. Says what became of it.
 create function app_private.release_job(ticket uuid) returns text
 language plpgsql as $function$
@@ -51031,6 +51878,41 @@ begin
       format('The execution is %s and does not wait at this step any more.', execution.status));
   end if;
   return execution;
+end $function$;
+
+-- Refuses a hold of a person, or of an organization, that has as many in the project as it allows.
+create function app_private.require_fewer_holds(hold app_public.unit_holds) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  project record;
+  own int;
+  of_organization int;
+begin
+  if hold.user_id is null then
+    return; -- by the service
+  end if;
+  -- One after the other from here to the end of the transaction, so that two at once are both counted.
+  perform pg_advisory_xact_lock(hashtextextended('plat.holds ' || hold.project_id, 0));
+  select p.holds_per_person, p.holds_per_organization into project from app_public.projects p
+    where p.id = hold.project_id;
+  select count(*) filter (where h.user_id = hold.user_id),
+      count(*) filter (where h.holder_organization_id = hold.holder_organization_id)
+    into own, of_organization
+    from app_public.unit_holds h
+    where h.project_id = hold.project_id and h.status = 'ACTIVE' and h.deleted_at is null and h.id <> hold.id
+      and h.expires_at > clock_timestamp();
+  if own >= project.holds_per_person then
+    perform app_hidden.fail('LIMIT_EXCEEDED', case when project.holds_per_person = 0
+      then 'Nobody holds homes of this project; reserve instead.'
+      else format('You hold %s homes of this project, as many as one person may (holdsPerPerson); reserve one, or give '
+        'one back with deleteUnitHold.', own) end,
+      jsonb_build_object('limit', project.holds_per_person));
+  elsif of_organization >= project.holds_per_organization then
+    perform app_hidden.fail('LIMIT_EXCEEDED',
+      format('Your organization holds %s homes of this project, as many as one may (holdsPerOrganization); reserve '
+        'one, or give one back with deleteUnitHold.', of_organization),
+      jsonb_build_object('limit', project.holds_per_organization));
+  end if;
 end $function$;
 
 -- Refuses the seller a price below the floor price of the negotiation, unless they may set that.
@@ -52101,6 +52983,20 @@ begin
     where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED')
       and p.deleted_at is null);
 end $function$;
+
+-- The organization that the viewer sells homes of a project for; null where they may not.
+create function app_private.selling_organization(project_id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select m.organization_id
+  from app_public.organization_user_connections m
+  join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = $1
+  where m.user_id = app_public.current_user_id()
+    and (app_hidden.setting('organization_id') is null
+      or m.organization_id = app_hidden.setting('organization_id')::uuid)
+    and exists (select from app_private.role_permissions r where r.permission = 'sale.write'
+      and r.role = case when p.role = 'OWNER' then m.role else p.role end and r.in_affiliated = (p.role <> 'OWNER'))
+  order by p.role = 'OWNER' desc, m.organization_id limit 1
+$function$;
 
 -- Sends the draft of a ticket to its lead.
 create function app_private.send_draft_by_ticket(ticket app_public.escalation_tickets) returns boolean
@@ -54273,6 +55169,24 @@ begin
     where r.execution_id = message.execution_id and r.sequence = message.sequence and r.status = 'SUCCEEDED';
 end $function$;
 
+-- Gives the claim of a hold to the reservation, purchase or negotiation that it gives way to, which calls take_claim
+--   next; nothing where there is no such hold.
+create function app_private.take_over_hold(
+  unit_id uuid, lot_id uuid, lead_id uuid, subject_type text, subject_id uuid
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  hold app_public.unit_holds;
+begin
+  perform app_private.lock_inventory(take_over_hold.unit_id, take_over_hold.lot_id);
+  hold := app_private.active_hold(take_over_hold.unit_id, take_over_hold.lot_id, take_over_hold.lead_id);
+  if hold.id is not null then
+    update app_hidden.claims c set subject_type = take_over_hold.subject_type, subject_id = take_over_hold.subject_id
+      where c.subject_id = hold.id and c.released_at is null;
+    perform app_private.end_hold(hold.id, 'CONVERTED');
+  end if;
+end $function$;
+
 -- Takes an event of the processor, once, and enqueues what follows from it.
 create function app_private.take_processor_event(event jsonb) returns boolean
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -56126,6 +57040,7 @@ insert into app_hidden.record_types (table_name, subject, write_permission, even
   ('spec_options', 'spec_option', 'inventory.manage', 'finance.read', null, array['project.read', 'finance.read']),
   ('tasks', 'task', 'lead.write', null, null, array['buyer.read', 'lead.read', 'org.member']),
   ('trackers', 'tracker', 'marketing.manage', null, null, array['marketing.read']),
+  ('unit_holds', 'unit_hold', 'sale.write', 'sale.read', null, array['sale.read']),
   ('unit_images', 'unit_image', 'inventory.manage', null, null, null),
   ('units', 'unit', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
   ('user_integrations', 'user_integration', null, null, null, null),
@@ -57307,6 +58222,10 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('unit', null, 'AVAILABLE', false, null),
   ('unit', null, 'OFF_MARKET', false, null),
   ('unit', null, 'UNRELEASED', false, null),
+  ('unit_hold', 'ACTIVE', 'CONVERTED', true, null),
+  ('unit_hold', 'ACTIVE', 'EXPIRED', true, null),
+  ('unit_hold', 'ACTIVE', 'RELEASED', true, null),
+  ('unit_hold', null, 'ACTIVE', false, null),
   ('user_integration', 'DISABLED', 'ENABLED', true, null),
   ('user_integration', 'ENABLED', 'DISABLED', false, null),
   ('user_integration', 'ENABLED', 'ERROR', true, null),
@@ -57523,7 +58442,8 @@ insert into app_private.deal_tables (table_name) values
   ('buyers'),
   ('negotiations'),
   ('personalizations'),
-  ('reservations');
+  ('reservations'),
+  ('unit_holds');
 
 insert into app_private.error_codes (code, description) values
   ('BAD_USER_INPUT', 'A value that cannot be: format, range, missing, both of two.'),
@@ -57616,6 +58536,10 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('reservation', 'status', 'REFUNDED', 'refunded'),
   ('task', 'clock', 'overdue', 'overdue'),
   ('unit', 'price', null, 'price_changed'),
+  ('unit_hold', 'extended_count', null, 'extended'),
+  ('unit_hold', 'status', 'CONVERTED', 'converted'),
+  ('unit_hold', 'status', 'EXPIRED', 'expired'),
+  ('unit_hold', 'status', 'RELEASED', 'released'),
   ('user', 'last_login_at', null, 'signed_in'),
   ('user', 'password_changed_at', null, 'password_changed'),
   ('user_integration', 'status', 'DISABLED', 'disabled'),
@@ -57772,6 +58696,8 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
   ('reservation', array['reservation.extended'], null, null, null, 'sale.read', array['TEAM'], false, false,
     'Reservation {{ data.number }} of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %}, extended to {{ data.expiresAt | when: timeZone }}',
     null, null),
+  ('reservation', array['unit_hold.expired'], null, null, null, 'sale.read', array['userId'], false, false,
+    'Your hold of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %} ran out', null, null),
   ('task', array['task.*'], 'assigneeId', array['{"leadId":null,"buyerId":null}'], null, 'org.member',
     array['assigneeId'], false, false,
     'A task is yours now: {{ data.title }}{% if data.dueAt %}, due {{ data.dueAt | when: timeZone }}{% endif %}', null,
