@@ -1906,6 +1906,7 @@ create table app_public.buyers (
     ) stored,
   currency                 app_public.currency_code     not null, -- Currency of its amounts: the one of the project.
   invited_at               timestamp with time zone, -- When the buyer was last invited to the service.
+  person_id                uuid, -- Who buys; the same for all leads and purchases of a person.
   constraint buyers_pkey primary key (id),
   constraint buyers_id_project_id_key unique (id, project_id),
   -- @fieldName agent
@@ -1926,7 +1927,8 @@ create table app_public.buyers (
   constraint buyers_fallout_reason_id_fkey foreign key (fallout_reason_id, project_id)
     references app_public.fallout_reasons(id, project_id) on delete restrict,
   -- @fieldName lead
-  -- @backwardBehavior -*
+  -- @foreignFieldName purchases
+  -- @backwardDescription What the lead bought, cancelled purchases too, latest first.
   --
   -- The lead that became the buyer.
   constraint buyers_lead_id_fkey foreign key (lead_id, project_id)
@@ -1937,6 +1939,13 @@ create table app_public.buyers (
   -- The lot that is bought by itself.
   constraint buyers_lot_id_fkey foreign key (lot_id, project_id)
     references app_public.lots(id, project_id) on delete restrict,
+  -- @fieldName person
+  -- @foreignFieldName purchases
+  -- @backwardDescription What they buy and bought, of all projects that the viewer sees, latest first.
+  --
+  -- Who buys; the same for all leads and purchases of a person.
+  constraint buyers_person_id_fkey foreign key (person_id, organization_id)
+    references app_public.persons(id, organization_id) on delete restrict,
   -- @parent
   -- @fieldName project
   -- @foreignFieldName buyers
@@ -1989,10 +1998,14 @@ create index buyers_assignee on app_public.buyers (assignee_id, project_id, inse
   where deleted_at is null;
 create index buyers_email on app_public.buyers (project_id, email) where deleted_at is null and email is not null;
 create index buyers_fallout_reason on app_public.buyers (fallout_reason_id);
--- This lead is a buyer already.
-create unique index buyers_lead on app_public.buyers (lead_id)
-  where deleted_at is null and status::text <> 'CANCELLED' and lead_id is not null;
 create index buyers_lead_history on app_public.buyers (lead_id, id desc);
+-- This lead has a purchase without a home already.
+create unique index buyers_lead_without_home on app_public.buyers (lead_id)
+  where deleted_at is null
+    and status::text <> 'CANCELLED'
+    and lead_id is not null
+    and unit_id is null
+    and lot_id is null;
 -- There is a purchase of this lot already.
 create unique index buyers_lot on app_public.buyers (lot_id)
   where deleted_at is null and status::text <> 'CANCELLED' and lot_id is not null and unit_id is null;
@@ -2001,6 +2014,7 @@ create index buyers_organization on app_public.buyers (organization_id, inserted
   where deleted_at is null;
 create index buyers_organization_status on app_public.buyers (organization_id, status, inserted_at desc, id desc)
   where deleted_at is null;
+create index buyers_person on app_public.buyers (person_id, id desc);
 create index buyers_project on app_public.buyers (project_id, inserted_at desc, id desc) where deleted_at is null;
 create index buyers_project_status on app_public.buyers (project_id, status, inserted_at desc, id desc)
   where deleted_at is null;
@@ -2063,12 +2077,12 @@ grant
       preferred_language, address, status, status_changed_at, source, source_id, occupancy_type,
       occupancy_type_other, financing_type, financing_contingency, amount_financed, price, contract_sent_at,
       purchase_date, rescission_ends_at, purchase_firm_date, estimated_closing_date, closing_date,
-      cancellation_date, fallout_reason_id, search_text, currency, invited_at
+      cancellation_date, fallout_reason_id, search_text, currency, invited_at, person_id
     ) on app_public.buyers to plat_anonymous, plat_user;
 grant insert (
   project_id, lead_id, unit_id, lot_id, reservation_id, assignee_id, first_name, last_name, legal_name, email,
-  phone, company, address, status, occupancy_type, financing_type, financing_contingency, amount_financed, price,
-  purchase_date, estimated_closing_date, metadata
+  phone, dob, company, preferred_language, address, status, occupancy_type, occupancy_type_other, financing_type,
+  financing_contingency, amount_financed, price, purchase_date, estimated_closing_date, closing_date, metadata
 ) on app_public.buyers to plat_user;
 grant update (
   assignee_id, first_name, last_name, legal_name, email, phone, dob, company, preferred_language, address, status,
@@ -2082,6 +2096,16 @@ create trigger _060_refuse_archived before delete or update on app_public.buyers
   for each row execute function app_private.tg__refuse_archived();
 create trigger _200_prepare before insert or update on app_public.buyers
   for each row execute function app_private.tg_buyers__prepare();
+create trigger _210_person before update of email, lead_id on app_public.buyers
+  for each row
+  when (old.email::text is distinct from new.email::text or old.lead_id is distinct from new.lead_id)
+  execute function app_private.tg_buyers__person();
+create trigger _210_person_first before insert on app_public.buyers
+  for each row execute function app_private.tg_buyers__person();
+create trigger _220_account before insert on app_public.buyers
+  for each row
+  when (new.user_id is null and new.status::text <> all (array['DRAFT', 'CANCELLED']))
+  execute function app_private.tg_buyers__account();
 create trigger _300_keep before delete on app_public.buyers
   for each row execute function app_private.tg_buyers__keep();
 create trigger _300_state before update on app_public.buyers
@@ -2207,6 +2231,18 @@ reservation_id, source_id, unit_id on app_public.buyers
   )
   execute function app_private.tg_buyers__parents();
 
+-- Shows a purchase to the account that sees the other purchases of the person.
+create function app_private.tg_buyers__account() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  new.user_id := coalesce(
+    (select r.buyer_id from app_public.reservations r where r.id = new.reservation_id),
+    (select b.user_id from app_public.buyers b
+      join app_hidden.user_identities i on i.user_id = b.user_id and i.email = new.email
+      where b.person_id = new.person_id and b.user_id is not null and b.deleted_at is null order by b.id desc limit 1));
+  return new;
+end $function$;
+
 create function app_private.tg_buyers__cancel_executions() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -2233,10 +2269,14 @@ begin
     return new;
   end if;
   perform app_private.lock_deal(new.unit_id, new.lot_id, new.reservation_id, null);
+  -- Several homes of one lead are several purchases; the same home is the same purchase.
   select b.id into existing_id from app_public.buyers b where b.lead_id = new.lead_id and b.status <> 'CANCELLED'
-    and b.deleted_at is null;
+    and b.deleted_at is null and b.unit_id is not distinct from new.unit_id
+    and b.lot_id is not distinct from new.lot_id;
   if found then
-    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already.',
+    perform app_hidden.fail('CONFLICT', case when num_nonnulls(new.unit_id, new.lot_id) = 0
+        then 'This lead has a purchase without a home already; name the unit or lot of another one.'
+        else 'This lead is the buyer of this home already.' end,
       jsonb_build_object('field', 'leadId', 'existingId', existing_id));
   end if;
   if num_nonnulls(new.unit_id, new.lot_id) = 0 then
@@ -2250,7 +2290,8 @@ begin
     end if;
   end if;
   -- What the reservation of the purchase has claimed, or the negotiation of its lead that ended in acceptance, is taken
-  -- over.
+  -- over, and so is what is held for it.
+  perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'buyer', new.id);
   select c.* into claim from app_hidden.claims c
     where c.released_at is null and (c.unit_id = new.unit_id
       or (new.unit_id is null and c.unit_id is null and c.lot_id = new.lot_id))
@@ -2315,9 +2356,7 @@ begin
     update app_public.deposits d set status = 'CANCELLED' where d.buyer_id = new.id and d.deleted_at is null
       and exists (select from app_hidden.transitions t where t.subject = 'deposit' and t.from_state = d.status
         and t.to_state = 'CANCELLED');
-    update app_public.leads l set status = coalesce(nullif(nullif(l.status_before_deal, 'RESERVED'), 'NEGOTIATING'),
-      'HOT'), converted_at = null
-      where l.id = new.lead_id and l.status = 'CONVERTED' and l.deleted_at is null;
+    perform app_private.reopen_lead(new);
   end if;
   perform set_config('plat.service', before, true);
   if new.lead_id is not null then
@@ -2357,6 +2396,7 @@ begin
     n.currency as currency,
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     n.first_name as "firstName",
@@ -2429,6 +2469,7 @@ begin
     n.currency as currency,
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     n.first_name as "firstName",
@@ -2477,6 +2518,7 @@ begin
     n.currency as currency,
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     n.first_name as "firstName",
@@ -2563,7 +2605,8 @@ begin
     || case when o.fallout_reason_id is distinct from n.fallout_reason_id then jsonb_build_object('falloutReasonId', jsonb_build_array(o.fallout_reason_id, n.fallout_reason_id)) else '{}' end
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
     || case when o.currency is distinct from n.currency then jsonb_build_object('currency', jsonb_build_array(o.currency, n.currency)) else '{}' end
-    || case when o.invited_at is distinct from n.invited_at then jsonb_build_object('invitedAt', jsonb_build_array(to_char(o.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.invited_at is distinct from n.invited_at then jsonb_build_object('invitedAt', jsonb_build_array(to_char(o.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.person_id is distinct from n.person_id then jsonb_build_object('personId', jsonb_build_array(o.person_id, n.person_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.email as email,
     n.lot_id as "lotId",
     n.phone as phone,
@@ -2579,6 +2622,7 @@ begin
     n.currency as currency,
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     n.first_name as "firstName",
@@ -2645,7 +2689,8 @@ begin
     o.fallout_reason_id,
     o.metadata,
     o.currency,
-    o.invited_at) is distinct
+    o.invited_at,
+    o.person_id) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -2687,7 +2732,8 @@ begin
     n.fallout_reason_id,
     n.metadata,
     n.currency,
-    n.invited_at) order by n.id returning stream_id)
+    n.invited_at,
+    n.person_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -2743,6 +2789,23 @@ begin
   end if;
   return null;
 end$function$;
+
+-- Says who buys: the person of the lead, without one by the e-mail address.
+create function app_private.tg_buyers__person() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if new.lead_id is not null then
+    new.person_id := (select l.person_id from app_public.leads l where l.id = new.lead_id);
+  elsif tg_op = 'INSERT' or (new.email is not null
+    and (exists (select from app_public.leads l where l.person_id = old.person_id
+        and l.email is not distinct from old.email)
+      or exists (select from app_public.buyers b where b.person_id = old.person_id and b.id <> old.id
+        and b.lead_id is null and b.email is not distinct from old.email)
+      or not app_private.rename_person(old.person_id, new.email))) then
+    new.person_id := app_private.person_of(new.organization_id, new.email);
+  end if;
+  return new;
+end $function$;
 
 create function app_private.tg_buyers__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -2813,10 +2876,10 @@ begin
         perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
       end if;
       if num_nonnulls(new.first_name, new.last_name) = 0 then
-        new.first_name := coalesce(lead.first_name, case when lead.last_name is null
-          then regexp_replace(lead.name, '\s+\S+$', '') end);
-        new.last_name := coalesce(lead.last_name, case when lead.first_name is null
-          then substring(lead.name from '\s(\S+)$') end);
+        -- A name that cannot be taken apart stays whole.
+        select coalesce(lead.first_name, n.given, case when coalesce(lead.last_name, n.family) is null
+            then lead.name end), coalesce(lead.last_name, n.family) into new.first_name, new.last_name
+          from app_hidden.split_name(lead.name) n;
       end if;
       new.legal_name := coalesce(new.legal_name, lead.legal_name);
       new.email := coalesce(new.email, lead.email);
@@ -3018,6 +3081,7 @@ language sql stable rows 5 as $function$
   select c.* from app_hidden.masked_processor_charges c
   where c.id = any (array(select k.id from app_public.processor_charges k where k.buyer_id = b.id
     union select k.id from app_public.processor_charges k where k.lead_id = b.lead_id
+      and b.id = app_hidden.purchase_of_lead(k.lead_id, k.reservation_id)
     union select k.id from app_public.processor_charges k where k.reservation_id = b.reservation_id))
   order by c.id desc
 $function$;
@@ -3037,7 +3101,7 @@ grant execute on function app_public.buyers_contacts(app_public.buyers) to plat_
 -- The deposits, in order; those of the lead that the buyer was among them.
 create function app_public.buyers_deposits(b app_public.buyers) returns setof app_public.deposits
 language sql stable rows 5
-as $function$ select c.* from app_hidden.masked_deposits c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
+as $function$ select c.* from app_hidden.masked_deposits c where (c.buyer_id = b.id or (c.lead_id = b.lead_id and b.id = app_hidden.purchase_of_lead(c.lead_id, c.reservation_id)))
       and c.deleted_at is null order by sequence asc, id asc $function$;
 grant execute on function app_public.buyers_deposits(app_public.buyers) to plat_user;
 
@@ -3092,7 +3156,8 @@ grant execute on function app_public.buyers_metadata(app_public.buyers) to plat_
 create function app_public.buyers_negotiations(b app_public.buyers) returns setof app_public.negotiations
 language sql stable rows 2 as $function$
   select n.* from app_hidden.masked_negotiations n
-  where (n.buyer_id = b.id or n.lead_id = b.lead_id) and n.deleted_at is null order by n.id desc
+  where (n.buyer_id = b.id or (n.lead_id = b.lead_id and n.buyer_id is null and n.unit_id = b.unit_id))
+    and n.deleted_at is null order by n.id desc
 $function$;
 grant execute on function app_public.buyers_negotiations(app_public.buyers) to plat_anonymous, plat_user;
 
@@ -7844,7 +7909,7 @@ create policy writers_update on app_public.floor_plan_elevation_images for updat
 grant select on app_public.floor_plan_elevation_images to plat_anonymous, plat_user;
 grant delete on app_public.floor_plan_elevation_images to plat_user;
 grant insert (
-  file, title, alt, sequence, elevation, floor_plan_id
+  file, title, alt, sequence, elevation, price_delta, floor_plan_id
 ) on app_public.floor_plan_elevation_images to plat_user;
 grant update (title, alt, sequence, elevation, price_delta) on app_public.floor_plan_elevation_images to plat_user;
 
@@ -9858,10 +9923,12 @@ create table app_public.leads (
   -- The project.
   project_id               uuid                         not null,
   name                     app_public.short_text        not null, -- Full name as given.
-  first_name               app_public.short_text, -- Given name.
-  last_name                app_public.short_text, -- Family name.
+  -- Given name; taken from the full name where neither name is given, as far as that tells it.
+  first_name               app_public.short_text,
+  -- Family name; taken from the full name where neither name is given, as far as that tells it.
+  last_name                app_public.short_text,
   legal_name               app_public.short_text, -- Name for contracts.
-  email                    app_public.email_address, -- E-mail address; at most one lead of a project has it.
+  email                    app_public.email_address, -- E-mail address; at most one open lead of a project has it.
   phone                    app_public.phone_number, -- Phone number.
   address                  app_public.address, -- Postal address.
   company                  app_public.short_text, -- Company.
@@ -9877,9 +9944,11 @@ create table app_public.leads (
   tags                     app_public.tags              not null default '{}'::text[],
   -- @filter
   --
-  -- The technical way in.
+  -- The technical way in; API where a program does not say.
   origin                   app_public.lead_origin       not null default 'API',
-  source                   app_public.short_text, -- Code of the source, such as WEB_DIRECT.
+  -- Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the
+  --   project; any other is refused, and the error says which there are.
+  source                   app_public.short_text,
   -- @filter leadSourceIds
   --
   -- The lead source.
@@ -9947,6 +10016,7 @@ create table app_public.leads (
   -- When the lead withdrew from marketing mail, by the link in a mail or through the team; null once they follow it
   --   again, and for those who never did either.
   unsubscribed_at          timestamp with time zone,
+  person_id                uuid, -- Who the lead is; the same for all leads and purchases of a person.
   constraint leads_pkey primary key (id),
   constraint leads_id_project_id_key unique (id, project_id),
   -- @fieldName agent
@@ -9967,6 +10037,13 @@ create table app_public.leads (
   -- Why the lead was lost.
   constraint leads_fallout_reason_id_fkey foreign key (fallout_reason_id, project_id)
     references app_public.fallout_reasons(id, project_id) on delete restrict,
+  -- @fieldName person
+  -- @foreignFieldName leads
+  -- @backwardDescription The leads that they are or were, of all projects that the viewer sees, latest first.
+  --
+  -- Who the lead is; the same for all leads and purchases of a person.
+  constraint leads_person_id_fkey foreign key (person_id, organization_id)
+    references app_public.persons(id, organization_id) on delete restrict,
   -- @parent
   -- @fieldName project
   -- @foreignFieldName leads
@@ -9995,13 +10072,14 @@ create index leads_assignee on app_public.leads (assignee_id, project_id, regist
   where deleted_at is null;
 create index leads_email on app_public.leads (email) where deleted_at is null and email is not null;
 create index leads_fallout_reason on app_public.leads (fallout_reason_id) where deleted_at is null;
--- There is a lead with this e-mail address in the project already.
-create unique index leads_live_email on app_public.leads (project_id, email)
-  where deleted_at is null and email is not null;
+-- There is an open lead with this e-mail address in the project already.
+create unique index leads_open_email on app_public.leads (project_id, email)
+  where deleted_at is null and email is not null and status::text <> all (array['LOST', 'UNQUALIFIED', 'CONVERTED']);
 create index leads_organization on app_public.leads (organization_id, registered_at desc, id desc)
   where deleted_at is null;
 create index leads_organization_status on app_public.leads (organization_id, status, registered_at desc, id desc)
   where deleted_at is null;
+create index leads_person on app_public.leads (person_id, id desc);
 create index leads_phone on app_public.leads (reverse(phone::text) text_pattern_ops) where phone is not null;
 create index leads_project on app_public.leads (project_id, registered_at desc, id desc) where deleted_at is null;
 create index leads_project_status on app_public.leads (project_id, status, registered_at desc, id desc)
@@ -10054,8 +10132,9 @@ create policy sellers_update on app_public.leads for update to plat_user
 grant select on app_public.leads to plat_anonymous, plat_user;
 grant delete on app_public.leads to plat_user;
 grant insert (
-  project_id, name, email, phone, address, company, status, tags, source, source_id, is_agent, is_represented,
-  assignee_id, subscribed, registered_at, metadata
+  project_id, name, first_name, last_name, legal_name, email, phone, address, company, preferred_language, status,
+  tags, origin, source, source_id, is_agent, is_represented, assignee_id, subscribed, do_not_contact, registered_at,
+  budget_min, budget_max, preapproved, metadata
 ) on app_public.leads to plat_user;
 grant update (
   name, first_name, last_name, legal_name, email, phone, address, company, preferred_language, status, tags,
@@ -10069,6 +10148,12 @@ create trigger _060_refuse_archived before delete or update on app_public.leads
   for each row execute function app_private.tg__refuse_archived();
 create trigger _200_prepare before insert or update on app_public.leads
   for each row execute function app_private.tg_leads__prepare();
+create trigger _210_person before update of email on app_public.leads
+  for each row
+  when (old.email::text is distinct from new.email::text)
+  execute function app_private.tg_leads__person();
+create trigger _210_person_first before insert on app_public.leads
+  for each row execute function app_private.tg_leads__person();
 create trigger _220_subscription before update of subscribed on app_public.leads
   for each row execute function app_private.tg_leads__subscription();
 create trigger _220_subscription_first before insert on app_public.leads
@@ -10104,6 +10189,10 @@ create trigger _400_assignee after update of assignee_id on app_public.leads
   for each row
   when (old.assignee_id is distinct from new.assignee_id)
   execute function app_private.tg__assignee_of_deal('lead_id');
+create trigger _420_person_of_purchases after update of email on app_public.leads
+  for each row
+  when (old.person_id is distinct from new.person_id)
+  execute function app_private.tg_leads__person_of_purchases();
 create trigger _530_search after insert on app_public.leads
   referencing new table as added
   for each statement execute function app_private.tg_leads__search();
@@ -10177,9 +10266,11 @@ declare
   -- PERF: fenced in by the offset, so that the index of phone numbers finds them alone: those of the project and of
   -- leads that are there look short while a table has just grown.
   others uuid[] := array(
-    select s.id from (select l.id, l.project_id, l.deleted_at from app_public.leads l
+    select s.id from (select l.id, l.project_id, l.deleted_at, l.status, l.person_id from app_public.leads l
       where reverse(l.phone) = reverse(new.phone) offset 0) s
-    where s.project_id = new.project_id and s.id <> new.id and s.deleted_at is null limit most + 1);
+    where s.project_id = new.project_id and s.id <> new.id and s.deleted_at is null
+      -- Who registers anew after they were closed is known to be the same.
+      and not (s.status in ('LOST', 'UNQUALIFIED', 'CONVERTED') and s.person_id = new.person_id) limit most + 1);
   other uuid := (select min(id::text)::uuid from unnest(others) id);
   pair text := format('duplicate_lead:%s:%s', least(other, new.id), greatest(other, new.id));
 begin
@@ -10227,6 +10318,7 @@ begin
     n.is_agent as "isAgent",
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     n.budget_max::text as "budgetMax",
     n.budget_min::text as "budgetMin",
@@ -10295,6 +10387,7 @@ begin
     n.is_agent as "isAgent",
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     n.budget_max::text as "budgetMax",
     n.budget_min::text as "budgetMin",
@@ -10339,6 +10432,7 @@ begin
     n.is_agent as "isAgent",
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     n.budget_max::text as "budgetMax",
     n.budget_min::text as "budgetMin",
@@ -10418,7 +10512,8 @@ begin
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.unsubscribed_at is distinct from n.unsubscribed_at then jsonb_build_object('unsubscribedAt', jsonb_build_array(to_char(o.unsubscribed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.unsubscribed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.unsubscribed_at is distinct from n.unsubscribed_at then jsonb_build_object('unsubscribedAt', jsonb_build_array(to_char(o.unsubscribed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.unsubscribed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.person_id is distinct from n.person_id then jsonb_build_object('personId', jsonb_build_array(o.person_id, n.person_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.tags as tags,
     n.email as email,
@@ -10433,6 +10528,7 @@ begin
     n.is_agent as "isAgent",
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     n.budget_max::text as "budgetMax",
     n.budget_min::text as "budgetMin",
@@ -10492,7 +10588,8 @@ begin
     o.metadata,
     o.inserted_at,
     o.deleted_at,
-    o.unsubscribed_at) is distinct
+    o.unsubscribed_at,
+    o.person_id) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -10530,7 +10627,8 @@ begin
     n.metadata,
     n.inserted_at,
     n.deleted_at,
-    n.unsubscribed_at) order by n.id returning stream_id)
+    n.unsubscribed_at,
+    n.person_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -10572,6 +10670,31 @@ begin
   return null;
 end$function$;
 
+-- Says who a lead is, by its e-mail address.
+create function app_private.tg_leads__person() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if tg_op = 'UPDATE' and (new.email is null or (
+    not exists (select from app_public.leads l where l.person_id = old.person_id and l.id <> old.id
+      and l.email is not distinct from old.email)
+    and not exists (select from app_public.buyers b where b.person_id = old.person_id and b.lead_id is null
+      and b.email is not distinct from old.email)
+    and app_private.rename_person(old.person_id, new.email))) then
+    return new;
+  end if;
+  new.person_id := app_private.person_of(new.organization_id, new.email);
+  return new;
+end $function$;
+
+-- The purchases of a lead are of the person that the lead is.
+create function app_private.tg_leads__person_of_purchases() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_public.buyers b set person_id = new.person_id where b.lead_id = new.id and b.deleted_at is null
+    and b.person_id is distinct from new.person_id;
+  return null;
+end $function$;
+
 create function app_private.tg_leads__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -10581,6 +10704,14 @@ declare
 begin
   select coalesce((p.address).country, 'US'), p.currency into project_country, project_currency
     from app_public.projects p where p.id = new.project_id;
+  if tg_op = 'INSERT' and num_nonnulls(new.first_name, new.last_name) = 0 then
+    select n.given, n.family into new.first_name, new.last_name from app_hidden.split_name(new.name) n;
+  elsif tg_op = 'UPDATE' and new.name <> old.name
+    and row(new.first_name, new.last_name)::text = row(old.first_name, old.last_name)::text
+    and row(old.first_name, old.last_name)::text = app_hidden.split_name(old.name)::text then
+    -- They were taken from the name, so they follow it.
+    select n.given, n.family into new.first_name, new.last_name from app_hidden.split_name(new.name) n;
+  end if;
   -- PERF: whatever is assigned has its domain checked once more, so only what changes is.
   if new.email <> lower(new.email) then
     new.email := lower(new.email);
@@ -10637,8 +10768,8 @@ begin
       perform app_hidden.fail('NOT_FOUND', 'There is no such lead source in this project.', '{"field": "sourceId"}');
     end if;
   elsif tg_op = 'INSERT' and new.source is not null then
-    select s.id into new.source_id from app_public.lead_sources s
-      where s.project_id = new.project_id and s.code = upper(new.source) and s.deleted_at is null;
+    new.source_id := app_private.lead_source_named(new.project_id, new.source);
+    new.source := coalesce((select s.code from app_public.lead_sources s where s.id = new.source_id), new.source);
   end if;
   if tg_op = 'INSERT' or new.status is distinct from old.status then
     if new.status = 'LOST' or new.lost_at is not null then
@@ -10742,10 +10873,11 @@ begin
 end $function$;
 grant execute on function app_public.leads_allowed_transitions(app_public.leads) to plat_anonymous, plat_user;
 
--- The purchase in force that the lead became.
+-- The purchase in force that the lead became, the latest of several; purchases has them all.
 create function app_public.leads_buyer(l app_public.leads) returns app_public.buyers
 language sql stable as $function$
   select b.* from app_hidden.masked_buyers b where b.lead_id = l.id and b.deleted_at is null and b.status <> 'CANCELLED'
+    order by b.id desc limit 1
 $function$;
 grant execute on function app_public.leads_buyer(app_public.leads) to plat_anonymous, plat_user;
 
@@ -10893,7 +11025,7 @@ create policy writers_update on app_public.lease_permits for update to plat_user
 grant select on app_public.lease_permits to plat_anonymous, plat_user;
 grant delete on app_public.lease_permits to plat_user;
 grant insert (
-  project_id, title, number, status, price, issued_on, expires_on, notes, unit_id
+  project_id, title, number, status, price, issued_on, expires_on, notes, unit_id, buyer_id
 ) on app_public.lease_permits to plat_user;
 grant update (
   title, number, status, price, issued_on, expires_on, notes, unit_id, buyer_id
@@ -11980,6 +12112,14 @@ begin
   end if;
   return new;
 end $function$;
+
+-- The hold that it has now; null without the permission sale.read.
+create function app_public.lots_active_hold(l app_public.lots) returns app_public.unit_holds
+language sql stable as $function$
+  select h.* from app_hidden.masked_unit_holds h where h.lot_id = l.id and h.status = 'ACTIVE'
+    and h.deleted_at is null limit 1
+$function$;
+grant execute on function app_public.lots_active_hold(app_public.lots) to plat_anonymous, plat_user;
 
 -- @notNull
 -- @reads price
@@ -13315,7 +13455,10 @@ begin
     where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id or d.buyer_id = (select b.id from app_public.buyers b
         where b.lead_id = new.lead_id and b.unit_id = new.unit_id and b.status <> 'CANCELLED' and b.deleted_at is null))
       and d.offer_id is null and (d.reservation_id is null or d.reservation_id = new.reservation_id)
-      and d.deleted_at is null and d.status not in ('CANCELLED', 'WAIVED', 'REFUNDED');
+      and d.deleted_at is null and d.status not in ('CANCELLED', 'WAIVED', 'REFUNDED')
+      -- Not what the lead paid for another home that they bought.
+      and coalesce((select b.unit_id = new.unit_id from app_public.buyers b
+        where b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)), true);
   return null;
 end $function$;
 
@@ -17821,6 +17964,57 @@ grant execute on function app_public.personalizations_warnings(app_public.person
 plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.persons
+
+-- @behavior -operation
+--
+-- Somebody who is a lead or buyer of an organization, once or several times.
+create table app_public.persons (
+  -- The id; says nothing about when they became known.
+  id                       uuid                         not null default gen_random_uuid(),
+  -- @behavior -*
+  --
+  -- The organization that knows them.
+  organization_id          uuid                         not null,
+  -- @secret
+  -- @behavior -*
+  --
+  -- SHA-256 of the e-mail address.
+  email_digest             bytea,
+  constraint persons_pkey primary key (id),
+  constraint persons_id_organization_id_key unique (id, organization_id),
+  -- @fieldName organization
+  -- @backwardBehavior -*
+  --
+  -- The organization that knows them.
+  constraint persons_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade
+);
+
+-- There is a person with this e-mail address already.
+create unique index persons_email on app_public.persons (organization_id, email_digest);
+
+alter table app_public.persons enable row level security;
+-- @perRow Persons are looked up by id, from a lead or a purchase.
+create policy seers_of_deals on app_public.persons for select to plat_user
+  using (
+    exists (select from app_public.leads l where l.person_id = persons.id)
+    or exists (select from app_public.buyers b where b.person_id = persons.id)
+  );
+
+grant select on app_public.persons to plat_anonymous, plat_user;
+
+-- What they are called, by the latest lead or purchase that the viewer sees.
+create function app_public.persons_name(p app_public.persons) returns text
+language sql stable as $function$
+  select coalesce(
+    (select l.name from app_public.leads l where l.person_id = p.id order by l.id desc limit 1),
+    (select app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email)
+      from app_public.buyers b where b.person_id = p.id order by b.id desc limit 1))
+$function$;
+grant execute on function app_public.persons_name(app_public.persons) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.phone_calls
 
 -- A phone call with a lead or buyer.
@@ -21734,6 +21928,14 @@ create table app_public.projects (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
+  -- Hours that a hold of a unit or lot lasts where it says nothing else.
+  hold_expiration          integer                      not null default 24,
+  -- Hours that a person holds a unit or lot at most, extended and held again.
+  hold_expiration_limit    integer                      not null default 72,
+  -- How many units and lots a person holds at a time at most; 0 for no holds.
+  holds_per_person         integer                      not null default 5,
+  -- How many units and lots the people of an organization hold together at a time at most.
+  holds_per_organization   integer                      not null default 20,
   constraint projects_pkey primary key (id),
   constraint projects_id_organization_id_key unique (id, organization_id),
   -- @parent
@@ -21744,6 +21946,20 @@ create table app_public.projects (
     references app_public.organizations(id) on delete restrict,
   -- The completion date lies before the start of sales.
   constraint projects_dates_order check (completion_date >= sales_start_date),
+  -- Give 1 to 720 hours.
+  constraint projects_hold_expiration_limit_range check (
+    hold_expiration_limit >= 1 and hold_expiration_limit <= 720
+  ),
+  -- Give 1 to 720 hours.
+  constraint projects_hold_expiration_range check (hold_expiration >= 1 and hold_expiration <= 720),
+  -- A hold lasts no longer than holdExpirationLimit.
+  constraint projects_hold_expiration_within check (hold_expiration <= hold_expiration_limit),
+  -- Give 0 to 10,000 holds.
+  constraint projects_holds_per_organization_range check (
+    holds_per_organization >= 0 and holds_per_organization <= 10000
+  ),
+  -- Give 0 to 10,000 holds.
+  constraint projects_holds_per_person_range check (holds_per_person >= 0 and holds_per_person <= 10000),
   -- An overview has 1,500 characters at most.
   constraint projects_overview_length check (length(overview::text) <= 1500),
   -- Give 0 to 365 days.
@@ -21790,17 +22006,19 @@ grant
       design_heading, address, time_zone, currency, website_url, amenities, sales_start_date, completion_date,
       archived_at, archived_from, service_index, reservation_expiration, reservation_fee, cancellation_fee,
       rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, city, inserted_at, updated_at, version,
-      deleted_at
+      deleted_at, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
     ) on app_public.projects to plat_anonymous, plat_user;
 grant insert (
   organization_id, title, slug, status, visibility, type, overview, overview_headline, design, design_heading,
   address, time_zone, currency, website_url, amenities, sales_start_date, completion_date, reservation_expiration,
-  reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata
+  reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment,
+  metadata, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
 ) on app_public.projects to plat_user;
 grant update (
   title, slug, status, visibility, type, overview, overview_headline, design, design_heading, address, time_zone,
   website_url, amenities, sales_start_date, completion_date, reservation_expiration, reservation_fee,
-  cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata
+  cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata,
+  hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
 ) on app_public.projects to plat_user;
 
 create trigger _100_slug before insert or update on app_public.projects
@@ -21940,6 +22158,8 @@ begin
     n.archived_from as "archivedFrom",
     n.design_heading as "designHeading",
     n.completion_date as "completionDate",
+    n.hold_expiration as "holdExpiration",
+    n.holds_per_person as "holdsPerPerson",
     n.lead_assignment as "leadAssignment",
     n.organization_id as "organizationId",
     n.rescission_days as "rescissionDays",
@@ -21948,6 +22168,8 @@ begin
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
     n.allow_multiple_offers as "allowMultipleOffers",
+    n.hold_expiration_limit as "holdExpirationLimit",
+    n.holds_per_organization as "holdsPerOrganization",
     n.reservation_expiration as "reservationExpiration") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -22001,6 +22223,8 @@ begin
     n.archived_from as "archivedFrom",
     n.design_heading as "designHeading",
     n.completion_date as "completionDate",
+    n.hold_expiration as "holdExpiration",
+    n.holds_per_person as "holdsPerPerson",
     n.lead_assignment as "leadAssignment",
     n.organization_id as "organizationId",
     n.rescission_days as "rescissionDays",
@@ -22009,6 +22233,8 @@ begin
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
     n.allow_multiple_offers as "allowMultipleOffers",
+    n.hold_expiration_limit as "holdExpirationLimit",
+    n.holds_per_organization as "holdsPerOrganization",
     n.reservation_expiration as "reservationExpiration") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
@@ -22038,6 +22264,8 @@ begin
     n.archived_from as "archivedFrom",
     n.design_heading as "designHeading",
     n.completion_date as "completionDate",
+    n.hold_expiration as "holdExpiration",
+    n.holds_per_person as "holdsPerPerson",
     n.lead_assignment as "leadAssignment",
     n.organization_id as "organizationId",
     n.rescission_days as "rescissionDays",
@@ -22046,6 +22274,8 @@ begin
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
     n.allow_multiple_offers as "allowMultipleOffers",
+    n.hold_expiration_limit as "holdExpirationLimit",
+    n.holds_per_organization as "holdsPerOrganization",
     n.reservation_expiration as "reservationExpiration") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -22096,7 +22326,11 @@ begin
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
     || case when o.city is distinct from n.city then jsonb_build_object('city', jsonb_build_array(o.city, n.city)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.hold_expiration is distinct from n.hold_expiration then jsonb_build_object('holdExpiration', jsonb_build_array(o.hold_expiration, n.hold_expiration)) else '{}' end
+    || case when o.hold_expiration_limit is distinct from n.hold_expiration_limit then jsonb_build_object('holdExpirationLimit', jsonb_build_array(o.hold_expiration_limit, n.hold_expiration_limit)) else '{}' end
+    || case when o.holds_per_person is distinct from n.holds_per_person then jsonb_build_object('holdsPerPerson', jsonb_build_array(o.holds_per_person, n.holds_per_person)) else '{}' end
+    || case when o.holds_per_organization is distinct from n.holds_per_organization then jsonb_build_object('holdsPerOrganization', jsonb_build_array(o.holds_per_organization, n.holds_per_organization)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.city as city,
     n.slug as slug,
     n.type as type,
@@ -22118,6 +22352,8 @@ begin
     n.archived_from as "archivedFrom",
     n.design_heading as "designHeading",
     n.completion_date as "completionDate",
+    n.hold_expiration as "holdExpiration",
+    n.holds_per_person as "holdsPerPerson",
     n.lead_assignment as "leadAssignment",
     n.organization_id as "organizationId",
     n.rescission_days as "rescissionDays",
@@ -22126,6 +22362,8 @@ begin
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
     n.allow_multiple_offers as "allowMultipleOffers",
+    n.hold_expiration_limit as "holdExpirationLimit",
+    n.holds_per_organization as "holdsPerOrganization",
     n.reservation_expiration as "reservationExpiration") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.title,
@@ -22156,7 +22394,11 @@ begin
     o.metadata,
     o.city,
     o.inserted_at,
-    o.deleted_at) is distinct
+    o.deleted_at,
+    o.hold_expiration,
+    o.hold_expiration_limit,
+    o.holds_per_person,
+    o.holds_per_organization) is distinct
       from row(n.id,
     n.organization_id,
     n.title,
@@ -22187,7 +22429,11 @@ begin
     n.metadata,
     n.city,
     n.inserted_at,
-    n.deleted_at) order by n.id returning stream_id)
+    n.deleted_at,
+    n.hold_expiration,
+    n.hold_expiration_limit,
+    n.holds_per_person,
+    n.holds_per_organization) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -23797,6 +24043,8 @@ begin
       format('There is no such %s.', case when new.unit_id is not null then 'unit' else 'lot' end),
       jsonb_build_object('field', case when new.unit_id is not null then 'unitId' else 'lotId' end));
   end if;
+  -- What the viewer holds for a lead is reserved for that lead.
+  new.lead_id := coalesce(new.lead_id, (app_private.active_hold(new.unit_id, new.lot_id, null)).lead_id);
   if new.lead_id is not null and not exists (
     select from app_public.leads l where l.id = new.lead_id and l.project_id = new.project_id and l.deleted_at is null)
       then
@@ -24234,9 +24482,6 @@ begin
         and r.assignee_id is distinct from lead.assignee_id;
       if lead.deleted_at is not null then
         perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
-      elsif lead.status = 'CONVERTED' then
-        perform app_hidden.fail('CONFLICT', 'This lead is a buyer already; make a new lead, or leave the lead out.',
-          '{"field": "leadId"}');
       elsif lead.status in ('LOST', 'UNQUALIFIED') then
         perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
           '{"field": "leadId"}');
@@ -24385,6 +24630,7 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 1 to 8,760 hours.', '{"field": "expiration"}');
   end if;
   new.expires_at := now() + make_interval(hours => new.expiration);
+  perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'reservation', new.id);
   claim := app_private.take_claim(new.unit_id, new.lot_id, 'RESERVATION', 'reservation', new.id, new.expires_at);
   new.currency := project.currency;
   new.fee := project.reservation_fee;
@@ -27363,6 +27609,565 @@ $function$;
 grant execute on function app_public.trackers_lead_count(app_public.trackers) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.unit_holds
+
+--
+-- @portfolio sale.read
+-- @defaultOrder inserted_at desc
+-- @filterLists status
+--
+-- A unit or lot that is kept for somebody for a short time, without a reservation.
+create table app_public.unit_holds (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  -- @filter projectIds
+  --
+  -- The project.
+  project_id               uuid                         not null,
+  -- @filter
+  --
+  -- When it was made; the order of unitHolds.
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  -- @filter
+  --
+  -- The unit; either this or a lot.
+  unit_id                  uuid,
+  -- @filter
+  --
+  -- The lot; either this or a unit.
+  lot_id                   uuid,
+  -- @filter
+  --
+  -- The lead that it is kept for.
+  lead_id                  uuid,
+  -- @filter userIds
+  --
+  -- Who holds it.
+  user_id                  uuid                         default app_public.current_user_id(),
+  -- @behavior -*
+  --
+  -- The organization that whoever holds it sells for.
+  holder_organization_id   uuid,
+  assignee_id              uuid, -- The member who works on it: that of the lead, else whoever holds it.
+  -- @filter
+  --
+  -- What became of it.
+  status                   app_public.unit_hold_status  not null default 'ACTIVE',
+  status_changed_at        timestamp with time zone     not null default now(), -- Since when it has its status.
+  -- @insertOptional
+  --
+  -- Hours that it lasts; those of the project where left out. In a change they count from now.
+  expiration               integer                      not null,
+  -- Since when the same person holds it: holdExpirationLimit of the project counts from there.
+  held_since               timestamp with time zone     not null default now(),
+  -- @filter
+  --
+  -- When it ends by itself.
+  expires_at               timestamp with time zone     not null,
+  -- How often its hours were made to count anew.
+  extended_count           integer                      not null default 0,
+  -- @masked
+  --
+  -- What the sales team notes.
+  notes                    app_public.long_text,
+  constraint unit_holds_pkey primary key (id),
+  -- @fieldName assignee
+  -- @backwardBehavior -*
+  --
+  -- The member who works on it.
+  constraint unit_holds_assignee_id_fkey foreign key (assignee_id)
+    references app_public.users(id) on delete set null,
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The organization that whoever holds it sells for.
+  constraint unit_holds_holder_organization_id_fkey foreign key (holder_organization_id)
+    references app_public.organizations(id) on delete set null,
+  -- @fieldName lead
+  -- @foreignFieldName holds
+  -- @backwardDescription The holds, newest first.
+  --
+  -- The lead that it is kept for.
+  constraint unit_holds_lead_id_fkey foreign key (lead_id, project_id)
+    references app_public.leads(id, project_id) on delete set null (lead_id),
+  -- @fieldName lot
+  -- @foreignFieldName holds
+  -- @backwardPermission sale.read
+  -- @backwardDescription Its holds, newest first; null without the permission sale.read.
+  --
+  -- The lot.
+  constraint unit_holds_lot_id_fkey foreign key (lot_id, project_id)
+    references app_public.lots(id, project_id) on delete cascade,
+  -- @parent
+  -- @fieldName project
+  -- @foreignFieldName unitHolds
+  -- @backwardPermission sale.read
+  -- @backwardDescription The holds, newest first; null without the permission sale.read.
+  --
+  -- The project.
+  constraint unit_holds_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName unit
+  -- @foreignFieldName holds
+  -- @backwardPermission sale.read
+  -- @backwardDescription Its holds, newest first; null without the permission sale.read.
+  --
+  -- The unit.
+  constraint unit_holds_unit_id_fkey foreign key (unit_id, project_id)
+    references app_public.units(id, project_id) on delete cascade,
+  -- @fieldName user
+  -- @backwardBehavior -*
+  --
+  -- Who holds it.
+  constraint unit_holds_user_id_fkey foreign key (user_id) references app_public.users(id) on delete set null,
+  constraint unit_holds_expiration_range check (expiration >= 1 and expiration <= 720), -- Give 1 to 720 hours.
+  constraint unit_holds_one_thing check (num_nonnulls(unit_id, lot_id) = 1), -- Name either the unit or the lot.
+  constraint project_record_id_not_null not null id,
+  constraint project_record_inserted_at_not_null not null inserted_at,
+  constraint project_record_organization_id_not_null not null organization_id,
+  constraint project_record_project_id_not_null not null project_id,
+  constraint project_record_updated_at_not_null not null updated_at,
+  constraint project_record_version_not_null not null version
+);
+
+create index unit_holds_assignee on app_public.unit_holds (assignee_id, project_id, inserted_at desc, id desc)
+  where deleted_at is null;
+create index unit_holds_holder_organization on app_public.unit_holds (holder_organization_id, project_id);
+create index unit_holds_lead on app_public.unit_holds (lead_id, inserted_at desc, id desc) where deleted_at is null;
+create index unit_holds_lot on app_public.unit_holds (lot_id, inserted_at desc, id desc) where deleted_at is null;
+create index unit_holds_organization on app_public.unit_holds (organization_id, inserted_at desc, id desc)
+  where deleted_at is null;
+create index unit_holds_organization_status on app_public.unit_holds (
+  organization_id, status, inserted_at desc, id desc
+)
+  where deleted_at is null;
+create index unit_holds_project on app_public.unit_holds (project_id, inserted_at desc, id desc)
+  where deleted_at is null;
+create index unit_holds_project_status on app_public.unit_holds (project_id, status, inserted_at desc, id desc)
+  where deleted_at is null;
+create index unit_holds_unit on app_public.unit_holds (unit_id, inserted_at desc, id desc) where deleted_at is null;
+create index unit_holds_user on app_public.unit_holds (user_id, project_id);
+
+alter table app_public.unit_holds enable row level security;
+create policy sellers on app_public.unit_holds for select to plat_user
+  using (
+    deleted_at is null
+    and (
+      organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+      or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+      or (
+        assignee_id = (select app_public.current_user_id())
+        and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+      )
+      or false
+    )
+  );
+create policy sellers_insert on app_public.unit_holds for insert to plat_user
+  with check (
+    organization_id = any (array(select app_hidden.viewer_organizations('sale.write')))
+    or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
+    or (
+      assignee_id = (select app_public.current_user_id())
+      and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    )
+  );
+create policy sellers_update on app_public.unit_holds for update to plat_user
+  using (
+    organization_id = any (array(select app_hidden.viewer_organizations('sale.write')))
+    or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
+    or (
+      assignee_id = (select app_public.current_user_id())
+      and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    )
+  );
+
+grant select on app_public.unit_holds to plat_masker;
+grant
+  select (
+      id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lot_id, lead_id,
+      user_id, holder_organization_id, assignee_id, status, status_changed_at, expiration, held_since, expires_at,
+      extended_count
+    ) on app_public.unit_holds to plat_anonymous, plat_user;
+grant insert (unit_id, lot_id, lead_id, expiration, notes) on app_public.unit_holds to plat_user;
+grant update (lead_id, expiration, notes) on app_public.unit_holds to plat_user;
+
+create trigger _010_about before insert on app_public.unit_holds
+  for each row execute function app_private.tg_unit_holds__about();
+create trigger _050_organization before insert on app_public.unit_holds
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.unit_holds
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_prepare before insert or update of lead_id on app_public.unit_holds
+  for each row execute function app_private.tg_unit_holds__prepare();
+create trigger _250_extend before update of expiration on app_public.unit_holds
+  for each row execute function app_private.tg_unit_holds__extend();
+create trigger _300_state before update on app_public.unit_holds
+  for each row
+  when (old.status::text is distinct from new.status::text or false)
+  execute function app_private.tg__state('unit_hold', 't');
+create trigger _300_state_first before insert on app_public.unit_holds
+  for each row
+  when (new.status is null or new.status::text <> all ('{ACTIVE}'::text[]) or false)
+  execute function app_private.tg__state('unit_hold', 't');
+create trigger _400_take before insert on app_public.unit_holds
+  for each row execute function app_private.tg_unit_holds__take();
+create trigger _900_soft_delete before delete on app_public.unit_holds
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.unit_holds
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.unit_holds
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_unit_holds__event_delete();
+create trigger _950_events_insert after insert on app_public.unit_holds
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_unit_holds__event_insert();
+create trigger _950_events_update after update on app_public.unit_holds
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_unit_holds__event_update();
+create trigger _970_parents after insert on app_public.unit_holds
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_unit_holds__parents();
+create trigger _970_parents_again after update of lot_id, project_id, unit_id on app_public.unit_holds
+  for each row
+  when (
+    old.lot_id is distinct from new.lot_id
+    or old.project_id is distinct from new.project_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_unit_holds__parents();
+
+-- The project of a hold is that of its unit or lot.
+create function app_private.tg_unit_holds__about() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if num_nonnulls(new.unit_id, new.lot_id) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
+  end if;
+  new.project_id := coalesce((select u.project_id from app_public.units u where u.id = new.unit_id
+    and u.deleted_at is null),
+    (select l.project_id from app_public.lots l where l.id = new.lot_id and l.deleted_at is null));
+  if new.project_id is null then
+    perform app_hidden.fail('NOT_FOUND',
+      format('There is no such %s.', case when new.unit_id is not null then 'unit' else 'lot' end),
+      jsonb_build_object('field', case when new.unit_id is not null then 'unitId' else 'lotId' end));
+  end if;
+  return new;
+end $function$;
+
+create function app_private.tg_unit_holds__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'unit_hold' || '.' || 'deleted', 'unit_hold', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.lot_id as "lotId",
+    n.notes as notes,
+    n.lead_id as "leadId",
+    n.status as status,
+    n.unit_id as "unitId",
+    n.user_id as "userId",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
+    n.project_id as "projectId",
+    n.assignee_id as "assigneeId",
+    n.expiration as expiration,
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.extended_count as "extendedCount",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.holder_organization_id as "holderOrganizationId") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_unit_holds__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.user_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'unit_hold' || '.' || 'created', 'unit_hold', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.lot_id as "lotId",
+    n.notes as notes,
+    n.lead_id as "leadId",
+    n.status as status,
+    n.unit_id as "unitId",
+    n.user_id as "userId",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
+    n.project_id as "projectId",
+    n.assignee_id as "assigneeId",
+    n.expiration as expiration,
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.extended_count as "extendedCount",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.holder_organization_id as "holderOrganizationId") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'unit_hold' || '.' || 'created', 'unit_hold', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.lot_id as "lotId",
+    n.notes as notes,
+    n.lead_id as "leadId",
+    n.status as status,
+    n.unit_id as "unitId",
+    n.user_id as "userId",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
+    n.project_id as "projectId",
+    n.assignee_id as "assigneeId",
+    n.expiration as expiration,
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.extended_count as "extendedCount",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.holder_organization_id as "holderOrganizationId") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_unit_holds__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'unit_hold' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'CONVERTED' then 'converted' when o.status is distinct from n.status and n.status::text = 'EXPIRED' then 'expired' when o.status is distinct from n.status and n.status::text = 'RELEASED' then 'released' when o.extended_count is distinct from n.extended_count then 'extended' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'unit_hold', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.unit_id is distinct from n.unit_id then jsonb_build_object('unitId', jsonb_build_array(o.unit_id, n.unit_id)) else '{}' end
+    || case when o.lot_id is distinct from n.lot_id then jsonb_build_object('lotId', jsonb_build_array(o.lot_id, n.lot_id)) else '{}' end
+    || case when o.lead_id is distinct from n.lead_id then jsonb_build_object('leadId', jsonb_build_array(o.lead_id, n.lead_id)) else '{}' end
+    || case when o.user_id is distinct from n.user_id then jsonb_build_object('userId', jsonb_build_array(o.user_id, n.user_id)) else '{}' end
+    || case when o.holder_organization_id is distinct from n.holder_organization_id then jsonb_build_object('holderOrganizationId', jsonb_build_array(o.holder_organization_id, n.holder_organization_id)) else '{}' end
+    || case when o.assignee_id is distinct from n.assignee_id then jsonb_build_object('assigneeId', jsonb_build_array(o.assignee_id, n.assignee_id)) else '{}' end
+    || case when o.status is distinct from n.status then jsonb_build_object('status', jsonb_build_array(o.status, n.status)) else '{}' end
+    || case when o.status_changed_at is distinct from n.status_changed_at then jsonb_build_object('statusChangedAt', jsonb_build_array(to_char(o.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.expiration is distinct from n.expiration then jsonb_build_object('expiration', jsonb_build_array(o.expiration, n.expiration)) else '{}' end
+    || case when o.held_since is distinct from n.held_since then jsonb_build_object('heldSince', jsonb_build_array(to_char(o.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.extended_count is distinct from n.extended_count then jsonb_build_object('extendedCount', jsonb_build_array(o.extended_count, n.extended_count)) else '{}' end
+    || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.lot_id as "lotId",
+    n.notes as notes,
+    n.lead_id as "leadId",
+    n.status as status,
+    n.unit_id as "unitId",
+    n.user_id as "userId",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
+    n.project_id as "projectId",
+    n.assignee_id as "assigneeId",
+    n.expiration as expiration,
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.extended_count as "extendedCount",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.holder_organization_id as "holderOrganizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.unit_id,
+    o.lot_id,
+    o.lead_id,
+    o.user_id,
+    o.holder_organization_id,
+    o.assignee_id,
+    o.status,
+    o.status_changed_at,
+    o.expiration,
+    o.held_since,
+    o.expires_at,
+    o.extended_count,
+    o.notes) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.unit_id,
+    n.lot_id,
+    n.lead_id,
+    n.user_id,
+    n.holder_organization_id,
+    n.assignee_id,
+    n.status,
+    n.status_changed_at,
+    n.expiration,
+    n.held_since,
+    n.expires_at,
+    n.extended_count,
+    n.notes) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_unit_holds__extend() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  -- By the clock: who waited for a lock began before the end.
+  if old.status <> 'ACTIVE' or old.expires_at <= clock_timestamp() then
+    perform app_hidden.fail('CONFLICT', 'This hold is over and cannot be extended; make a new one.',
+      '{"field": "expiration"}');
+  end if;
+  new.expires_at := app_private.hold_until(new);
+  new.extended_count := old.extended_count + 1;
+  update app_hidden.claims c set expires_at = new.expires_at where c.subject_id = new.id and c.released_at is null;
+  return new;
+end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_unit_holds__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+-- The lead that a hold is for is of the same project; whoever works on the lead works on the hold.
+create function app_private.tg_unit_holds__prepare() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  lead app_public.leads;
+begin
+  if tg_op = 'UPDATE' and old.status <> 'ACTIVE' and new.lead_id is distinct from old.lead_id then
+    perform app_hidden.fail('CONFLICT', 'This hold is over; make a new one.', '{"field": "leadId"}');
+  end if;
+  if new.lead_id is null or (tg_op = 'UPDATE' and new.lead_id is not distinct from old.lead_id) then
+    if tg_op = 'INSERT' or new.lead_id is distinct from old.lead_id then
+      new.assignee_id := new.user_id;
+    end if;
+    return new;
+  end if;
+  select l.* into lead from app_public.leads l where l.id = new.lead_id and l.project_id = new.project_id
+    and l.deleted_at is null;
+  if lead.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
+  elsif lead.status in ('LOST', 'UNQUALIFIED') then
+    perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
+      '{"field": "leadId"}');
+  end if;
+  new.assignee_id := coalesce(lead.assignee_id, new.user_id);
+  return new;
+end $function$;
+
+-- Claims the unit or lot for a new hold.
+create function app_private.tg_unit_holds__take() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  project record;
+  former app_public.unit_holds;
+begin
+  -- Who may not, whom the policy refuses in a moment, is told nothing about what is claimed.
+  if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
+    and not app_hidden.deal_can(new.organization_id, new.project_id, new.assignee_id, 'sale.write') then
+    new.expires_at := now();
+    new.expiration := coalesce(new.expiration, 1);
+    return new;
+  end if;
+  select p.status, p.hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
+    from app_public.projects p where p.id = new.project_id;
+  if project.status = 'PAUSED' then
+    perform app_hidden.fail('CONFLICT', 'The sales of this project are paused; nothing is held meanwhile.');
+  end if;
+  new.expiration := coalesce(new.expiration, project.hold_expiration);
+  new.holder_organization_id := app_private.selling_organization(new.project_id);
+  perform app_private.lock_inventory(new.unit_id, new.lot_id);
+  -- Held again before it was free for as long as a hold may last, it goes on.
+  select h.* into former from app_public.unit_holds h
+    where (h.unit_id = new.unit_id or h.lot_id = new.lot_id) and h.user_id = new.user_id
+      and h.status in ('EXPIRED', 'RELEASED') and h.status_changed_at > now() - project.most
+    order by h.inserted_at desc, h.id desc limit 1;
+  new.held_since := coalesce(former.held_since, clock_timestamp());
+  new.expires_at := app_private.hold_until(new);
+  perform app_private.take_claim(new.unit_id, new.lot_id, 'HOLD', 'unit_hold', new.id, new.expires_at);
+  perform app_private.require_fewer_holds(new);
+  return new;
+end $function$;
+
+-- What happened to it, latest first.
+create function app_public.unit_holds_events(r app_public.unit_holds) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.unit_holds_events(app_public.unit_holds) to plat_anonymous, plat_user;
+
+-- What the sales team noted; null for everybody else.
+create function app_public.unit_holds_notes(h app_public.unit_holds) returns app_public.long_text
+language sql stable as $function$
+  select case when h.notes is not null
+    and app_hidden.deal_can(h.organization_id, h.project_id, h.assignee_id, 'sale.read') then h.notes end
+$function$;
+grant execute on function app_public.unit_holds_notes(app_public.unit_holds) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.unit_images
 
 -- @file Image
@@ -28626,6 +29431,14 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
       perform app_private.learn_words(names);
       return null;
     end $function$;
+
+-- The hold that it has now; null without the permission sale.read.
+create function app_public.units_active_hold(u app_public.units) returns app_public.unit_holds
+language sql stable as $function$
+  select h.* from app_hidden.masked_unit_holds h where h.unit_id = u.id and h.status = 'ACTIVE'
+    and h.deleted_at is null limit 1
+$function$;
+grant execute on function app_public.units_active_hold(app_public.units) to plat_anonymous, plat_user;
 
 -- The reservation that it has now; null without the permission sale.read.
 create function app_public.units_active_reservation(u app_public.units) returns app_public.reservations
@@ -31272,6 +32085,10 @@ create trigger _500_reservation after update of released_at on app_hidden.claims
     and new.release_reason = 'EXPIRED'
   )
   execute function app_private.tg_claims__reservation();
+create trigger _510_hold after update of released_at on app_hidden.claims
+  for each row
+  when (old.released_at is null and new.released_at is not null and new.subject_type = 'unit_hold')
+  execute function app_private.tg_claims__hold();
 create trigger _600_deadline_again_claim after update of released_at, expires_at on app_hidden.claims
   for each row
   when (old.released_at is distinct from new.released_at or old.expires_at is distinct from new.expires_at)
@@ -31332,6 +32149,15 @@ begin
     perform app_private.open_inventory_conflict(new, 'negotiation', loser.id, loser.lead_id,
       'An offer was accepted, and no purchase followed in time.');
   end loop;
+  return null;
+end $function$;
+
+-- A claim that is released ends its hold, whoever released it.
+create function app_private.tg_claims__hold() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.end_hold(new.subject_id, case when new.release_reason = 'EXPIRED' then 'EXPIRED'
+    else 'RELEASED' end);
   return null;
 end $function$;
 
@@ -34690,6 +35516,14 @@ create domain app_public.unit_construction_status as text check (value in (
   'DELIVERED' -- Handed over to its buyer.
 ));
 
+-- What became of a hold.
+create domain app_public.unit_hold_status as text check (value in (
+  'ACTIVE', -- The unit or lot is kept.
+  'CONVERTED', -- It became a reservation, a purchase or an accepted offer.
+  'EXPIRED', -- Its time ran out.
+  'RELEASED' -- It was given back.
+));
+
 -- How far the sale of a unit is.
 create domain app_public.unit_status as text check (value in (
   'UNRELEASED', -- Not offered yet; seen by the team only.
@@ -35172,6 +36006,29 @@ create type app_public.delete_project_avatar_payload as (
   --
   -- Its project.
   project_id uuid
+);
+
+-- @foreignKey (unit_id) references units (id)|@fieldName unit
+-- @foreignKey (lot_id) references lots (id)|@fieldName lot
+--
+-- What deleteUnitHold did.
+create type app_public.delete_unit_hold_payload as (
+  -- @notNull
+  --
+  -- The deleted hold.
+  id uuid,
+  -- @notNull
+  --
+  -- Whether it is deleted.
+  deleted boolean,
+  -- @behavior -*
+  --
+  -- The unit that it was of.
+  unit_id uuid,
+  -- @behavior -*
+  --
+  -- The lot that it was of.
+  lot_id uuid
 );
 
 -- A change of the e-mail address of an account that is not complete yet.
@@ -35925,7 +36782,7 @@ create view app_hidden.masked_buyers as
         )
       ) then metadata
       else null::jsonb
-    end as metadata, search_text, currency, invited_at
+    end as metadata, search_text, currency, invited_at, person_id
   from app_public.buyers r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_buyers owner to plat_masker;
 grant select on app_hidden.masked_buyers to plat_anonymous, plat_user;
@@ -36217,7 +37074,8 @@ create view app_hidden.masked_projects as
         or id = any (array(select app_hidden.projects_where('project.read')))
       ) then metadata
       else null::jsonb
-    end as metadata, city, inserted_at, updated_at, version, deleted_at
+    end as metadata, city, inserted_at, updated_at, version, deleted_at, hold_expiration, hold_expiration_limit,
+    holds_per_person, holds_per_organization
   from app_public.projects r; alter view app_hidden.masked_projects owner to plat_masker;
 grant select on app_hidden.masked_projects to plat_anonymous, plat_user;
 
@@ -36302,6 +37160,33 @@ create view app_hidden.masked_spec_options as
     )::app_public.money as cost, max_quantity, active, sequence, excluded_option_ids
   from app_public.spec_options r; alter view app_hidden.masked_spec_options owner to plat_masker;
 grant select on app_hidden.masked_spec_options to plat_anonymous, plat_user;
+
+-- The rows of app_public.unit_holds that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_unit_holds as
+  select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lot_id, lead_id,
+    user_id, holder_organization_id, assignee_id, status, status_changed_at, expiration, held_since, expires_at,
+    extended_count,
+    (
+      case
+        when (
+          notes is not null
+          and coalesce(
+            (
+              organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+              or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+              or (
+                assignee_id = (select app_public.current_user_id())
+                and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+              )
+            ), false
+          )
+        ) then notes::text
+        else null::text
+      end
+    )::app_public.long_text as notes
+  from app_public.unit_holds r
+  where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_unit_holds owner to plat_masker;
+grant select on app_hidden.masked_unit_holds to plat_anonymous, plat_user;
 
 -- The rows of app_public.units that the viewer sees, with what they may know of the masked columns.
 create view app_hidden.masked_units as
@@ -36857,7 +37742,8 @@ grant execute on function app_public.contact_organization(
 -- @arg text What they want to know, 20,000 characters at most.
 -- @arg address Where they live.
 -- @arg sourceId Where they come from, as the project defines it.
--- @arg source Code of the source, such as WEB_DIRECT.
+-- @arg source Code or name of the source, such as WEB_DIRECT; one that the project does not have refuses nobody: it
+--   is kept as given, in source of the lead and the message.
 -- @arg company Company.
 -- @arg agent The agent who represents them.
 -- @arg follow Whether they want news by mail; they get a mail with a link that confirms it.
@@ -36927,8 +37813,9 @@ grant execute on function app_public.contact_service(
 -- @arg purchaseDate The day on which all parties had signed; today where left out.
 -- @arg estimatedClosingDate When closing is expected.
 --
--- Converts a lead into a buyer: IN_REVIEW while the rescission period runs, without one CONDITIONAL or FIRM. Refused
---   with CONFLICT and existingId when the lead is a buyer already.
+-- Converts a lead into a buyer: IN_REVIEW while the rescission period runs, without one CONDITIONAL or FIRM. A lead
+--   who buys several homes is converted once for each, with the reservation, unit or lot named. Refused with
+--   CONFLICT and existingId when the lead has bought that home already, or is a buyer and no home is named.
 create function app_public.convert_lead(
   lead_id uuid, reservation_id uuid default null::uuid, unit_id uuid default null::uuid,
   lot_id uuid default null::uuid, price app_public.money default null::numeric, legal_name text default null::text,
@@ -37136,9 +38023,12 @@ grant execute on function app_public.create_buyer(jsonb, app_public.agent_input)
 
 --
 -- @arg agent The agent who brings the lead.
--- @arg onDuplicate What to do when the project has a lead with this e-mail address; ERROR where left out.
+-- @arg onDuplicate What to do when the project has an open lead with this e-mail address; ERROR where left out.
 --
--- Creates a lead. The sales team is not notified; contactProject does that.
+-- Creates a lead. Who was closed (LOST, UNQUALIFIED or CONVERTED) may register anew; person leads to what was
+--   before.
+-- The sales team is not notified; contactProject does that. A source that the project does not have is refused;
+-- contactProject keeps it as it was given.
 create function app_public.create_lead(
   input jsonb, agent app_public.agent_input default null::app_public.agent_input,
   on_duplicate app_public.duplicate_policy default 'ERROR'
@@ -37154,7 +38044,7 @@ begin
     lead := app_hidden.create_record(null::app_public.leads, input);
   exception when unique_violation then
     get stacked diagnostics violated = constraint_name;
-    if violated <> 'leads_live_email' then
+    if violated <> 'leads_open_email' then
       raise;
     end if;
     existing_id := app_private.live_lead(app_hidden.record_id('projects', input ->> 'project_id', 'projectId'),
@@ -37168,11 +38058,16 @@ begin
     if on_duplicate = 'MERGE' then
       lead := app_hidden.update_record(null::app_public.leads, jsonb_build_object('id', existing_id) || (
         select coalesce(jsonb_object_agg(i.key, i.value), '{}') from jsonb_each(input) i
-        where i.key in ('phone', 'address', 'company', 'source_id', 'is_represented', 'metadata', 'assignee_id')
+        where i.key in ('phone', 'address', 'company', 'source_id', 'is_represented', 'metadata', 'assignee_id',
+            'legal_name', 'preferred_language', 'budget_min', 'budget_max', 'preapproved')
           and i.value <> 'null' and to_jsonb(lead) ->> i.key is null));
     end if;
     return lead;
   end;
+  -- After the policy, which decides who may know anything of the project.
+  if lead.source_id is null and lead.source is not null then
+    perform app_hidden.refuse_unknown_source(lead.project_id, lead.source);
+  end if;
   if agent is distinct from null then
     perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
@@ -37793,6 +38688,24 @@ begin
 end $function$;
 grant execute on function app_public.delete_project_avatar(uuid) to plat_anonymous, plat_user;
 
+-- @arg id The hold.
+--
+-- Ends a hold: the unit or lot is AVAILABLE again. Refused with CONFLICT when it is over already.
+create function app_public.delete_unit_hold(id uuid) returns app_public.delete_unit_hold_payload
+language plpgsql as $function$
+declare
+  hold app_public.unit_holds;
+begin
+  perform app_hidden.require_viewer();
+  select h.* into hold from app_hidden.masked_unit_holds h where h.id = delete_unit_hold.id;
+  if hold.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such hold.', '{"field": "id"}');
+  end if;
+  perform app_private.release_hold(hold.id);
+  return row(hold.id, true, hold.unit_id, hold.lot_id);
+end $function$;
+grant execute on function app_public.delete_unit_hold(uuid) to plat_anonymous, plat_user;
+
 -- Deletes an integration of the viewer, with what it is let in by.
 create function app_public.delete_user_integration(id uuid) returns app_public.user_integrations
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -37998,11 +38911,13 @@ begin
     select r.row, u.id as unit_id, l.id as lot_id, b.id as existing_id, b.status as status_before,
       case when u.id is not null then u.lot_id else l.id end as locked_lot,
       coalesce(r.status, b.status, 'DRAFT') as status, b.fallout_reason_id,
-      -- A lead with the address becomes the lead of the purchase, unless another purchase has it.
+      -- A lead with the address becomes the lead of the purchase, the open one or else the latest; not of a second one
+      -- without a home.
       case when b.id is null then (select d.id from app_public.leads d where d.project_id = project.id
         and d.email = lower(r.email) and d.deleted_at is null
-        and d.status <> 'CONVERTED' and not exists (select from app_public.buyers o where o.lead_id = d.id
-          and o.status <> 'CANCELLED' and o.deleted_at is null)) end as lead_id,
+        and (num_nonnulls(u.id, l.id) > 0 or not exists (select from app_public.buyers o where o.lead_id = d.id
+          and o.unit_id is null and o.lot_id is null and o.status <> 'CANCELLED' and o.deleted_at is null))
+        order by d.status in ('LOST', 'UNQUALIFIED', 'CONVERTED'), d.id desc limit 1) end as lead_id,
       b.id is not null and b.email <> lower(r.email) as is_other,
       jsonb_strip_nulls(jsonb_build_object('first_name', r.first_name, 'last_name', r.last_name, 'legal_name',
         r.legal_name, 'email', lower(r.email),
@@ -39199,7 +40114,7 @@ declare
   lead app_public.leads;
 begin
   perform app_hidden.require_viewer();
-  if input ? 'assignee_id' then
+  if input ?| '{assignee_id,email}' then
     perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
   end if;
@@ -39488,6 +40403,17 @@ begin
     (input - 'project_id') || jsonb_build_object('id', office));
 end $function$;
 grant execute on function app_public.update_sales_office(jsonb, uuid, integer) to plat_anonymous, plat_user;
+
+-- Changes a hold: lets its hours count from now (`expiration`), as far as holdExpirationLimit of the project allows,
+--   or names the lead that it is for. Members that are left out stay as they are.
+create function app_public.update_unit_hold(input jsonb) returns app_public.unit_holds
+language plpgsql as $function$
+begin
+  perform app_hidden.require_viewer();
+  perform app_hidden.lock_seen('app_public.unit_holds', app_hidden.record_id('unit_holds', input ->> 'id'));
+  return app_hidden.update_record(null::app_public.unit_holds, input);
+end $function$;
+grant execute on function app_public.update_unit_hold(jsonb) to plat_anonymous, plat_user;
 
 -- @arg projectId The project of the units.
 -- @arg ids The units; or give filter.
@@ -40276,7 +41202,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.user_id, t.unit_id, t.lot_id, t.reservation_id, t.assignee_id, t.agent_id, t.first_name, t.last_name, t.legal_name, t.email, t.phone, null::date, t.company, t.preferred_language, t.address, t.status, t.status_changed_at, t.source, t.source_id, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.amount_financed, t.price, t.contract_sent_at, t.purchase_date, t.rescission_ends_at, t.purchase_firm_date, t.estimated_closing_date, t.closing_date, t.cancellation_date, null::app_public.long_text, t.fallout_reason_id, null::jsonb, t.search_text, t.currency, t.invited_at into r from app_public.buyers t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.user_id, t.unit_id, t.lot_id, t.reservation_id, t.assignee_id, t.agent_id, t.first_name, t.last_name, t.legal_name, t.email, t.phone, null::date, t.company, t.preferred_language, t.address, t.status, t.status_changed_at, t.source, t.source_id, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.amount_financed, t.price, t.contract_sent_at, t.purchase_date, t.rescission_ends_at, t.purchase_firm_date, t.estimated_closing_date, t.closing_date, t.cancellation_date, null::app_public.long_text, t.fallout_reason_id, null::jsonb, t.search_text, t.currency, t.invited_at, t.person_id into r from app_public.buyers t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.buyers, app_hidden.columns_of('app_public.buyers', record));
   end if;
@@ -40724,6 +41650,7 @@ language sql stable as $function$
     when 'project' then app_hidden.projects_event_value(subject_id, value, record)
     when 'reservation' then app_hidden.reservations_event_value(subject_id, value, record)
     when 'spec_option' then app_hidden.spec_options_event_value(subject_id, value, record)
+    when 'unit_hold' then app_hidden.unit_holds_event_value(subject_id, value, record)
     when 'unit' then app_hidden.units_event_value(subject_id, value, record)
     when 'user' then app_hidden.users_event_value(subject_id, value, record)
     else value end
@@ -40993,7 +41920,7 @@ begin
     -- A name is whatever somebody typed into a form: one with more than letters in it greets nobody.
     app_hidden.fact(format('The lead is called %s.', lead.name), 'lead', lead.id, 'name', 'person',
       case when length(lead.name) <= 80 and concat(lead.name, lead.first_name) !~ '[0-9<>@:/\\{}|_=+*^%$#!?;"()\[\]]'
-        then coalesce(lead.first_name, lead.name) end),
+        then coalesce(lead.first_name, (app_hidden.split_name(lead.name)).given, lead.name) end),
     app_hidden.fact(format('The project is called %s.', project.title), 'project', project.id, 'title', 'name',
       project.title),
     app_hidden.fact(format('%s is in %s.', project.title, coalesce(app_hidden.address_line(project.address), '')),
@@ -41245,6 +42172,8 @@ begin
     when 'app_public.leads' then perform app_private.lock_lead(id);
     when 'app_public.buyers' then perform app_private.lock_purchase(id);
     when 'app_public.reservations' then perform app_private.lock_reservation(id);
+    when 'app_public.unit_holds' then
+      perform app_private.lock_inventory(h.unit_id, h.lot_id) from app_public.unit_holds h where h.id = lock_seen.id;
     when 'app_public.negotiations' then perform app_private.lock_negotiation(id);
     when 'app_public.appointments' then
       perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
@@ -41298,7 +42227,7 @@ grant execute on function app_hidden.masked(app_public.appointments) to plat_ano
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.buyers) returns app_public.buyers
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.user_id, r.unit_id, r.lot_id, r.reservation_id, r.assignee_id, r.agent_id, r.first_name, r.last_name, r.legal_name, r.email, r.phone, app_public.buyers_dob(r), r.company, r.preferred_language, r.address, r.status, r.status_changed_at, r.source, r.source_id, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.amount_financed, r.price, r.contract_sent_at, r.purchase_date, r.rescission_ends_at, r.purchase_firm_date, r.estimated_closing_date, r.closing_date, r.cancellation_date, app_public.buyers_cancellation_reason(r), r.fallout_reason_id, app_public.buyers_metadata(r), r.search_text, r.currency, r.invited_at)::app_public.buyers
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.user_id, r.unit_id, r.lot_id, r.reservation_id, r.assignee_id, r.agent_id, r.first_name, r.last_name, r.legal_name, r.email, r.phone, app_public.buyers_dob(r), r.company, r.preferred_language, r.address, r.status, r.status_changed_at, r.source, r.source_id, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.amount_financed, r.price, r.contract_sent_at, r.purchase_date, r.rescission_ends_at, r.purchase_firm_date, r.estimated_closing_date, r.closing_date, r.cancellation_date, app_public.buyers_cancellation_reason(r), r.fallout_reason_id, app_public.buyers_metadata(r), r.search_text, r.currency, r.invited_at, r.person_id)::app_public.buyers
 $function$;
 grant execute on function app_hidden.masked(app_public.buyers) to plat_anonymous, plat_user;
 
@@ -41387,7 +42316,7 @@ grant execute on function app_hidden.masked(app_public.processor_refunds) to pla
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.projects) returns app_public.projects
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.projects
+  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.hold_expiration, r.hold_expiration_limit, r.holds_per_person, r.holds_per_organization)::app_public.projects
 $function$;
 grant execute on function app_hidden.masked(app_public.projects) to plat_anonymous, plat_user;
 
@@ -41404,6 +42333,13 @@ language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.element_id, r.title, r.description, r.sku, r.tier, r.kind, r.price, app_public.spec_options_cost(r), r.max_quantity, r.active, r.sequence, r.excluded_option_ids)::app_public.spec_options
 $function$;
 grant execute on function app_hidden.masked(app_public.spec_options) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.unit_holds) returns app_public.unit_holds
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.user_id, r.holder_organization_id, r.assignee_id, r.status, r.status_changed_at, r.expiration, r.held_since, r.expires_at, r.extended_count, app_public.unit_holds_notes(r))::app_public.unit_holds
+$function$;
+grant execute on function app_hidden.masked(app_public.unit_holds) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.units) returns app_public.units
@@ -41443,6 +42379,7 @@ language sql immutable parallel safe as $function$
     when 'project' then '{metadata}'::text[]
     when 'reservation' then '{cancellationReason,notes,metadata}'::text[]
     when 'spec_option' then '{cost}'::text[]
+    when 'unit_hold' then '{notes}'::text[]
     when 'unit' then '{price,originalListPrice,estimatedDeliveryDate,soldPrice,metadata}'::text[]
     when 'user' then '{emailVerifiedAt,lastLoginAt}'::text[] end
 $function$;
@@ -41924,7 +42861,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at into r from app_public.projects t where t.id = record_id;
+  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.hold_expiration, t.hold_expiration_limit, t.holds_per_person, t.holds_per_organization into r from app_public.projects t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.projects, app_hidden.columns_of('app_public.projects', record));
   end if;
@@ -41954,6 +42891,17 @@ begin
         or m.organization_id = app_hidden.setting('organization_id')::uuid);
 end $function$;
 grant execute on function app_hidden.projects_where(text) to plat_anonymous, plat_user;
+
+-- @withoutViewer Of ids that the caller knows it gives the id of a purchase, which says nothing about it.
+--
+-- The purchase that a deposit or charge of a lead counts for: the one of the reservation, else the first in force,
+--   else the first.
+create function app_hidden.purchase_of_lead(lead_id uuid, reservation_id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select b.id from app_public.buyers b where b.lead_id = $1 and b.deleted_at is null
+  order by ($2 is not null and b.reservation_id is not distinct from $2) desc, b.status = 'CANCELLED', b.id limit 1
+$function$;
+grant execute on function app_hidden.purchase_of_lead(uuid, uuid) to plat_anonymous, plat_user;
 
 -- The range that an input such as IntRange means.
 create function app_hidden.range_of(_type anyrange, low text, high text) returns anyrange
@@ -42079,6 +43027,20 @@ begin
   perform app_hidden.fail('BAD_USER_INPUT', message, jsonb_build_object('field', field) || more);
 end $function$;
 grant execute on function app_hidden.refuse_report(text, text, jsonb) to plat_anonymous, plat_user;
+
+-- Refuses a code or name of a lead source that the project does not have, and tells those that it has.
+create function app_hidden.refuse_unknown_source(project_id uuid, source text) returns void
+language plpgsql stable as $function$
+declare
+  -- As the viewer, who sees the sources where they may enter leads.
+  codes constant text[] := array(select s.code from app_public.lead_sources s
+    where s.project_id = refuse_unknown_source.project_id and s.active order by s.code);
+begin
+  perform app_hidden.fail('BAD_USER_INPUT', format('There is no lead source %s in this project. %s', left(source, 100),
+    coalesce('Give one of ' || nullif(array_to_string(codes, ', '), '') || ', or make it by createLeadSource.',
+      'Make it by createLeadSource.')), jsonb_build_object('field', 'source', 'allowed', to_jsonb(codes)));
+end $function$;
+grant execute on function app_hidden.refuse_unknown_source(uuid, text) to plat_anonymous, plat_user;
 
 -- Whether the viewer has the permission somewhere in the organization, or in the one project of it; row security
 --   says how far it reaches.
@@ -42786,6 +43748,102 @@ language sql stable parallel safe strict as $function$
 $function$;
 grant execute on function app_hidden.spelling(text) to plat_anonymous, plat_user;
 
+-- The given name and the family name in a full name, each null where it cannot be told; both for what is no name of
+--   a person, or is written in a script of languages that put the family name first.
+create function app_hidden.split_name(name text, out given text, out family text) returns record
+language plpgsql immutable parallel safe strict as $function$
+declare
+  titles constant text[] := '{mr,mrs,ms,miss,mx,dr,prof,professor,sir,rev,herr,frau,mme,mlle,monsieur,madame,'
+    'mademoiselle,sr,sra,srta,señor,señora,señorita}';
+  suffixes constant text[] := '{jr,sr,ii,iii,iv,phd,md,esq,mba}';
+  companies constant text[] := '{ltd,limited,inc,llc,llp,corp,corporation,gmbh,sarl,plc,holdings,properties,realty,'
+    'realtors,estates,group,associates,partners,investments,consulting,services,company,bank}';
+  -- These begin a family name in any case; the others are given names too, unless they are written small.
+  particles constant text[] := '{van,von,der,den,de,del,della,dos,das,du,ter,zu,zum,zur,af,av,bint,ibn}';
+  small_particles constant text[] := '{da,di,do,la,le,el,al,bin,ben,ten,san,بن,بنت}';
+  conjunctions constant text[] := '{&,and,und,et,och,og}';
+  patronymic constant text := '(ович|евич|ич|овна|евна|ична|инична|івна)$';
+  whole text := btrim(regexp_replace(regexp_replace(name, '\([^)]*\)', ' ', 'g'), '\s+', ' ', 'g'));
+  words text[];
+  plain text[];
+  first_part record;
+  second_part record;
+  is_titled boolean := false;
+  amount int;
+  begins int;
+begin
+  if length(whole) > 100 or whole ~ '[0-9<>@:/\\{}|_=*^%$#!?;"\[\]~]'
+    or whole ~ '[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]' then
+    return;
+  end if;
+  words := string_to_array(whole, ' ');
+  plain := string_to_array(lower(translate(whole, '.,', '')), ' ');
+  if plain && companies then
+    return;
+  end if;
+  if position(',' in whole) > 0 then
+    if not string_to_array(lower(translate(btrim(split_part(whole, ',', 2)), '.', '')), ' ') <@ suffixes then
+      select * into first_part from app_hidden.split_name(split_part(whole, ',', 2));
+      given := concat_ws(' ', first_part.given, first_part.family);
+      given := nullif(given, '');
+      family := nullif(btrim(split_part(whole, ',', 1)), '');
+      return;
+    end if;
+    words := string_to_array(btrim(split_part(whole, ',', 1)), ' ');
+    plain := string_to_array(lower(translate(btrim(split_part(whole, ',', 1)), '.', '')), ' ');
+  end if;
+  for place in 2 .. cardinality(words) - 1 loop
+    if plain[place] = any (conjunctions) then
+      select * into first_part from app_hidden.split_name(array_to_string(words[:place - 1], ' '));
+      select * into second_part from app_hidden.split_name(array_to_string(words[place + 1:], ' '));
+      given := first_part.given || ' ' || words[place] || ' ' || second_part.given;
+      family := case when first_part.family <> second_part.family then null
+        else coalesce(second_part.family, first_part.family) end;
+      return;
+    end if;
+  end loop;
+  while plain[1] = any (titles) loop
+    words := words[2:];
+    plain := plain[2:];
+    is_titled := true;
+  end loop;
+  while cardinality(plain) > 1 and plain[cardinality(plain)] = any (suffixes) loop
+    words := trim_array(words, 1);
+    plain := trim_array(plain, 1);
+  end loop;
+  amount := cardinality(words);
+  if amount < 2 then
+    given := case when not is_titled then words[1] end;
+    family := case when is_titled then words[1] end;
+    return;
+  end if;
+  if amount = 3 and words[3] ~ patronymic and words[2] !~ patronymic then
+    given := words[2];
+    family := words[1];
+    return;
+  elsif amount = 3 and words[2] ~ patronymic then
+    given := words[1];
+    family := words[3];
+    return;
+  end if;
+  for place in 2 .. amount - 1 loop
+    if plain[place] = any (particles) or words[place] = any (small_particles) then
+      begins := place;
+    elsif place > 2 and words[place] in ('y', 'i') then
+      begins := place - 1;
+    end if;
+    exit when begins is not null;
+  end loop;
+  -- Four words are two given names and two family names, as they are in Spanish and Portuguese.
+  begins := coalesce(begins, case when amount > 3 and words[amount - 1] !~ '^.\.?$' then amount - 1 else amount end);
+  if words[1] = 'عبد' then
+    begins := greatest(begins, 3);
+  end if;
+  given := nullif(array_to_string(words[:begins - 1], ' '), '');
+  family := nullif(array_to_string(words[begins:], ' '), '');
+end $function$;
+grant execute on function app_hidden.split_name(text) to plat_anonymous, plat_user;
+
 create function app_hidden.spoken_time(at timestamp with time zone, time_zone text) returns text
 language sql stable
 as $function$ select to_char(at at time zone time_zone, 'FMDay, FMDD FMMonth YYYY, HH24:MI') $function$;
@@ -42868,6 +43926,28 @@ language sql stable as $function$
   where t.subject = $1 and t.from_state = record_now ->> 'status' and not t.by_service
 $function$;
 grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anonymous, plat_user;
+
+create function app_hidden.unit_holds_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.unit_holds;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('notes', value -> 'notes')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.user_id, t.holder_organization_id, t.assignee_id, t.status, t.status_changed_at, t.expiration, t.held_since, t.expires_at, t.extended_count, null::app_public.long_text into r from app_public.unit_holds t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.unit_holds, app_hidden.columns_of('app_public.unit_holds', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('notes', value -> 'notes'));
+  return value
+      || case when value ? 'notes' and app_public.unit_holds_notes(r) is distinct from r.notes then jsonb_build_object('notes', app_public.unit_holds_notes(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('notes', null);
+end $function$;
+grant execute on function app_hidden.unit_holds_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 create function app_hidden.units_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -43439,6 +44519,10 @@ declare
   claim app_hidden.claims := app_private.negotiable_claim(negotiation, 'offerId');
   other record;
 begin
+  if claim.subject_type = 'unit_hold' then
+    perform app_private.take_over_hold(negotiation.unit_id, null, negotiation.lead_id, 'negotiation', negotiation.id);
+    claim := null; -- it lasts longer than a hold
+  end if;
   -- Without reservation or purchase the unit is theirs for as long as a reservation of the project lasts.
   claim := app_private.take_claim(negotiation.unit_id, null, coalesce(claim.kind, 'RESERVATION'),
     coalesce(claim.subject_type, 'negotiation'), coalesce(claim.subject_id, negotiation.id),
@@ -43541,6 +44625,15 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select c.* from app_hidden.claims c where c.subject_id = $1 and c.released_at is null order by c.id desc limit 1
 $function$;
 
+-- The hold of a unit or lot that gives way to what the viewer does with it for the lead; null where there is none.
+create function app_private.active_hold(unit_id uuid, lot_id uuid, lead_id uuid) returns app_public.unit_holds
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select h.* from app_hidden.claims c join app_public.unit_holds h on h.id = c.subject_id
+  where c.released_at is null and c.subject_type = 'unit_hold' and not app_hidden.claim_is_over(c)
+    and (c.unit_id = $1 or ($1 is null and c.unit_id is null and c.lot_id = $2))
+    and app_private.hold_is_of(h.id, $3)
+$function$;
+
 -- Adds values to an enumeration made by create_enum.
 create function app_private.add_enum_values(name text, value_list text[]) returns void
 language plpgsql as $function$
@@ -43603,7 +44696,8 @@ begin
         -- The buyer of a reservation is a user; its purchase is elsewhere.
         (select b.assignee_id from app_public.buyers b where b.id = (h.data ->> case when h.subject_type = 'reservation'
           then 'purchaseId' else 'buyerId' end)::uuid),
-        case when h.subject_type = 'reservation' then (h.data ->> 'assigneeId')::uuid end) as assignee_id
+        case when h.subject_type in ('reservation', 'unit_hold') then (h.data ->> 'assigneeId')::uuid end)
+        as assignee_id
     from happened h
   ), named as materialized (
     -- Whom the record names, where the rule goes by that; null for the team.
@@ -43649,8 +44743,11 @@ language plpgsql stable as $function$
 declare
   found jsonb;
 begin
-  execute format('select jsonb_object_agg(r.id, %s) from app_public.%I r where r.id = any ($1)',
-    app_private.record_json(table_name), table_name) into found using ids;
+  execute format('select jsonb_object_agg(r.id, %s%s) from app_public.%I r where r.id = any ($1)',
+    app_private.record_json(table_name), case table_name
+      when 'leads' then ' || app_private.names_in_texts(r.first_name, r.last_name, r.name, r.name)'
+      when 'buyers' then ' || app_private.names_in_texts(r.first_name, r.last_name, r.legal_name, '
+        'coalesce(r.legal_name, r.company, r.email))' else '' end, table_name) into found using ids;
   return data || coalesce(found, '{}');
 end $function$;
 
@@ -44459,18 +45556,7 @@ begin
   if purchase.id is null or purchase.status = 'CANCELLED' then
     return;
   end if;
-  -- What the service cancels has a reason of the project too: the one for other reasons, or the first that applies.
-  if fallout_id is null or not exists (select from app_public.fallout_reasons r
-      where r.id = fallout_id and r.project_id = purchase.project_id and r.deleted_at is null
-        and 'BUYER' = any (r.applies_to::text[])) then
-    select r.id into fallout_id from app_public.fallout_reasons r
-      where r.project_id = purchase.project_id and r.deleted_at is null and 'BUYER' = any (r.applies_to::text[])
-      order by r.category = 'OTHER' desc, r.active desc, r.sequence, r.id limit 1;
-  end if;
-  if fallout_id is null then
-    insert into app_public.fallout_reasons (project_id, name, applies_to)
-      values (purchase.project_id, 'Other reasons for purchases', '{BUYER}') returning id into fallout_id;
-  end if;
+  fallout_id := app_private.fallout_reason_for(purchase.project_id, 'BUYER', fallout_id);
   perform set_config('plat.service', 'on', true);
   update app_public.buyers b set status = 'CANCELLED',
     cancellation_reason = coalesce(cancel_purchase.reason, b.cancellation_reason), fallout_reason_id = fallout_id
@@ -45257,7 +46343,7 @@ begin
 end $function$;
 grant execute on function app_private.claim_events(integer, integer, interval, uuid[]) to plat_worker;
 
--- Whether a claim belongs to whoever negotiates: to their reservation, purchase or accepted offer.
+-- Whether a claim belongs to whoever negotiates: to their reservation, purchase, accepted offer or hold.
 create function app_private.claim_is_of(
   claim app_hidden.claims, negotiation app_public.negotiations
 ) returns boolean
@@ -45268,6 +46354,7 @@ language sql stable as $function$
     or exists (select from app_public.buyers b where b.id = claim.subject_id and b.lead_id = negotiation.lead_id)
     or exists (select from app_public.negotiations n where n.id = claim.subject_id
       and (n.lead_id = negotiation.lead_id or n.buyer_id = negotiation.buyer_id))
+    or (claim.subject_type = 'unit_hold' and app_private.hold_is_of(claim.subject_id, negotiation.lead_id))
 $function$;
 
 -- Leaves the next subjects of a line that was due to a worker, but of none of the organizations excepted; with
@@ -45735,10 +46822,19 @@ begin
     reservation.id, null);
   select * into lead from app_public.leads l where l.id = lead.id for no key update;
   select b.id into existing_id from app_public.buyers b where b.lead_id = lead.id and b.status <> 'CANCELLED'
-    and b.deleted_at is null;
-  if found then
-    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already.',
-      jsonb_build_object('field', 'leadId', 'existingId', existing_id));
+    and b.deleted_at is null and (num_nonnulls(convert_lead.reservation_id, convert_lead.unit_id, convert_lead.lot_id,
+        reservation.id) = 0
+      or b.unit_id = coalesce(convert_lead.unit_id, reservation.unit_id)
+      or b.lot_id = coalesce(convert_lead.lot_id, reservation.lot_id))
+    order by b.id desc limit 1;
+  -- A request that is sent twice does not buy the next home.
+  if not found and num_nonnulls(convert_lead.reservation_id, convert_lead.unit_id, convert_lead.lot_id) = 0 then
+    select b.id into existing_id from app_public.buyers b where b.lead_id = lead.id and b.status <> 'CANCELLED'
+      and b.deleted_at is null order by b.id desc limit 1;
+  end if;
+  if existing_id is not null then
+    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already; name the reservation, unit or lot of another '
+      'home that they buy.', jsonb_build_object('field', 'leadId', 'existingId', existing_id));
   end if;
   if num_nonnulls(unit_id, lot_id, reservation.id) = 0 then
     perform app_hidden.fail('BAD_USER_INPUT',
@@ -45759,7 +46855,7 @@ begin
 
   perform set_config('plat.service', 'on', true);
   update app_public.leads l set status = 'CONVERTED', status_before_deal = coalesce(l.status_before_deal, l.status)
-    where l.id = lead.id;
+    where l.id = lead.id and l.status <> 'CONVERTED';
   perform set_config('plat.service', before, true);
   insert into app_public.buyers (project_id, lead_id, reservation_id, unit_id, lot_id, price, legal_name, purchase_date,
     estimated_closing_date, status)
@@ -45785,7 +46881,9 @@ begin
     where b.id = copy_deposit_schedule.buyer_id
       -- What the lead has paid, or is to pay, is not asked for twice.
       and not exists (select from app_public.deposits d
-        where d.milestone_id = m.id and (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.deleted_at is null
+        where d.milestone_id = m.id and (d.buyer_id = b.id
+            or (d.lead_id = b.lead_id and b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)))
+          and d.deleted_at is null
           and d.status not in ('WAIVED', 'CANCELLED', 'REFUNDED'))
     order by m.sequence, m.id;
   get diagnostics amount = row_count;
@@ -46160,6 +47258,17 @@ begin
         (e.ending).automations || (excluded.ending).automations,
         (excluded.ending).memberships)::app_public.access_ending
       else excluded.ending end;
+end $function$;
+
+-- Ends an active hold whose claim has ended or gone over.
+create function app_private.end_hold(hold_id uuid, status text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.unit_holds h set status = end_hold.status where h.id = hold_id and h.status = 'ACTIVE';
+  perform set_config('plat.service', before, true);
 end $function$;
 
 -- Switches an integration off, or deletes it, with what it is let in by.
@@ -46566,6 +47675,26 @@ begin
       and g.requested_by_id = app_public.current_user_id();
 end $function$;
 grant execute on function app_private.fail_lead_email(uuid, text) to plat_user;
+
+-- A reason of the project for what the service ends: the wanted one where it applies, else the one for other
+--   reasons, or the first that applies.
+create function app_private.fallout_reason_for(project_id uuid, applies_to text, wanted_id uuid) returns uuid
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result uuid;
+begin
+  select r.id into result from app_public.fallout_reasons r
+    where r.project_id = fallout_reason_for.project_id and r.deleted_at is null
+      and fallout_reason_for.applies_to = any (r.applies_to::text[])
+    order by r.id = wanted_id desc nulls last, r.category = 'OTHER' desc, r.active desc, r.sequence, r.id limit 1;
+  if result is null then
+    insert into app_public.fallout_reasons (project_id, name, applies_to)
+      values (fallout_reason_for.project_id, case fallout_reason_for.applies_to when 'BUYER'
+        then 'Other reasons for purchases' else 'Other reasons for leads' end, array[fallout_reason_for.applies_to])
+      returning id into result;
+  end if;
+  return result;
+end $function$;
 
 -- Turns what was written since into notifications, some batch of events in one transaction; returns whether there is
 --   more.
@@ -47124,6 +48253,39 @@ begin
 end $function$;
 grant execute on function app_private.hold_executions(uuid, jsonb, integer, interval) to plat_worker;
 
+-- Whether a hold gives way to what the viewer does with the home for a lead, or for nobody in particular: it is for
+--   that lead, or it is the viewer's own and for no other one.
+create function app_private.hold_is_of(hold_id uuid, lead_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_public.unit_holds h where h.id = $1 and (h.lead_id = $2
+    or (app_public.current_user_id() in (h.user_id, h.assignee_id) and (h.lead_id is null or $2 is null))))
+$function$;
+
+-- When a hold ends whose hours count from now; refused where that is later than the project allows.
+create function app_private.hold_until(hold app_public.unit_holds) returns timestamp with time zone
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  most constant interval := make_interval(hours => (select p.hold_expiration_limit from app_public.projects p
+    where p.id = hold.project_id));
+  until_when constant timestamptz := clock_timestamp() + make_interval(hours => hold.expiration);
+  last_moment constant timestamptz := hold.held_since + most;
+begin
+  if last_moment <= clock_timestamp() then
+    perform app_hidden.fail('CONFLICT',
+      format('You have held this %s as long as the project allows (holdExpirationLimit); reserve it, or leave it to '
+        'others for a while.', case when hold.unit_id is not null then 'unit' else 'lot' end),
+      '{"field": "expiration"}');
+  elsif until_when > last_moment + interval '1 second' then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      format('The project allows %s hours at most (holdExpirationLimit)%s.', extract(epoch from most)::int / 3600,
+        case when clock_timestamp() - hold.held_since > interval '1 minute'
+          then format(', which end at %s',
+            to_char(last_moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) else '' end),
+      '{"field": "expiration"}');
+  end if;
+  return least(until_when, last_moment);
+end $function$;
+
 -- Whether a worker holds something: its connection is there, and its lease is not over.
 create function app_private.holder_lives(holder integer, held_until timestamp with time zone) returns boolean
 language sql stable as $function$
@@ -47331,13 +48493,14 @@ language sql stable as $function$
       'personalization', 'reservation', 'reservation_document'))
 $function$;
 
--- Whether a claim is of this lead: of its reservation, purchase or accepted offer.
+-- Whether a claim is of this lead: of its reservation, purchase, accepted offer or hold.
 create function app_private.is_party_of_claim(claim app_hidden.claims, lead_id uuid) returns boolean
 language sql stable as $function$
   select $2 is not null and exists (
     select from app_public.reservations r where r.id = claim.subject_id and r.lead_id = $2
     union all select from app_public.buyers b where b.id = claim.subject_id and b.lead_id = $2
-    union all select from app_public.negotiations n where n.id = claim.subject_id and n.lead_id = $2)
+    union all select from app_public.negotiations n where n.id = claim.subject_id and n.lead_id = $2
+    union all select from app_public.unit_holds h where h.id = claim.subject_id and h.lead_id = $2)
 $function$;
 
 -- Whether the viewer cancelled the reservation as its buyer, and said so.
@@ -47624,6 +48787,15 @@ begin
         or (is_response and (l.first_response_at is null or l.status = 'NEW' or l.status_before_deal = 'NEW')));
 end $function$;
 
+-- The lead source of a project with this code or, where none has it, this name, whatever the case.
+create function app_private.lead_source_named(project_id uuid, source text) returns uuid
+language sql stable as $function$
+  select s.id from app_public.lead_sources s
+  where s.project_id = lead_source_named.project_id and s.deleted_at is null
+    and (s.code = upper(btrim(source)) or lower(s.name) = lower(btrim(source)))
+  order by s.code = upper(btrim(source)) desc, s.active desc, s.id limit 1
+$function$;
+
 -- Keeps the words of names that are not known yet.
 create function app_private.learn_words(names text[]) returns void
 language sql as $function$
@@ -47672,6 +48844,7 @@ $function$;
 create function app_private.live_lead(project_id uuid, email text) returns uuid
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select l.id from app_public.leads l where l.project_id = $1 and l.email = lower(btrim($2)) and l.deleted_at is null
+    and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED')
     and app_hidden.project_can(l.project_id, l.organization_id, 'lead.write')
 $function$;
 grant execute on function app_private.live_lead(uuid, text) to plat_user;
@@ -47877,9 +49050,10 @@ language sql stable as $function$
   where t.holds
 $function$;
 
--- The list of a purchase of what hangs on it, or on the lead it came from.
+-- The list of a purchase of what hangs on it, or on the lead it came from. of_lead: which rows c of the lead are
+--   those of the purchase b, where a lead may have several.
 create function app_private.make_buyer_list(
-  table_name text, list_name text, list_description text, list_order text
+  table_name text, list_name text, list_description text, list_order text, of_lead text default null::text
 ) returns void
 language plpgsql as $function$
 declare
@@ -47887,10 +49061,12 @@ declare
 begin
   execute format('create function app_public.%I(b app_public.buyers) returns setof app_public.%I language sql stable
     rows 5 as
-    $f$ select c.* from %s c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
+    $f$ select c.* from %s c where (c.buyer_id = b.id or %s)
       and c.deleted_at is null order by %s $f$',
     lower(function_name), table_name,
-    app_hidden.source_of(format('app_public.%I', table_name)::regclass), list_order);
+    app_hidden.source_of(format('app_public.%I', table_name)::regclass),
+    case when of_lead is null then 'c.lead_id = b.lead_id' else format('(c.lead_id = b.lead_id and %s)', of_lead) end,
+    list_order);
   execute format('grant execute on function app_public.%I to plat_user', lower(function_name));
   execute format('comment on function app_public.%I is %L', lower(function_name),
     format(E'@ordered\n\n%s; those of the lead that the buyer was among them.', list_description));
@@ -47942,11 +49118,13 @@ end $function$;
 
 -- Gives a table like app_private.project_record with lead_id and buyer_id what such a table has: row security by the
 --   permissions of leads and of buyers, lists on both, and make_project_record. `own`: which rows the buyer who
---   accepted an invitation sees; has_assignee: for root lists, along the column assignee_id.
+--   accepted an invitation sees; has_assignee: for root lists, along the column assignee_id; of_lead: see
+--   make_buyer_list.
 create function app_private.make_deal_child(
   table_name text, subject text, list_name text, list_description text, list_order text default 'id desc',
   lead_read text default 'lead.read', lead_write text default 'lead.write', buyer_read text default 'buyer.read',
-  buyer_write text default 'buyer.write', own text default null::text, has_assignee boolean default false
+  buyer_write text default 'buyer.write', own text default null::text, has_assignee boolean default false,
+  of_lead text default null::text
 ) returns void
 language plpgsql as $function$
 declare
@@ -47990,7 +49168,7 @@ begin
       'app_private.tg__touch(''assignee_id'')', table_name);
     insert into app_private.deal_tables (table_name) values (make_deal_child.table_name);
   end if;
-  perform app_private.make_buyer_list(table_name, list_name, list_description, list_order);
+  perform app_private.make_buyer_list(table_name, list_name, list_description, list_order, of_lead);
 end $function$;
 
 -- Gives a table with project_id, organization_id and assignee_id its policies: whoever has the permission, be it for
@@ -48748,18 +49926,17 @@ begin
     and l.id <> kept.id;
   if gone.id is null or gone.project_id <> kept.project_id then
     perform app_hidden.fail('CONFLICT', 'One of the two leads is gone.');
-  elsif gone.status = 'CONVERTED' then
-    perform app_hidden.fail('CONFLICT', 'Both leads are buyers; cancel one of the purchases first.');
   elsif exists (select from app_public.negotiations n join app_public.negotiations o on o.unit_id = n.unit_id
       where n.lead_id = kept.id and o.lead_id = gone.id and n.status not in ('ACCEPTED', 'CANCELLED')
         and o.status not in ('ACCEPTED', 'CANCELLED')
         and n.deleted_at is null and o.deleted_at is null) then
     perform app_hidden.fail('CONFLICT',
       'Both leads negotiate about the same unit; call one of the negotiations off first.');
-  elsif kept.status = 'CONVERTED' and exists (select from app_public.reservations r
-      where r.lead_id = gone.id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then
+  end if;
+  if (select count(*) from app_public.buyers b where b.lead_id in (kept.id, gone.id) and b.unit_id is null
+    and b.lot_id is null and b.status <> 'CANCELLED' and b.deleted_at is null) > 1 then
     perform app_hidden.fail('CONFLICT',
-      'One of them is a buyer, the other has an open reservation; convert or cancel that first.');
+      'Both leads have a purchase without a home; cancel or delete one of these purchases first.');
   end if;
   -- Whatever refers to the one refers to the other, whichever module made the reference.
   for reference in
@@ -48966,6 +50143,15 @@ begin
     where t.lead_source_id = source.id and t.deleted_at is null;
 end $function$;
 grant execute on function app_private.move_lead_source(uuid, uuid) to plat_anonymous, plat_user;
+
+-- The names of a person as texts greet by them: those that are filled in, else those in the full name; the first
+--   name is the fallback where neither tells one, so that no greeting goes out without a name.
+create function app_private.names_in_texts(first_name text, last_name text, name text, fallback text) returns jsonb
+language sql immutable parallel safe as $function$
+  select jsonb_build_object('firstName', coalesce(first_name, s.given, fallback), 'lastName',
+    coalesce(last_name, s.family))
+  from (select 1) one left join lateral app_hidden.split_name(name) s on true
+$function$;
 
 -- The claim on the unit that belongs to whoever negotiates, null for a unit that is free; refuses with
 --   INVENTORY_UNAVAILABLE what belongs to somebody else or is not for sale.
@@ -49799,8 +50985,9 @@ create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select coalesce((
     select sum(d.amount_paid - d.amount_refunded) from app_public.deposits d
-    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
-      and d.deleted_at is null), 0)
+    where (d.buyer_id = b.id
+        or (d.lead_id = b.lead_id and b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)))
+      and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0)
   from app_public.buyers b where b.id = $1
     and (app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
       or b.id = any (array(select app_hidden.viewer_purchases())))
@@ -49989,6 +51176,26 @@ begin
     update app_public.workflow_step_runs r set error_code = code where r.execution_id = work[1].execution_id
       and r.sequence = step.sequence and r.attempt = work[1].attempt;
   end if;
+end $function$;
+
+-- The person whom an organization knows by an e-mail address, from now on where it did not; without an address
+--   somebody new. Who registers one address at the same moment gets the same person.
+create function app_private.person_of(organization_id uuid, email text) returns uuid
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  digest constant bytea := sha256(convert_to(lower(email), 'UTF8'));
+  result uuid;
+begin
+  loop
+    select p.id into result from app_public.persons p
+      where p.organization_id = organization_id and p.email_digest = digest;
+    exit when result is not null;
+    insert into app_public.persons (organization_id, email_digest) values (organization_id, digest)
+      on conflict do nothing returning id into result;
+    exit when result is not null;
+  end loop;
+  return result;
 end $function$;
 
 -- The price of the options, less discounts, less credits, never below zero; each line rounded half up to the digits
@@ -50677,6 +51884,28 @@ begin
 end $function$;
 grant execute on function app_private.release_files(text[]) to plat_authenticator;
 
+-- Gives back a unit or lot that the viewer, or somebody of their team, holds.
+create function app_private.release_hold(hold_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  hold app_public.unit_holds;
+begin
+  select h.* into hold from app_public.unit_holds h where h.id = release_hold.hold_id
+    and app_hidden.deal_can(h.organization_id, h.project_id, h.assignee_id, 'sale.write');
+  if hold.id is null then
+    perform app_hidden.refuse('unit_holds', 'delete');
+  end if;
+  perform app_private.lock_inventory(hold.unit_id, hold.lot_id);
+  select h.* into hold from app_public.unit_holds h where h.id = hold.id and h.deleted_at is null for no key update;
+  if hold.status is distinct from 'ACTIVE' then
+    perform app_hidden.fail('CONFLICT', format('This hold is over: it is %s.', coalesce(hold.status, 'deleted')),
+      '{"field": "id"}');
+  end if;
+  perform app_private.release_claim((app_private.active_claim(hold.id)).id, 'RELEASED');
+  update app_public.unit_holds h set deleted_at = now() where h.id = hold.id;
+end $function$;
+grant execute on function app_private.release_hold(uuid) to plat_user;
+
 -- For operators: lets a job that was set aside because its process died twice run again. Says what became of it.
 create function app_private.release_job(ticket uuid) returns text
 language plpgsql as $function$
@@ -50712,6 +51941,46 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select c.processor_id from app_public.processor_cards c where c.id = removed_card.id and c.removed_at is not null
 $function$;
 grant execute on function app_private.removed_card(uuid) to plat_worker;
+
+-- Has a person known by another e-mail address; false, and nothing done, where another person has it.
+create function app_private.rename_person(person_id uuid, email text) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_public.persons p set email_digest = sha256(convert_to(lower(email), 'UTF8'))
+    where p.id = rename_person.person_id;
+  return found;
+exception when unique_violation then
+  return false; -- somebody else is known by it
+end $function$;
+
+-- A lead whose last purchase is cancelled is open again; it is LOST where the person has registered anew in the
+--   project since, because that lead is worked on now.
+create function app_private.reopen_lead(purchase app_public.buyers) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  lead app_public.leads;
+  is_elsewhere boolean;
+begin
+  select * into lead from app_public.leads l where l.id = purchase.lead_id and l.status = 'CONVERTED'
+    and l.deleted_at is null for no key update;
+  if lead.id is null or exists (select from app_public.buyers b where b.lead_id = lead.id and b.id <> purchase.id
+    and b.status <> 'CANCELLED' and b.deleted_at is null) then
+    return;
+  end if;
+  is_elsewhere := exists (select from app_public.leads l where l.project_id = lead.project_id and l.email = lead.email
+    and l.id <> lead.id and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED'));
+  if is_elsewhere and exists (select from app_public.reservations r where r.lead_id = lead.id
+    and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then
+    perform app_hidden.fail('CONFLICT', 'The lead of this purchase has an open reservation, and the person has '
+      'registered anew: cancel that reservation first.', jsonb_build_object('field', 'id', 'existingId', lead.id));
+  end if;
+  update app_public.leads l set converted_at = null,
+      status = case when is_elsewhere then 'LOST'
+        else coalesce(nullif(nullif(l.status_before_deal, 'RESERVED'), 'NEGOTIATING'), 'HOT') end,
+      fallout_reason_id = case when is_elsewhere then app_private.fallout_reason_for(l.project_id, 'LEAD',
+        purchase.fallout_reason_id) else l.fallout_reason_id end
+    where l.id = lead.id;
+end $function$;
 
 -- Under whom an idempotency key of this request is kept.
 create function app_private.repeat_viewer() returns text
@@ -50889,6 +52158,41 @@ begin
       format('The execution is %s and does not wait at this step any more.', execution.status));
   end if;
   return execution;
+end $function$;
+
+-- Refuses a hold of a person, or of an organization, that has as many in the project as it allows.
+create function app_private.require_fewer_holds(hold app_public.unit_holds) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  project record;
+  own int;
+  of_organization int;
+begin
+  if hold.user_id is null then
+    return; -- by the service
+  end if;
+  -- One after the other from here to the end of the transaction, so that two at once are both counted.
+  perform pg_advisory_xact_lock(hashtextextended('plat.holds ' || hold.project_id, 0));
+  select p.holds_per_person, p.holds_per_organization into project from app_public.projects p
+    where p.id = hold.project_id;
+  select count(*) filter (where h.user_id = hold.user_id),
+      count(*) filter (where h.holder_organization_id = hold.holder_organization_id)
+    into own, of_organization
+    from app_public.unit_holds h
+    where h.project_id = hold.project_id and h.status = 'ACTIVE' and h.deleted_at is null and h.id <> hold.id
+      and h.expires_at > clock_timestamp();
+  if own >= project.holds_per_person then
+    perform app_hidden.fail('LIMIT_EXCEEDED', case when project.holds_per_person = 0
+      then 'Nobody holds homes of this project; reserve instead.'
+      else format('You hold %s homes of this project, as many as one person may (holdsPerPerson); reserve one, or give '
+        'one back with deleteUnitHold.', own) end,
+      jsonb_build_object('limit', project.holds_per_person));
+  elsif of_organization >= project.holds_per_organization then
+    perform app_hidden.fail('LIMIT_EXCEEDED',
+      format('Your organization holds %s homes of this project, as many as one may (holdsPerOrganization); reserve '
+        'one, or give one back with deleteUnitHold.', of_organization),
+      jsonb_build_object('limit', project.holds_per_organization));
+  end if;
 end $function$;
 
 -- Refuses the seller a price below the floor price of the negotiation, unless they may set that.
@@ -51163,7 +52467,7 @@ begin
     input || jsonb_build_object('buyer_id', app_public.current_user_id(),
     'assignee_id', purchase.assignee_id,
     'lead_id', (select l.id from app_public.leads l where l.id = purchase.lead_id and l.deleted_at is null
-      and l.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED'))));
+      and l.status not in ('LOST', 'UNQUALIFIED'))));
   perform set_config('plat.actor_type', before, true);
   return app_hidden.masked(result);
 end $function$;
@@ -51959,6 +53263,20 @@ begin
     where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED')
       and p.deleted_at is null);
 end $function$;
+
+-- The organization that the viewer sells homes of a project for; null where they may not.
+create function app_private.selling_organization(project_id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select m.organization_id
+  from app_public.organization_user_connections m
+  join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = $1
+  where m.user_id = app_public.current_user_id()
+    and (app_hidden.setting('organization_id') is null
+      or m.organization_id = app_hidden.setting('organization_id')::uuid)
+    and exists (select from app_private.role_permissions r where r.permission = 'sale.write'
+      and r.role = case when p.role = 'OWNER' then m.role else p.role end and r.in_affiliated = (p.role <> 'OWNER'))
+  order by p.role = 'OWNER' desc, m.organization_id limit 1
+$function$;
 
 -- Sends the draft of a ticket to its lead.
 create function app_private.send_draft_by_ticket(ticket app_public.escalation_tickets) returns boolean
@@ -53696,7 +55014,8 @@ begin
     select p.key::uuid,
       (select coalesce(jsonb_object_agg(r.key, r.value -> (p.value ->> r.key)), '{}') from jsonb_each(records) r)
       || case when 'assignee' = any (wanted) then jsonb_build_object('assignee', (
-          select jsonb_build_object('id', u.id, 'fullName', app_public.users_full_name(u), 'firstName', u.first_name,
+          select jsonb_build_object('id', u.id, 'fullName', app_public.users_full_name(u), 'firstName',
+              coalesce(u.first_name, app_public.users_full_name(u)),
             'lastName', u.last_name, 'title', u.title,
             'phone', u.phone, 'email', i.email)
           from app_public.users u left join app_hidden.user_identities i on i.user_id = u.id
@@ -54151,6 +55470,24 @@ begin
     where r.execution_id = message.execution_id and r.sequence = message.sequence and r.status = 'SUCCEEDED';
 end $function$;
 
+-- Gives the claim of a hold to the reservation, purchase or negotiation that it gives way to, which calls take_claim
+--   next; nothing where there is no such hold.
+create function app_private.take_over_hold(
+  unit_id uuid, lot_id uuid, lead_id uuid, subject_type text, subject_id uuid
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  hold app_public.unit_holds;
+begin
+  perform app_private.lock_inventory(take_over_hold.unit_id, take_over_hold.lot_id);
+  hold := app_private.active_hold(take_over_hold.unit_id, take_over_hold.lot_id, take_over_hold.lead_id);
+  if hold.id is not null then
+    update app_hidden.claims c set subject_type = take_over_hold.subject_type, subject_id = take_over_hold.subject_id
+      where c.subject_id = hold.id and c.released_at is null;
+    perform app_private.end_hold(hold.id, 'CONVERTED');
+  end if;
+end $function$;
+
 -- Takes an event of the processor, once, and enqueues what follows from it.
 create function app_private.take_processor_event(event jsonb) returns boolean
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -54198,8 +55535,7 @@ begin
     end if;
   else
     select * into source_row from app_public.lead_sources s
-      where s.project_id = project.id and s.code = upper(coalesce(input ->> 'source', 'WEB_DIRECT'))
-        and s.deleted_at is null;
+      where s.id = app_private.lead_source_named(project.id, coalesce(input ->> 'source', 'WEB_DIRECT'));
   end if;
   if agent is distinct from null then
     perform app_private.check_agent(project.organization_id, agent, coalesce((project.address).country, 'US'));
@@ -54214,7 +55550,8 @@ begin
   -- Two forms at the same moment: the second insert waits for the first, finds its lead and merges with it.
   loop
     select * into lead from app_public.leads l
-      where l.project_id = project.id and l.email = sender and l.deleted_at is null for update;
+      where l.project_id = project.id and l.email = sender and l.deleted_at is null
+      order by l.status in ('LOST', 'UNQUALIFIED', 'CONVERTED'), l.id desc limit 1 for update;
     was_created := lead.id is null;
     exit when not was_created;
     begin
@@ -56004,6 +57341,7 @@ insert into app_hidden.record_types (table_name, subject, write_permission, even
   ('spec_options', 'spec_option', 'inventory.manage', 'finance.read', null, array['project.read', 'finance.read']),
   ('tasks', 'task', 'lead.write', null, null, array['buyer.read', 'lead.read', 'org.member']),
   ('trackers', 'tracker', 'marketing.manage', null, null, array['marketing.read']),
+  ('unit_holds', 'unit_hold', 'sale.write', 'sale.read', null, array['sale.read']),
   ('unit_images', 'unit_image', 'inventory.manage', null, null, null),
   ('units', 'unit', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
   ('user_integrations', 'user_integration', null, null, null, null),
@@ -56040,7 +57378,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('APPOINTMENTS', 22, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', null,
     true, 'Name of the lead.'),
   ('APPOINTMENTS', 23, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('APPOINTMENTS', 24, 'host',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.host_id)',
@@ -56179,7 +57517,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('CHARGES', 33, 'deposit', '(select x.title from app_hidden.masked_deposits x where x.id = t.deposit_id)', 'TEXT',
     'text', 'sale.read', false, 'Title of the deposit.'),
   ('CHARGES', 34, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('CHARGES', 35, 'payer',
     '(select app_public.users_full_name(row(x.id, x.slug, x.first_name, x.last_name, x.title, x.phone, x.time_zone, x.language, x.status, null::timestamp with time zone, null::timestamp with time zone, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.password_changed_at, x.avatar_url)::app_public.users) from app_hidden.masked_users x where x.id = t.user_id)',
@@ -56240,7 +57578,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('DEPOSITS', 33, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
     'text', null, true, 'Title of the project.'),
   ('DEPOSITS', 34, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('DEPOSITS', 35, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
     'lead.read', false, 'Name of the lead.'),
@@ -56329,9 +57667,10 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('LEADS', 11, 'statusChangedAt', 't.status_changed_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it has its status.'),
   ('LEADS', 12, 'tags', 't.tags', 'LIST', 'app_public.tags', null, true, 'Free words.'),
-  ('LEADS', 13, 'origin', 't.origin', 'ENUM', 'app_public.lead_origin', null, true, 'The technical way in.'),
+  ('LEADS', 13, 'origin', 't.origin', 'ENUM', 'app_public.lead_origin', null, true,
+    'The technical way in; API where a program does not say.'),
   ('LEADS', 14, 'source', 't.source', 'TEXT', 'app_public.short_text', null, false,
-    'Code of the source, such as WEB_DIRECT.'),
+    'Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the project; any other is refused, and the error says which there are.'),
   ('LEADS', 15, 'isAgent', 't.is_agent', 'BOOLEAN', 'boolean', null, true, 'Whether the lead is an agent.'),
   ('LEADS', 16, 'isRepresented', 't.is_represented', 'BOOLEAN', 'boolean', null, false,
     'Whether an agent represents the lead.'),
@@ -56359,7 +57698,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'Free data of the organization''s own programs.'),
   ('LEADS', 29, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was created.'),
-  ('LEADS', 3, 'firstName', 't.first_name', 'TEXT', 'app_public.short_text', null, false, 'Given name.'),
+  ('LEADS', 3, 'firstName', 't.first_name', 'TEXT', 'app_public.short_text', null, false,
+    'Given name; taken from the full name where neither name is given, as far as that tells it.'),
   ('LEADS', 30, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false, 'The last change.'),
   ('LEADS', 31, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The project.'),
   ('LEADS', 32, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false, 'The member who works on the lead.'),
@@ -56375,7 +57715,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'ENUM', 'app_public.lead_source_category', null, false, 'Kind of the place where the lead came from.'),
   ('LEADS', 39, 'falloutReason', '(select x.name from app_public.fallout_reasons x where x.id = t.fallout_reason_id)',
     'TEXT', 'text', null, false, 'Why the lead was lost.'),
-  ('LEADS', 4, 'lastName', 't.last_name', 'TEXT', 'app_public.short_text', null, false, 'Family name.'),
+  ('LEADS', 4, 'lastName', 't.last_name', 'TEXT', 'app_public.short_text', null, false,
+    'Family name; taken from the full name where neither name is given, as far as that tells it.'),
   ('LEADS', 40, 'assignee',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.assignee_id)',
     'TEXT', 'text', null, true, 'Name of the assignee.'),
@@ -56387,7 +57728,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'When the lead withdrew from marketing mail, by the link in a mail or through the team; null once they follow it again, and for those who never did either.'),
   ('LEADS', 5, 'legalName', 't.legal_name', 'TEXT', 'app_public.short_text', null, false, 'Name for contracts.'),
   ('LEADS', 6, 'email', 't.email', 'TEXT', 'app_public.email_address', null, true,
-    'E-mail address; at most one lead of a project has it.'),
+    'E-mail address; at most one open lead of a project has it.'),
   ('LEADS', 7, 'phone', 't.phone', 'TEXT', 'app_public.phone_number', null, true, 'Phone number.'),
   ('LEADS', 8, 'company', 't.company', 'TEXT', 'app_public.short_text', null, true, 'Company.'),
   ('LEADS', 9, 'preferredLanguage', 't.preferred_language', 'TEXT', 'app_public.language_code', null, false,
@@ -56510,7 +57851,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     '(select coalesce(x.number, x.title) from app_hidden.masked_units x where x.id = t.unit_id)', 'TEXT', 'text', null,
     true, 'Number of the unit.'),
   ('PERSONALIZATIONS', 24, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('PERSONALIZATIONS', 25, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
     'lead.read', false, 'Name of the lead.'),
@@ -56550,7 +57891,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     true, 'Name of the lead.'),
   ('PHONE_CALLS', 2, 'direction', 't.direction', 'ENUM', 'app_public.phone_call_direction', null, true, 'Who called.'),
   ('PHONE_CALLS', 20, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('PHONE_CALLS', 21, 'user',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.user_id)',
@@ -56667,7 +58008,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     true, 'Name of the lead.'),
   ('TASKS', 2, 'title', 't.title', 'TEXT', 'app_public.short_text', null, true, 'What to do, in a line.'),
   ('TASKS', 20, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', false, 'Name of the buyer.'),
   ('TASKS', 21, 'assignee',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.assignee_id)',
@@ -56952,6 +58293,7 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('lead', 'CONVERTED', 'COLD', true, null),
   ('lead', 'CONVERTED', 'CONTACTED', true, null),
   ('lead', 'CONVERTED', 'HOT', true, null),
+  ('lead', 'CONVERTED', 'LOST', true, null),
   ('lead', 'CONVERTED', 'NEW', true, null),
   ('lead', 'CONVERTED', 'WARM', true, null),
   ('lead', 'HOT', 'COLD', false, null),
@@ -57181,6 +58523,10 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('unit', null, 'AVAILABLE', false, null),
   ('unit', null, 'OFF_MARKET', false, null),
   ('unit', null, 'UNRELEASED', false, null),
+  ('unit_hold', 'ACTIVE', 'CONVERTED', true, null),
+  ('unit_hold', 'ACTIVE', 'EXPIRED', true, null),
+  ('unit_hold', 'ACTIVE', 'RELEASED', true, null),
+  ('unit_hold', null, 'ACTIVE', false, null),
   ('user_integration', 'DISABLED', 'ENABLED', true, null),
   ('user_integration', 'ENABLED', 'DISABLED', false, null),
   ('user_integration', 'ENABLED', 'ERROR', true, null),
@@ -57397,7 +58743,8 @@ insert into app_private.deal_tables (table_name) values
   ('buyers'),
   ('negotiations'),
   ('personalizations'),
-  ('reservations');
+  ('reservations'),
+  ('unit_holds');
 
 insert into app_private.error_codes (code, description) values
   ('BAD_USER_INPUT', 'A value that cannot be: format, range, missing, both of two.'),
@@ -57490,6 +58837,10 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('reservation', 'status', 'REFUNDED', 'refunded'),
   ('task', 'clock', 'overdue', 'overdue'),
   ('unit', 'price', null, 'price_changed'),
+  ('unit_hold', 'extended_count', null, 'extended'),
+  ('unit_hold', 'status', 'CONVERTED', 'converted'),
+  ('unit_hold', 'status', 'EXPIRED', 'expired'),
+  ('unit_hold', 'status', 'RELEASED', 'released'),
   ('user', 'last_login_at', null, 'signed_in'),
   ('user', 'password_changed_at', null, 'password_changed'),
   ('user_integration', 'status', 'DISABLED', 'disabled'),
@@ -57647,6 +58998,8 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
   ('reservation', array['reservation.extended'], null, null, null, 'sale.read', array['TEAM'], false, false,
     'Reservation {{ data.number }} of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %}, extended to {{ data.expiresAt | when: timeZone }}',
     null, null),
+  ('reservation', array['unit_hold.expired'], null, null, null, 'sale.read', array['userId'], false, false,
+    'Your hold of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %} ran out', null, null),
   ('task', array['task.*'], 'assigneeId', array['{"leadId":null,"buyerId":null}'], null, 'org.member',
     array['assigneeId'], false, false,
     'A task is yours now: {{ data.title }}{% if data.dueAt %}, due {{ data.dueAt | when: timeZone }}{% endif %}', null,

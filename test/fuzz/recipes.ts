@@ -316,6 +316,7 @@ export function recipes(
       lotIds: undefined,
     }),
     createReservation: found(freeHome, { acceptedTerms: true, status: undefined, expiration: undefined }),
+    createUnitHold: found(freeHome, { expiration: undefined }),
     createUserIntegration: feed,
     createUserOtp: ({ person }) => ({ email: person.email ?? email() }),
     createWebhook: async (player) => ({ ...(await inHome(player)), ...webhook() }),
@@ -337,6 +338,7 @@ export function recipes(
     },
     deleteOrganizationIntegration: found(integration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteProject: after("createProject", () => ({ title: name(), status: "SELLING", currency: "CAD" })),
+    deleteUnitHold: afterBoss("createUnitHold", found(freeHome)),
     deleteUserIntegration: found(ownIntegration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteWebhook: after("createWebhook", webhook),
     deleteWorkflow: after("createWorkflow", waiting),
@@ -434,6 +436,9 @@ export function recipes(
     sendTestWebhook: found(`select id from app_public.webhooks where ${ofHome}`),
     suggestLeadEmail: draft,
     updateEscalationTicket: ticket,
+    updateUnitHold: found(
+      `select id, 2 as expiration, null as "leadId", null as "expectedVersion" from app_public.unit_holds where status = 'ACTIVE' and ${ofHome}`,
+    ),
     updateUnits: found(
       `select jsonb_build_array(u.id) as ids, u.project_id as "projectId", null as filter, null as "expectedVersion"
        from app_public.units u where u.deleted_at is null and u.status = 'AVAILABLE' and u.${ofHome}`,

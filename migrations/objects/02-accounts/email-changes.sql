@@ -10,8 +10,8 @@
 comment on table app_private.email_changes is
   'The one open change of address of a user; only the SHA-256 of its codes is kept.';
 comment on table app_private.email_change_stops is
-  'SHA-256 of the links that stop a change, in mails to the present address: each stops what is open, also where it was '
-  'asked for again since.';
+  'SHA-256 of the links that stop a change, in mails to the present address: each stops what is open, also where it '
+  'was asked for again since.';
 comment on table app_private.former_emails is
   'Confirmed addresses that accounts had: invitations on their way to one are accepted until then.';
 
@@ -155,7 +155,8 @@ comment on function app_public.users_email_change is
 
 -- For the task that sends the mails.
 create function app_private.issue_email_change(user_id uuid)
-returns table (wanted text, email text, code text, former_email text, former_code text, stop_token text, expires_at timestamptz)
+returns table (wanted text, email text, code text, former_email text, former_code text, stop_token text,
+  expires_at timestamptz)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
