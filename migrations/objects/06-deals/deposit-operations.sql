@@ -81,7 +81,9 @@ begin
     where b.id = copy_deposit_schedule.buyer_id
       -- What the lead has paid, or is to pay, is not asked for twice.
       and not exists (select from app_public.deposits d
-        where d.milestone_id = m.id and (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.deleted_at is null
+        where d.milestone_id = m.id and (d.buyer_id = b.id
+            or (d.lead_id = b.lead_id and b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)))
+          and d.deleted_at is null
           and d.status not in ('WAIVED', 'CANCELLED', 'REFUNDED'))
     order by m.sequence, m.id;
   get diagnostics amount = row_count;

@@ -17,7 +17,7 @@ comment on column app_public.deposits.notes is E'@masked\n\nWhat the team should
 select app_private.make_deal_child('deposits', 'deposit', 'deposits', 'The deposits, in order',
   list_order => 'sequence asc, id asc',
   lead_read => 'sale.read', lead_write => 'sale.write', buyer_read => 'sale.read', buyer_write => 'sale.write',
-  own => 'true');
+  own => 'true', of_lead => 'b.id = app_hidden.purchase_of_lead(c.lead_id, c.reservation_id)');
 select app_private.make_state_machine('deposits', 'deposit',
   steps => array[
     ['SCHEDULED', 'INVOICED', 'hand', null], ['INVOICED', 'PROCESSING', 'hand', null],
