@@ -7,8 +7,8 @@ alter table app_public.project_organizations add column permissions text[];
 create index project_organizations_owner on app_public.project_organizations (owner_id, organization_id);
 alter table app_hidden.record_types add column other_party name;
 
-create type app_public.open_deals as (leads int, buyers int, reservations int, negotiations int, offers int,
-  personalizations int, appointments int, tasks int);
+create type app_public.open_deals as (leads int, buyers int, holds int, reservations int, negotiations int,
+  offers int, personalizations int, appointments int, tasks int);
 create type app_public.delete_project_organization_payload as (id uuid, deleted boolean, project_id uuid,
   organization_id uuid, handed_over app_public.open_deals);
 

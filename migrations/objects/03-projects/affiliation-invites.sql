@@ -289,8 +289,10 @@ Takes a pending invitation to a project back. Takes project.manage in the organi
 grant execute on function app_public.resend_project_organization_invite,
   app_public.revoke_project_organization_invite to plat_user, plat_anonymous;
 
--- Answering. By its id, whoever administers the invited organization; by the token of the mail, whoever has its address.
-create function app_private.answer_project_invite(id uuid, token text) returns app_public.project_organization_invites
+-- Answering. By its id, whoever administers the invited organization; by the token of the mail, whoever has its
+-- address.
+create function app_private.answer_project_invite(id uuid, token text) returns
+  app_public.project_organization_invites
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   viewer uuid := app_hidden.require_viewer();

@@ -171,6 +171,8 @@ language sql stable as $$
       and d.deleted_at is null and d.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED')),
     (select count(*) from app_public.buyers d where d.project_id = $1 and d.assignee_id = any ($2)
       and d.deleted_at is null and d.status not in ('CLOSED', 'CANCELLED')),
+    (select count(*) from app_public.unit_holds d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status = 'ACTIVE'),
     (select count(*) from app_public.reservations d where d.project_id = $1 and d.assignee_id = any ($2)
       and d.deleted_at is null and d.status in ('PENDING', 'CONFIRMED')),
     (select count(*) from app_public.negotiations d where d.project_id = $1 and d.assignee_id = any ($2)
@@ -191,6 +193,7 @@ comment on function app_private.open_deals(uuid, uuid[]) is
 comment on type app_public.open_deals is 'How much is open with the people of an organization in a project.';
 comment on column app_public.open_deals.leads is E'@notNull\n\nLeads that are neither converted nor lost.';
 comment on column app_public.open_deals.buyers is E'@notNull\n\nPurchases that are neither closed nor cancelled.';
+comment on column app_public.open_deals.holds is E'@notNull\n\nUnits and lots that are held.';
 comment on column app_public.open_deals.reservations is E'@notNull\n\nReservations in force.';
 comment on column app_public.open_deals.negotiations is E'@notNull\n\nNegotiations that go on.';
 comment on column app_public.open_deals.offers is E'@notNull\n\nOffers that wait for an answer.';
@@ -221,6 +224,8 @@ begin
   update app_public.buyers b set assignee_id = to_user where b.id = any (buyer_ids);
   update app_public.leads l set assignee_id = to_user where l.id = any (lead_ids);
   -- What is open and follows no lead or purchase that is.
+  update app_public.unit_holds d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status = 'ACTIVE';
   update app_public.reservations d set assignee_id = to_user where d.project_id = project_id
     and d.assignee_id = any (people) and d.deleted_at is null and d.status in ('PENDING', 'CONFIRMED');
   update app_public.negotiations d set assignee_id = to_user where d.project_id = project_id
@@ -288,9 +293,8 @@ begin
         'People of this organization work on what is open in the project: %s. Give handOver, with assigneeId for '
         'whoever takes it over, or assign it to others first.',
         (select string_agg(format('%s %s', c.value, case when c.value = '1' then left(c.key, -1) else c.key end), ', '
-          order by o.place) from jsonb_each_text(to_jsonb(still)) c
-          join unnest('{leads,buyers,reservations,negotiations,offers,personalizations,appointments,tasks}'::text[])
-            with ordinality o (key, place) on o.key = c.key where c.value <> '0')),
+          order by c.place) from json_each_text(row_to_json(still)) with ordinality c (key, value, place)
+          where c.value <> '0')),
         jsonb_build_object('dependents', (select jsonb_object_agg(c.key, c.value) from jsonb_each(to_jsonb(still)) c
           where c.value <> '0')));
     end if;
@@ -346,8 +350,9 @@ begin
   if affiliation.id is null or not (coalesce(hand_over, false) or assignee_id is not null)
     or (role is not null and (not app_private.affiliate_sells(affiliation.role, affiliation.permissions)
       or app_private.affiliate_sells(role, permissions)))
-    or exists (select from app_public.projects p where p.id = affiliation.project_id and p.archived_at is not null) then
-    return row(0, 0, 0, 0, 0, 0, 0, 0);
+    or exists (select from app_public.projects p
+      where p.id = affiliation.project_id and p.archived_at is not null) then
+    return row(0, 0, 0, 0, 0, 0, 0, 0, 0);
   end if;
   -- Those who go on, by another organization of theirs, keep their deals.
   losing := array(select m.user_id from app_public.organization_user_connections m
@@ -386,8 +391,8 @@ begin
       '{"field": "id"}');
   end if;
   perform app_private.hand_over_affiliation(before.id, coalesce(input ->> 'role', before.role),
-    case when input ? 'permissions' then array(select jsonb_array_elements_text(nullif(input -> 'permissions', 'null')))
-      else before.permissions end,
+    case when not input ? 'permissions' then before.permissions when input -> 'permissions' <> 'null'
+      then array(select jsonb_array_elements_text(input -> 'permissions')) end,
     hand_over, update_project_organization.assignee_id)
     where before.id is not null;
   return app_hidden.update_record(null::app_public.project_organizations, input);
