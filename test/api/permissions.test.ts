@@ -280,7 +280,7 @@ describe("nothing of another organization shows", () => {
       email: null,
       username: null,
     });
-    expect((await world.sam.sees(query, { id: world.max.id })).user).toBeNull();
+    expect((await world.sam.sees(query, { id: world.mia.id })).user).toBeNull();
     // The affiliated seller's lead is the owner's to see; of the seller, the name.
     const { lead } = await ask(
       world.owen,
