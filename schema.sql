@@ -30372,6 +30372,17 @@ language sql stable as $function$
 $function$;
 grant execute on function app_public.users_email(app_public.users) to plat_anonymous, plat_user;
 
+-- The change of the e-mail address that waits for confirmation; null for everybody but the user.
+create function app_public.users_email_change(u app_public.users) returns app_public.email_change
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select row(c.email, c.confirmed_at is not null, c.former_confirmed_at is not null, c.requested_at,
+    c.expires_at)::app_public.email_change
+  from app_private.email_changes c
+  where c.user_id = u.id and u.id = app_public.current_user_id() and app_hidden.has_whole_account()
+    and c.expires_at > now()
+$function$;
+grant execute on function app_public.users_email_change(app_public.users) to plat_anonymous, plat_user;
+
 -- When the user proved to own the e-mail address; seen by the user and by those who share an organization with them.
 create function app_public.users_email_verified_at(u app_public.users) returns timestamp with time zone
 language sql stable as $function$ select case when u.email_verified_at is not null and app_hidden.is_colleague(u.id)
@@ -32940,6 +32951,48 @@ create table app_private.document_record (
 alter table app_private.document_record enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.email_change_stops
+
+-- SHA-256 of the links that stop a change, in mails to the present address: each stops what is open, also where it
+--   was asked for again since.
+create table app_private.email_change_stops (
+  token_sha256             bytea                        not null,
+  user_id                  uuid                         not null,
+  expires_at               timestamp with time zone     not null,
+  constraint email_change_stops_pkey primary key (token_sha256),
+  constraint email_change_stops_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index email_change_stops_expires_at on app_private.email_change_stops (expires_at);
+create index email_change_stops_user on app_private.email_change_stops (user_id);
+
+alter table app_private.email_change_stops enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.email_changes
+
+-- The one open change of address of a user; only the SHA-256 of its codes is kept.
+create table app_private.email_changes (
+  user_id                  uuid                         not null,
+  email                    text                         not null,
+  code_sha256              bytea,
+  confirmed_at             timestamp with time zone,
+  former_code_sha256       bytea,
+  former_confirmed_at      timestamp with time zone,
+  requested_at             timestamp with time zone     not null default now(),
+  expires_at               timestamp with time zone     not null default (now() + '1 day'::interval),
+  constraint email_changes_pkey primary key (user_id),
+  constraint email_changes_code_sha256_key unique (code_sha256),
+  constraint email_changes_former_code_sha256_key unique (former_code_sha256),
+  constraint email_changes_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade,
+  constraint email_changes_email_lower check (email = lower(email))
+);
+
+create index email_changes_expires_at on app_private.email_changes (expires_at);
+
+alter table app_private.email_changes enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.email_verifications
 
 -- The one open code of a user that confirms the address of the account; only its SHA-256 is kept.
@@ -33085,6 +33138,23 @@ create table app_private.file_tables (
 );
 
 alter table app_private.file_tables enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.former_emails
+
+-- Confirmed addresses that accounts had: invitations on their way to one are accepted until then.
+create table app_private.former_emails (
+  user_id                  uuid                         not null,
+  email                    text                         not null,
+  until                    timestamp with time zone     not null,
+  constraint former_emails_pkey primary key (user_id, email),
+  constraint former_emails_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade,
+  constraint former_emails_email_lower check (email = lower(email))
+);
+
+create index former_emails_until on app_private.former_emails (until);
+
+alter table app_private.former_emails enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.idempotency_keys
@@ -36085,6 +36155,30 @@ create type app_public.delete_unit_hold_payload as (
   lot_id uuid
 );
 
+-- A change of the e-mail address of an account that is not complete yet.
+create type app_public.email_change as (
+  -- @notNull
+  --
+  -- The new address.
+  email app_public.email_address,
+  -- @notNull
+  --
+  -- Whether the new address has confirmed it.
+  is_confirmed boolean,
+  -- @notNull
+  --
+  -- Whether the present address has confirmed it; not asked where nobody has confirmed that one itself.
+  is_former_confirmed boolean,
+  -- @notNull
+  --
+  -- When it was asked for.
+  requested_at timestamp with time zone,
+  -- @notNull
+  --
+  -- Until when both can confirm.
+  expires_at timestamp with time zone
+);
+
 -- A fact that a draft uses, and where it comes from.
 create type app_public.generation_fact as (
   -- @notNull
@@ -37335,7 +37429,7 @@ begin
       'Whoever sent this invitation may not invite to the purchase any more; ask for a new one.',
       '{"field": "token"}');
   end if;
-  if not exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = invite.email) then
+  if not app_private.has_address(viewer, invite.email) then
     perform app_hidden.fail('FORBIDDEN',
       'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
       '{"field": "token"}');
@@ -37431,7 +37525,7 @@ begin
       'Whoever sent this invitation may not invite to the organization any more; ask for a new one.',
       '{"field": "token"}');
   end if;
-  if not exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = invite.email) then
+  if not app_private.has_address(viewer, invite.email) then
     perform app_hidden.fail('FORBIDDEN',
       'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
       '{"field": "token"}');
@@ -37559,6 +37653,19 @@ grant execute on function app_public.binding_offers_total_contract_price(
   app_public.binding_offers
 ) to plat_anonymous, plat_user;
 
+-- Calls the change of the e-mail address off: its codes work no more. Does nothing where there is none.
+create function app_public.cancel_email_change() returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  result app_public.users;
+begin
+  delete from app_private.email_changes c where c.user_id = viewer;
+  select * into result from app_public.users u where u.id = viewer;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.cancel_email_change() to plat_user;
+
 -- @arg id The export.
 --
 -- Stops an export that is not ready: one of the viewer, or with the permission report.manage any of the
@@ -37659,6 +37766,67 @@ $function$;
 grant execute on function app_public.cancel_workflow_executions_payload_executions(
   app_public.cancel_workflow_executions_payload
 ) to plat_anonymous, plat_user;
+
+--
+-- @arg token The code of the mail that requestEmailChange sent to the new or to the present address.
+--
+-- Confirms, for one of the two addresses, that the account gets another one; when both have, it has it. Codes that
+--   were
+-- sent to the former address before open nothing then. Sessions, access tokens, feeds and purchases stay, and
+--   invitations
+-- that went to the former address are still accepted for 30 days. At the first address that is confirmed, access
+--   ends as
+-- by verifyEmail.
+create function app_public.confirm_email_change(token text) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  given constant bytea := sha256(convert_to(btrim(token), 'UTF8'));
+  change app_private.email_changes;
+  former text;
+  was_verified boolean;
+  result app_public.users;
+begin
+  update app_private.email_changes c set
+      confirmed_at = case when c.code_sha256 = given then now() else c.confirmed_at end,
+      former_confirmed_at = case when c.former_code_sha256 = given then now() else c.former_confirmed_at end
+    where c.user_id = viewer and c.expires_at > now() and given in (c.code_sha256, c.former_code_sha256)
+    returning * into change;
+  if change.user_id is null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'This code is unknown, older than a day or for another account; ask for the change again.',
+      '{"field": "token"}');
+  end if;
+  if change.confirmed_at is not null and change.former_confirmed_at is not null then
+    select i.email, u.email_verified_at is not null into former, was_verified
+      from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+      where i.user_id = viewer for update of i, u;
+    begin
+      update app_hidden.user_identities i set email = change.email where i.user_id = viewer;
+    exception when unique_violation then
+      -- Whoever gave the code back owns the address, and may know.
+      perform app_hidden.fail('CONFLICT', 'This address has another account by now; nothing was changed.',
+        '{"field": "token"}');
+    end;
+    -- What was sent to the former address opens nothing any more.
+    delete from app_private.email_changes c where c.user_id = viewer;
+    delete from app_private.email_change_stops s where s.user_id = viewer;
+    delete from app_private.user_otps o where o.user_id = viewer;
+    delete from app_private.email_verifications v where v.user_id = viewer;
+    delete from app_private.former_emails f where f.user_id = viewer and f.email = change.email;
+    if was_verified then
+      insert into app_private.former_emails as f (user_id, email, until)
+        values (viewer, former, now() + interval '30 days')
+        on conflict on constraint former_emails_pkey do update set until = excluded.until;
+      perform app_private.tell_account(viewer, 'EMAIL_CHANGED', jsonb_build_object('email', change.email), former);
+    end if;
+    update app_public.users u set email_verified_at = coalesce(u.email_verified_at, now()) where u.id = viewer;
+    perform app_private.tell_account(viewer, 'EMAIL_CHANGED', jsonb_build_object('email', change.email));
+  end if;
+  select * into result from app_public.users u where u.id = viewer;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.confirm_email_change(text) to plat_user;
 
 --
 -- @arg organization_id The organization.
@@ -39577,6 +39745,53 @@ begin
   return card;
 end $function$;
 grant execute on function app_public.remove_processor_card(uuid) to plat_anonymous, plat_user;
+
+--
+-- @arg email The new address.
+-- @arg password The password of the account.
+--
+-- Asks for another e-mail address for the viewer's account. Both addresses get a mail with a code for
+--   confirmEmailChange,
+-- and the present one a link that stops the change; the account keeps its address until both have confirmed, within
+--   a day.
+-- Asking again replaces what was asked before. Where the new address has an account already, the answer is the same,
+--   and
+-- its owner gets a mail that says so.
+create function app_public.request_email_change(
+  email app_public.email_address, password app_public.password_proof
+) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  address constant text := lower(request_email_change.email);
+  result app_public.users;
+begin
+  if address is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'email is required.', '{"field": "email"}');
+  end if;
+  perform from app_private.user_passwords p where p.user_id = viewer
+    and p.password_hash = request_email_change.password for update;
+  if not found then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the password of your account.', '{"field": "password"}');
+  end if;
+  perform app_private.forgive_tries(viewer);
+  if exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = address) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is the address of your account already.', '{"field": "email"}');
+  end if;
+  perform app_private.rate_limit('email_change.account', viewer::text);
+  select * into result from app_public.users u where u.id = viewer;
+  insert into app_private.email_changes as c (user_id, email, former_confirmed_at)
+    values (viewer, address, case when result.email_verified_at is null then now() end)
+    on conflict on constraint email_changes_pkey do update set email = excluded.email, code_sha256 = null,
+      confirmed_at = null, former_code_sha256 = null, former_confirmed_at = excluded.former_confirmed_at,
+      requested_at = excluded.requested_at, expires_at = excluded.expires_at;
+  perform app_private.request_email_change_mails(viewer);
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.request_email_change(
+  app_public.email_address, app_public.password_proof
+) to plat_user;
 
 -- Sends a code for verifyEmail to the e-mail address of the viewer's account; it lives a day and replaces the one
 --   before. createAccount sends the first. Gives true.
@@ -47132,6 +47347,14 @@ language sql stable as $function$
 $function$;
 grant execute on function app_private.elements_to_choose(app_public.personalizations) to plat_anonymous, plat_user;
 
+-- The new address of the change that a link stops; null for one that is unknown, too old, or over.
+create function app_private.email_change_to_stop(token text) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select c.email from app_private.email_change_stops s join app_private.email_changes c on c.user_id = s.user_id
+  where s.token_sha256 = sha256(convert_to(left(token, 200), 'UTF8')) and s.expires_at > now() and c.expires_at > now()
+$function$;
+grant execute on function app_private.email_change_to_stop(text) to plat_authenticator;
+
 -- Ends login tokens, access tokens and integrations of a user but for those named, and keeps what ended for them to
 --   read; at the first proof of the address, suspends all that they made.
 create function app_private.end_access(
@@ -48094,6 +48317,15 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.handled_processor_event(text) to plat_worker;
 
+-- Whether an address is that of the account, or was until 30 days ago.
+create function app_private.has_address(user_id uuid, email text) returns boolean
+language sql stable as $function$
+  select exists (select from app_hidden.user_identities i where i.user_id = $1 and i.email = $2)
+    or exists (select from app_private.former_emails f where f.user_id = $1 and f.email = $2 and f.until > now()
+      -- Somebody else may have it by now.
+      and not exists (select from app_hidden.user_identities o where o.email = $2))
+$function$;
+
 -- Whether the user is a member of an organization with a part in the project.
 create function app_private.has_part(user_id uuid, project_id uuid) returns boolean
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -48498,6 +48730,48 @@ begin
     where o.id = request.organization_id and o.deleted_at is null;
 end $function$;
 grant execute on function app_private.issue_consent_token(uuid) to plat_worker;
+
+-- Makes the codes of a change of address (143 bits each) and the link that stops it. Without a code: the new address
+--   has an account; without a new address: it was written to often enough today; without a former one: nobody has
+--   confirmed that. No row where there is nothing to send.
+create function app_private.issue_email_change(user_id uuid) returns table(
+  wanted text, email text, code text, former_email text, former_code text, stop_token text, expires_at timestamp
+  with time zone
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  is_taken boolean;
+begin
+  select c.email, c.email, c.expires_at, case when c.former_confirmed_at is null then i.email end, exists (
+      select from app_hidden.user_identities o where o.email = c.email)
+    into wanted, email, expires_at, former_email, is_taken
+    from app_private.email_changes c
+    join app_hidden.user_identities i on i.user_id = c.user_id
+    join app_public.users u on u.id = c.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+    where c.user_id = issue_email_change.user_id and c.expires_at > now() and c.confirmed_at is null
+    for update of c;
+  if not found then
+    return;
+  end if;
+  code := case when not is_taken then app_private.random_text(24) end;
+  if former_email is not null then
+    former_code := app_private.random_text(24);
+    stop_token := app_private.random_text(43);
+  end if;
+  -- Quietly limited: nobody is flooded because somebody else gives their address.
+  if not app_private.is_within_limit('verification.address', email) then
+    email := null;
+    code := null;
+  end if;
+  update app_private.email_changes c set code_sha256 = sha256(convert_to(code, 'UTF8')),
+      former_code_sha256 = sha256(convert_to(former_code, 'UTF8'))
+    where c.user_id = issue_email_change.user_id;
+  insert into app_private.email_change_stops (token_sha256, user_id, expires_at)
+    select sha256(convert_to(stop_token, 'UTF8')), issue_email_change.user_id, expires_at where stop_token is not null;
+  return next;
+end $function$;
+grant execute on function app_private.issue_email_change(uuid) to plat_worker;
 
 -- A new token (256 random bits) for a pending invitation and what its mail says; replaces the former token; nothing
 --   when there is nothing to send.
@@ -51913,6 +52187,12 @@ begin
   end if;
 end $function$;
 
+create function app_private.request_email_change_mails(user_id uuid) returns void
+language sql as $function$
+  select app_private.add_job('user__email_change_requested', jsonb_build_object('user_id', user_id),
+    job_key => 'user__email_change_requested ' || user_id)
+$function$;
+
 -- Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than a
 --   few at a time.
 create function app_private.request_export(
@@ -54749,6 +55029,27 @@ language sql immutable as $function$
       or (step.config::text ~ '\{[{%]' or step.config ? 'html') and step.type <> 'WAIT_FOR_EVENT' then 'COMPUTED'
     else 'SQL' end
 $function$;
+
+-- Stops a change of address for the owner of the present one, and ends the sessions of the account: whoever asked
+--   for the change knows its password. Whether there was one.
+create function app_private.stop_email_change(token text) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  stopped uuid;
+begin
+  delete from app_private.email_changes c using app_private.email_change_stops s
+    where s.token_sha256 = sha256(convert_to(left(token, 200), 'UTF8')) and s.expires_at > now()
+      and c.user_id = s.user_id and c.expires_at > now() returning c.user_id into stopped;
+  if stopped is null then
+    return false;
+  end if;
+  delete from app_private.email_change_stops s where s.user_id = stopped;
+  perform from app_public.users u where u.id = stopped for no key update;
+  perform app_private.end_sessions(stopped);
+  perform app_private.tell_account(stopped, 'EMAIL_CHANGE_STOPPED');
+  return true;
+end $function$;
+grant execute on function app_private.stop_email_change(text) to plat_authenticator;
 
 -- Nobody is written to at these numbers any more, and the leads who were do not follow marketing messages.
 create function app_private.stop_numbers(numbers text[], reason text) returns void
@@ -58733,6 +59034,7 @@ insert into app_private.limits (name, most, within, description) values
   ('contact.sender', 5, '01:00:00', 'Messages to organizations and to the operator from one e-mail address.'),
   ('contact_project.network', 60, '01:00:00', 'Messages to projects from one network.'),
   ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
+  ('email_change.account', 5, '01:00:00', 'Changes of the e-mail address that a user asks for.'),
   ('invite.address', 5, '01:00:00', 'Invitations to an organization for one address.'),
   ('invite.buyer', 5, '01:00:00', 'Invitations of one buyer.'),
   ('invite.buyer_address', 10, '01:00:00', 'Invitations of an organization to buyers with one address.'),
@@ -58903,7 +59205,10 @@ insert into app_private.retention (relation, over) values
   ('app_private.buyer_invite_tokens',
     'exists (select from app_hidden.buyer_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
   ('app_private.consent_requests', 'confirmed_at is null and expires_at < now()'),
+  ('app_private.email_change_stops', 'expires_at < now()'),
+  ('app_private.email_changes', 'expires_at < now()'),
   ('app_private.email_verifications', 'expires_at < now()'),
+  ('app_private.former_emails', 'until < now()'),
   ('app_private.limit_uses', 'expires_at < now()'),
   ('app_private.mail_deliveries', 'at < now() - interval ''90 days'''),
   ('app_private.message_answers', 'received_at < now() - interval ''90 days'''),

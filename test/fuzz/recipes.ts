@@ -258,6 +258,11 @@ export function recipes(
     cancelWorkflowExecutions: found(
       `select w.id as "workflowId" from app_public.workflows w where w.${ofHome}`,
     ),
+    // One of the two addresses: whoever plays keeps theirs.
+    confirmEmailChange: secret(
+      `insert into app_private.email_changes (user_id, email, code_sha256) values ($2, 'fuzz.' || gen_random_uuid() || '@example.com', $1)
+       on conflict (user_id) do update set code_sha256 = excluded.code_sha256, former_confirmed_at = null, expires_at = excluded.expires_at`,
+    ),
     convertLead: found(freeHome),
     createAccount: account,
     createCustomExport: async (player) => ({
@@ -399,6 +404,7 @@ export function recipes(
       organizationId: undefined,
       token: "tok_visa",
     })),
+    requestEmailChange: () => ({ email: email(), password }),
     requestEmailVerification: async (player) => {
       await unconfirmed(player);
       return {};
