@@ -213,10 +213,10 @@ export function recipes(
   };
   /** With the next code of an account that has just got its second factor. */
   const withFactor: Recipe = async (player) => {
-    const secret = await enroll(player);
+    const ofApp = await enroll(player);
     const { person } = player;
-    await person.ask(mutationOf("confirmSecondFactor", "{ codes }"), { input: { code: codeOf(secret) } });
-    return { password, secondFactorCode: codeOf(secret, 1) };
+    await person.ask(mutationOf("confirmSecondFactor", "{ codes }"), { input: { code: codeOf(ofApp) } });
+    return { password, secondFactorCode: codeOf(ofApp, 1) };
   };
 
   return {
