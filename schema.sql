@@ -2353,7 +2353,9 @@ begin
     perform app_private.end_negotiations(buyer_id => new.id,
       reason => coalesce(new.cancellation_reason, 'The purchase was cancelled.'));
     -- What is due and not paid is due no more; the machine of deposits says which those are.
-    update app_public.deposits d set status = 'CANCELLED' where d.buyer_id = new.id and d.deleted_at is null
+    update app_public.deposits d set status = 'CANCELLED'
+      where (d.buyer_id = new.id or (d.reservation_id = new.reservation_id and d.lead_id = new.lead_id))
+      and d.deleted_at is null
       and exists (select from app_hidden.transitions t where t.subject = 'deposit' and t.from_state = d.status
         and t.to_state = 'CANCELLED');
     perform app_private.reopen_lead(new);
@@ -4800,7 +4802,8 @@ create table app_public.deposits (
   deleted_at               timestamp with time zone,
   lead_id                  uuid, -- The lead; either this or the buyer.
   buyer_id                 uuid, -- The buyer; either this or the lead.
-  reservation_id           uuid, -- The reservation that it belongs to.
+  -- The reservation that it belongs to. Of one without a lead, neither lead nor buyer is named.
+  reservation_id           uuid,
   -- The milestone of the project's deposit schedule; says the amount or percentage, and the day, where they are left
   --   out.
   milestone_id             uuid,
@@ -4846,6 +4849,8 @@ create table app_public.deposits (
   offer_id                 uuid, -- The offer that it belongs to: the accepted one where left out.
   -- What was given back of it so far; the refunds of its charges are in it by themselves.
   amount_refunded          app_public.money             not null default 0,
+  -- Whether it is the fee of its reservation.
+  is_reservation_fee       boolean                      not null default false,
   constraint deposits_pkey primary key (id),
   constraint deposits_in_project unique (id, project_id),
   -- @fieldName buyer
@@ -4890,7 +4895,10 @@ create table app_public.deposits (
   constraint deposits_reservation_id_fkey foreign key (reservation_id, project_id)
     references app_public.reservations(id, project_id) on delete restrict,
   constraint deposits_amount_some check (amount::numeric > 0::numeric), -- Give an amount above zero.
-  constraint deposits_one_person check (num_nonnulls(lead_id, buyer_id) = 1), -- Name either the lead or the buyer.
+  -- Name either the lead or the buyer, or a reservation that has neither.
+  constraint deposits_one_person check (
+    num_nonnulls(lead_id, buyer_id) = 1 or (num_nonnulls(lead_id, buyer_id) = 0 and reservation_id is not null)
+  ),
   constraint deposits_one_value check (num_nonnulls(amount, percent) = 1), -- Give either an amount or a percentage.
   -- A percentage needs what it is of, and only a percentage has that.
   constraint deposits_percent_base check ((percent is null) = (percent_base is null)),
@@ -4915,8 +4923,53 @@ create index deposits_milestone on app_public.deposits (milestone_id) where dele
 create index deposits_offer on app_public.deposits (offer_id, sequence, id) where deleted_at is null;
 create index deposits_project on app_public.deposits (project_id, sequence, id) where deleted_at is null;
 create index deposits_reservation on app_public.deposits (reservation_id, sequence, id) where deleted_at is null;
+-- The fee of this reservation is a deposit already.
+create unique index deposits_reservation_fee on app_public.deposits (reservation_id)
+  where is_reservation_fee and deleted_at is null;
 
 alter table app_public.deposits enable row level security;
+create policy own_reservations on app_public.deposits for select to plat_user
+  using (
+    deleted_at is null
+    and (
+      reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
+      or (
+        lead_id is null
+        and buyer_id is null
+        and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+        and (
+          select r.assignee_id from app_public.reservations r where r.id = deposits.reservation_id
+        ) = (select app_public.current_user_id())
+      )
+    )
+  );
+create policy own_reservations_delete on app_public.deposits for delete to plat_user
+  using (
+    lead_id is null
+    and buyer_id is null
+    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and (
+      select r.assignee_id from app_public.reservations r where r.id = deposits.reservation_id
+    ) = (select app_public.current_user_id())
+  );
+create policy own_reservations_insert on app_public.deposits for insert to plat_user
+  with check (
+    lead_id is null
+    and buyer_id is null
+    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and (
+      select r.assignee_id from app_public.reservations r where r.id = deposits.reservation_id
+    ) = (select app_public.current_user_id())
+  );
+create policy own_reservations_update on app_public.deposits for update to plat_user
+  using (
+    lead_id is null
+    and buyer_id is null
+    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and (
+      select r.assignee_id from app_public.reservations r where r.id = deposits.reservation_id
+    ) = (select app_public.current_user_id())
+  );
 create policy sellers on app_public.deposits for select to plat_user
   using (
     deleted_at is null
@@ -5027,7 +5080,8 @@ grant
       id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, buyer_id,
       reservation_id, milestone_id, title, status, status_changed_at, sequence, amount, percent, percent_base,
       amount_fixed, amount_paid, currency, due_at, due_rule, due_offset_days, paid_at, method, reference, held_by,
-      sent_to_holder_at, released_at, refunded_at, forfeited_at, invoice_number, offer_id, amount_refunded
+      sent_to_holder_at, released_at, refunded_at, forfeited_at, invoice_number, offer_id, amount_refunded,
+      is_reservation_fee
     ) on app_public.deposits to plat_anonymous, plat_user;
 grant insert (
   lead_id, buyer_id, reservation_id, milestone_id, title, sequence, amount, percent, percent_base, due_at, method,
@@ -5039,7 +5093,7 @@ grant update (
 ) on app_public.deposits to plat_user;
 
 create trigger _010_deal before insert on app_public.deposits
-  for each row execute function app_private.tg__deal_child();
+  for each row execute function app_private.tg__deal_child('reservation');
 create trigger _050_organization before insert on app_public.deposits
   for each row execute function app_private.tg__project_organization();
 create trigger _060_refuse_archived before delete or update on app_public.deposits
@@ -5134,7 +5188,8 @@ begin
     n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.is_reservation_fee as "isReservationFee") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5198,7 +5253,8 @@ begin
     n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.is_reservation_fee as "isReservationFee") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -5238,7 +5294,8 @@ begin
     n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.is_reservation_fee as "isReservationFee") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5291,7 +5348,8 @@ begin
     || case when o.invoice_number is distinct from n.invoice_number then jsonb_build_object('invoiceNumber', jsonb_build_array(o.invoice_number, n.invoice_number)) else '{}' end
     || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
     || case when o.offer_id is distinct from n.offer_id then jsonb_build_object('offerId', jsonb_build_array(o.offer_id, n.offer_id)) else '{}' end
-    || case when o.amount_refunded is distinct from n.amount_refunded then jsonb_build_object('amountRefunded', jsonb_build_array(o.amount_refunded::text, n.amount_refunded::text)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.amount_refunded is distinct from n.amount_refunded then jsonb_build_object('amountRefunded', jsonb_build_array(o.amount_refunded::text, n.amount_refunded::text)) else '{}' end
+    || case when o.is_reservation_fee is distinct from n.is_reservation_fee then jsonb_build_object('isReservationFee', jsonb_build_array(o.is_reservation_fee, n.is_reservation_fee)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.due_at as "dueAt",
     n.notes as notes,
     n.title as title,
@@ -5324,7 +5382,8 @@ begin
     n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.is_reservation_fee as "isReservationFee") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
     o.inserted_at,
@@ -5357,7 +5416,8 @@ begin
     o.invoice_number,
     o.notes,
     o.offer_id,
-    o.amount_refunded) is distinct
+    o.amount_refunded,
+    o.is_reservation_fee) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -5391,7 +5451,8 @@ begin
     n.invoice_number,
     n.notes,
     n.offer_id,
-    n.amount_refunded) order by n.id returning stream_id)
+    n.amount_refunded,
+    n.is_reservation_fee) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5499,7 +5560,8 @@ begin
     if new.reservation_id is not null and not exists (
       select from app_public.reservations r left join app_public.buyers b on b.id = new.buyer_id
       where r.id = new.reservation_id and r.deleted_at is null
-        and (r.lead_id = new.lead_id or r.purchase_id = b.id or r.id = b.reservation_id or r.lead_id = b.lead_id)) then
+        and (num_nonnulls(new.lead_id, new.buyer_id) = 0 or r.lead_id = new.lead_id or r.purchase_id = b.id
+          or r.id = b.reservation_id or r.lead_id = b.lead_id)) then
       perform app_hidden.fail('BAD_USER_INPUT', 'The reservation is not of this lead or buyer.',
         '{"field": "reservationId"}');
     end if;
@@ -5513,7 +5575,9 @@ begin
     perform from app_public.leads l where l.id = new.lead_id for no key update;
     new.sequence := coalesce(new.sequence, milestone.sequence,
       (select coalesce(max(d.sequence), 0) + 1 from app_public.deposits d
-      where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id) and d.deleted_at is null));
+      where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id
+        or (num_nonnulls(new.lead_id, new.buyer_id) = 0 and d.reservation_id = new.reservation_id))
+        and d.deleted_at is null));
     return new;
   end if;
 
@@ -21910,7 +21974,8 @@ create table app_public.projects (
   -- How well it serves buyers, 0 to 100; the default order of publicProjects.
   service_index            integer                      not null default 0,
   reservation_expiration   integer                      not null default 48, -- Hours that a reservation lasts.
-  reservation_fee          app_public.money, -- What a reservation costs.
+  -- What a reservation costs: a deposit of each new one, which counts towards the price.
+  reservation_fee          app_public.money,
   cancellation_fee         app_public.money, -- What is kept when a reservation is cancelled.
   -- Days within which a buyer may withdraw from a signed purchase.
   rescission_days          integer                      not null default 0,
@@ -23753,7 +23818,8 @@ create table app_public.reservations (
   -- The list price when it was made; never changes.
   list_price_snapshot      app_public.money             not null,
   premium_snapshot         app_public.money, -- The premium of the lot when it was made; never changes.
-  fee                      app_public.money, -- What it costs, as the project had it when it was made.
+  -- What it costs, as the project had it when it was made; paid as its feeDeposit.
+  fee                      app_public.money,
   -- What is kept when it is cancelled, as the project had it when it was made.
   cancellation_fee         app_public.money,
   occupancy_type           app_public.occupancy_type, -- What the home is bought for.
@@ -23981,6 +24047,10 @@ create trigger _300_state_first before insert on app_public.reservations
   for each row
   when (new.status is null or new.status::text <> all ('{PENDING,CONFIRMED}'::text[]) or false)
   execute function app_private.tg__state('reservation', 't');
+create trigger _390_deposits after update of status on app_public.reservations
+  for each row
+  when (old.status::text is distinct from new.status::text)
+  execute function app_private.tg_reservations__deposits();
 create trigger _400_begin after insert on app_public.reservations
   for each row execute function app_private.tg_reservations__follow();
 create trigger _400_follow after update of status on app_public.reservations
@@ -23993,6 +24063,12 @@ create trigger _400_step before update of status on app_public.reservations
   execute function app_private.tg_reservations__step();
 create trigger _400_take before insert on app_public.reservations
   for each row execute function app_private.tg_reservations__take();
+create trigger _450_deposits_first after insert on app_public.reservations
+  for each row execute function app_private.tg_reservations__deposits();
+create trigger _450_fee_reference after update of transaction_id on app_public.reservations
+  for each row
+  when (old.transaction_id::text is distinct from new.transaction_id::text)
+  execute function app_private.tg_reservations__fee_reference();
 create trigger _700_conflict after update of status on app_public.reservations
   for each row
   when (old.status::text is distinct from new.status::text and new.status::text = 'REFUNDED')
@@ -24066,6 +24142,37 @@ begin
   if claim.id is not null and not app_private.is_party_of_claim(claim, new.lead_id) then
     perform app_private.open_inventory_conflict(claim, 'reservation', new.id, new.lead_id,
       format('Reservation %s was refunded, but its home was not offered again.', new.number));
+  end if;
+  return null;
+end $function$;
+
+-- Gives a new reservation its fee and what the schedule asks for with it; takes back what is not paid of that when
+--   it ends.
+create function app_private.tg_reservations__deposits() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  if tg_op = 'INSERT' then
+    insert into app_public.deposits (reservation_id, title, amount, is_reservation_fee, sequence, due_at, reference,
+        held_by)
+      select new.id, 'Reservation fee', new.fee, true, 0, (new.inserted_at at time zone p.time_zone)::date,
+        new.transaction_id, 'DEVELOPER'
+      from app_public.projects p where p.id = new.project_id and new.fee > 0;
+    insert into app_public.deposits (reservation_id, milestone_id, title)
+      select new.id, m.id, m.title from app_public.deposit_schedule_milestones m
+      where m.project_id = new.project_id and m.due_rule = 'ON_RESERVATION' and m.deleted_at is null
+      order by m.sequence, m.id;
+  elsif new.status = 'CONVERTED' then
+    update app_public.deposits d set buyer_id = new.purchase_id
+      where d.reservation_id = new.id and d.lead_id is null and d.buyer_id is null and d.deleted_at is null;
+  elsif new.status in ('EXPIRED', 'CANCELLED', 'REFUNDED') then
+    perform set_config('plat.service', 'on', true);
+    update app_public.deposits d set status = 'CANCELLED'
+      where d.reservation_id = new.id and d.deleted_at is null
+        and exists (select from app_hidden.transitions t where t.subject = 'deposit' and t.from_state = d.status
+          and t.to_state = 'CANCELLED');
+    perform set_config('plat.service', before, true);
   end if;
   return null;
 end $function$;
@@ -24447,6 +24554,15 @@ begin
   return new;
 end $function$;
 
+create function app_private.tg_reservations__fee_reference() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_public.deposits d set reference = new.transaction_id
+    where d.reservation_id = new.id and d.is_reservation_fee and d.deleted_at is null
+      and d.reference is not distinct from old.transaction_id;
+  return null;
+end $function$;
+
 -- What follows when a reservation begins or ends: its claim, the negotiations about it, the purchase of a refunded
 --   one, the status of the lead.
 create function app_private.tg_reservations__follow() returns trigger
@@ -24687,6 +24803,14 @@ create function app_public.reservations_events(r app_public.reservations) return
 language sql stable rows 20
 as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.reservations_events(app_public.reservations) to plat_anonymous, plat_user;
+
+-- The fee as a deposit, which the buyer pays with createPaymentIntent; null where there is none.
+create function app_public.reservations_fee_deposit(r app_public.reservations) returns app_public.deposits
+language sql stable as $function$
+  select d.* from app_hidden.masked_deposits d where d.reservation_id = r.id and d.is_reservation_fee
+    and d.deleted_at is null
+$function$;
+grant execute on function app_public.reservations_fee_deposit(app_public.reservations) to plat_anonymous, plat_user;
 
 -- Free data of the organization's own programs; null for the buyer.
 create function app_public.reservations_metadata(r app_public.reservations) returns jsonb
@@ -36899,7 +37023,7 @@ create view app_hidden.masked_deposits as
         ) then notes::text
         else null::text
       end
-    )::app_public.long_text as notes, offer_id, amount_refunded
+    )::app_public.long_text as notes, offer_id, amount_refunded, is_reservation_fee
   from app_public.deposits r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_deposits owner to plat_masker;
 grant select on app_hidden.masked_deposits to plat_anonymous, plat_user;
@@ -41135,9 +41259,8 @@ begin
     is_own := coalesce(deposit.buyer_id = any (array(select app_hidden.viewer_purchases())), false)
       or coalesce(deposit.lead_id = any (array(select app_hidden.viewer_purchase_leads())), false)
       or coalesce(deposit.reservation_id = any (array(select app_hidden.viewer_purchase_reservations())), false);
-    if deposit.id is null or not (is_own or app_hidden.deal_can(deposit.organization_id, deposit.project_id, coalesce(
-        (select b.assignee_id from app_public.buyers b where b.id = deposit.buyer_id),
-        (select l.assignee_id from app_public.leads l where l.id = deposit.lead_id)), 'sale.read')) then
+    if deposit.id is null or not (is_own or app_hidden.deal_can(deposit.organization_id, deposit.project_id,
+        app_private.assignee_of_deposit(deposit), 'sale.read')) then
       perform app_hidden.fail('NOT_FOUND', 'There is no such deposit.', '{"field": "depositId"}');
     end if;
     intent.project_id := deposit.project_id;
@@ -41207,6 +41330,15 @@ begin
       'The organization takes no payments yet: createOrganizationPaymentsRepresentative names whom the processor wants '
       'to know first.',
       '{"field": "organizationId"}');
+  end if;
+  -- Who pays for a reservation pays its fee first.
+  if reservation.id is not null then
+    select d.* into deposit from app_public.deposits d
+      where d.reservation_id = reservation.id and d.is_reservation_fee and d.deleted_at is null
+        and d.status in ('SCHEDULED', 'INVOICED', 'PARTIALLY_PAID')
+        and intent.amount <= app_private.deposit_due(d) - d.amount_paid + d.amount_refunded
+      for no key update;
+    intent.deposit_id := deposit.id;
   end if;
   if deposit.id is not null then
     due := app_private.deposit_due(deposit);
@@ -41802,7 +41934,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.buyer_id, t.reservation_id, t.milestone_id, t.title, t.status, t.status_changed_at, t.sequence, t.amount, t.percent, t.percent_base, t.amount_fixed, t.amount_paid, t.currency, t.due_at, t.due_rule, t.due_offset_days, t.paid_at, t.method, t.reference, t.held_by, t.sent_to_holder_at, t.released_at, t.refunded_at, t.forfeited_at, t.invoice_number, null::app_public.long_text, t.offer_id, t.amount_refunded into r from app_public.deposits t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.buyer_id, t.reservation_id, t.milestone_id, t.title, t.status, t.status_changed_at, t.sequence, t.amount, t.percent, t.percent_base, t.amount_fixed, t.amount_paid, t.currency, t.due_at, t.due_rule, t.due_offset_days, t.paid_at, t.method, t.reference, t.held_by, t.sent_to_holder_at, t.released_at, t.refunded_at, t.forfeited_at, t.invoice_number, null::app_public.long_text, t.offer_id, t.amount_refunded, t.is_reservation_fee into r from app_public.deposits t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.deposits, app_hidden.columns_of('app_public.deposits', record));
   end if;
@@ -42452,7 +42584,7 @@ grant execute on function app_hidden.masked(app_public.buyers) to plat_anonymous
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.deposits) returns app_public.deposits
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.reservation_id, r.milestone_id, r.title, r.status, r.status_changed_at, r.sequence, r.amount, r.percent, r.percent_base, r.amount_fixed, r.amount_paid, r.currency, r.due_at, r.due_rule, r.due_offset_days, r.paid_at, r.method, r.reference, r.held_by, r.sent_to_holder_at, r.released_at, r.refunded_at, r.forfeited_at, r.invoice_number, app_public.deposits_notes(r), r.offer_id, r.amount_refunded)::app_public.deposits
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.reservation_id, r.milestone_id, r.title, r.status, r.status_changed_at, r.sequence, r.amount, r.percent, r.percent_base, r.amount_fixed, r.amount_paid, r.currency, r.due_at, r.due_rule, r.due_offset_days, r.paid_at, r.method, r.reference, r.held_by, r.sent_to_holder_at, r.released_at, r.refunded_at, r.forfeited_at, r.invoice_number, app_public.deposits_notes(r), r.offer_id, r.amount_refunded, r.is_reservation_fee)::app_public.deposits
 $function$;
 grant execute on function app_hidden.masked(app_public.deposits) to plat_anonymous, plat_user;
 
@@ -43112,11 +43244,14 @@ grant execute on function app_hidden.projects_where(text) to plat_anonymous, pla
 
 -- @withoutViewer Of ids that the caller knows it gives the id of a purchase, which says nothing about it.
 --
--- The purchase that a deposit or charge of a lead counts for: the one of the reservation, else the first in force,
---   else the first.
+-- The purchase that a deposit or charge of a lead counts for: the one of the reservation, which as long as that is
+--   open is none; else the first in force, else the first.
 create function app_hidden.purchase_of_lead(lead_id uuid, reservation_id uuid) returns uuid
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select b.id from app_public.buyers b where b.lead_id = $1 and b.deleted_at is null
+    -- What belongs to a reservation that is open, or to one that another purchase came from, is not of this one.
+    and (b.reservation_id is not distinct from $2 or not exists (select from app_public.reservations r where r.id = $2
+      and r.status in ('PENDING', 'CONFIRMED', 'CONVERTED')))
   order by ($2 is not null and b.reservation_id is not distinct from $2) desc, b.status = 'CANCELLED', b.id limit 1
 $function$;
 grant execute on function app_hidden.purchase_of_lead(uuid, uuid) to plat_anonymous, plat_user;
@@ -45248,6 +45383,14 @@ language sql stable as $function$
       when 'reservation' then (select r.assignee_id from app_public.reservations r where r.id = subject_id) end,
     (select b.assignee_id from app_public.buyers b where b.id = buyer_id),
     (select l.assignee_id from app_public.leads l where l.id = lead_id))
+$function$;
+
+-- The member who works on the deal of a deposit.
+create function app_private.assignee_of_deposit(d app_public.deposits) returns uuid
+language sql stable as $function$
+  select case when d.lead_id is not null then (select l.assignee_id from app_public.leads l where l.id = d.lead_id)
+    when d.buyer_id is not null then (select b.assignee_id from app_public.buyers b where b.id = d.buyer_id)
+    else (select r.assignee_id from app_public.reservations r where r.id = d.reservation_id) end
 $function$;
 
 -- Who and what an access token with this SHA-256 stands for; no row when it is unknown, expired or revoked, or its
@@ -50739,6 +50882,8 @@ declare
   refund jsonb;
 begin
   select p.* into intent from app_public.payment_intents p where p.id = id for update;
+  -- What is paid may confirm the reservation: in the order of locks, that comes before its deposit.
+  perform app_private.lock_reservation(intent.reservation_id) where intent.reservation_id is not null;
   if intent.id is null or (intent.processor_id is not null and intent.processor_id <> state ->> 'id') then
     return '{"open": false}';
   end if;
@@ -51555,9 +51700,8 @@ grant execute on function app_private.postpone_job(text, jsonb, integer) to plat
 create function app_private.price_of_deposit(id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.deposit_price(d) from app_public.deposits d where d.id = $1
-    and (app_hidden.deal_can(d.organization_id, d.project_id, coalesce(
-        (select l.assignee_id from app_public.leads l where l.id = d.lead_id),
-        (select b.assignee_id from app_public.buyers b where b.id = d.buyer_id)), 'sale.read')
+    and (app_hidden.deal_can(d.organization_id, d.project_id, app_private.assignee_of_deposit(d), 'sale.read')
+      or d.reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
       or d.buyer_id = any (array(select app_hidden.viewer_purchases()))
       or d.lead_id = any (array(select app_hidden.viewer_purchase_leads())))
 $function$;
@@ -56228,10 +56372,18 @@ begin
 end $function$;
 
 -- A row hangs on a lead or on a purchase, and is of the same project; with the argument `assignee`, it has the same
---   assignee too.
+--   assignee too, and with `reservation` it may name a reservation instead, whose lead or purchase it then has.
 create function app_private.tg__deal_child() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
+  if tg_argv[0] = 'reservation' and num_nonnulls(new.lead_id, new.buyer_id) = 0 then
+    if new.reservation_id is not null then
+      select r.lead_id, case when r.lead_id is null then r.purchase_id end, r.project_id, r.organization_id
+        into new.lead_id, new.buyer_id, new.project_id, new.organization_id
+        from app_public.reservations r where r.id = new.reservation_id and r.deleted_at is null;
+      return new;
+    end if;
+  end if;
   if num_nonnulls(new.lead_id, new.buyer_id) <> 1 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Name either the lead or the buyer.', '{"field": "leadId"}');
   end if;
@@ -57978,22 +58130,27 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'Number of the invoice.'),
   ('DEPOSITS', 26, 'notes', 'app_public.deposits_notes(t)', 'TEXT', 'app_public.long_text', null, false,
     'What the team should know; null for the buyer.'),
-  ('DEPOSITS', 27, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 27, 'isReservationFee', 't.is_reservation_fee', 'BOOLEAN', 'boolean', null, false,
+    'Whether it is the fee of its reservation.'),
+  ('DEPOSITS', 28, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was created.'),
-  ('DEPOSITS', 28, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 29, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was last changed.'),
-  ('DEPOSITS', 29, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The id of the project.'),
   ('DEPOSITS', 3, 'status', 't.status', 'ENUM', 'app_public.deposit_status', null, true, 'What became of it.'),
-  ('DEPOSITS', 30, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead; either this or the buyer.'),
-  ('DEPOSITS', 31, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer; either this or the lead.'),
-  ('DEPOSITS', 32, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false,
-    'The reservation that it belongs to.'),
-  ('DEPOSITS', 33, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
+  ('DEPOSITS', 30, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The id of the project.'),
+  ('DEPOSITS', 31, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead; either this or the buyer.'),
+  ('DEPOSITS', 32, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer; either this or the lead.'),
+  ('DEPOSITS', 33, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false,
+    'The reservation that it belongs to. Of one without a lead, neither lead nor buyer is named.'),
+  ('DEPOSITS', 34, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
     'text', null, true, 'Title of the project.'),
-  ('DEPOSITS', 34, 'buyer',
+  ('DEPOSITS', 35, 'buyer',
     '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
-  ('DEPOSITS', 35, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
+  ('DEPOSITS', 36, 'reservation',
+    '(select x.number from app_hidden.masked_reservations x where x.id = t.reservation_id)', 'TEXT', 'text',
+    'sale.read', false, 'Number of the reservation.'),
+  ('DEPOSITS', 37, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
     'lead.read', false, 'Name of the lead.'),
   ('DEPOSITS', 4, 'statusChangedAt', 't.status_changed_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it has its status.'),
@@ -58325,7 +58482,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('RESERVATIONS', 10, 'ppsf', 'app_public.reservations_ppsf(t)', 'DECIMAL', 'numeric', null, false,
     'Price per square foot: of the home, or of the land for a lot.'),
   ('RESERVATIONS', 11, 'fee', 't.fee', 'MONEY', 'app_public.money', null, false,
-    'What it costs, as the project had it when it was made.'),
+    'What it costs, as the project had it when it was made; paid as its feeDeposit.'),
   ('RESERVATIONS', 12, 'cancellationFee', 't.cancellation_fee', 'MONEY', 'app_public.money', null, false,
     'What is kept when it is cancelled, as the project had it when it was made.'),
   ('RESERVATIONS', 13, 'currency', 't.currency', 'TEXT', 'app_public.currency_code', null, true,

@@ -80,7 +80,8 @@ comment on column app_public.projects.completion_date is 'When it is expected to
 comment on column app_public.projects.archived_at is 'Since when it is archived: read-only and not public.';
 comment on column app_public.projects.archived_from is E'@behavior -*\n\nThe status before it was archived.';
 comment on column app_public.projects.reservation_expiration is 'Hours that a reservation lasts.';
-comment on column app_public.projects.reservation_fee is 'What a reservation costs.';
+comment on column app_public.projects.reservation_fee is
+  'What a reservation costs: a deposit of each new one, which counts towards the price.';
 comment on column app_public.projects.cancellation_fee is 'What is kept when a reservation is cancelled.';
 comment on column app_public.projects.rescission_days is
   'Days within which a buyer may withdraw from a signed purchase.';

@@ -62,7 +62,8 @@ comment on column app_public.reservations.list_price_snapshot is
   E'@insertOptional\n\nThe list price when it was made; never changes.';
 comment on column app_public.reservations.premium_snapshot is 'The premium of the lot when it was made; never changes.';
 comment on column app_public.reservations.currency is 'Currency of its amounts: the one of the project.';
-comment on column app_public.reservations.fee is 'What it costs, as the project had it when it was made.';
+comment on column app_public.reservations.fee is
+  'What it costs, as the project had it when it was made; paid as its feeDeposit.';
 comment on column app_public.reservations.cancellation_fee is
   'What is kept when it is cancelled, as the project had it when it was made.';
 comment on column app_public.reservations.occupancy_type is 'What the home is bought for.';
