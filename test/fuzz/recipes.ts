@@ -198,7 +198,6 @@ export function recipes(
     locale: undefined,
   });
 
-<<<<<<< HEAD
   /** Whoever has got a second factor by chance would need its code. */
   const withoutFactor = async ({ person }: Player) => {
     if (person.id)
@@ -218,7 +217,7 @@ export function recipes(
     const { person } = player;
     await person.ask(mutationOf("confirmSecondFactor", "{ codes }"), { input: { code: codeOf(ofApp) } });
     return { password, secondFactorCode: codeOf(ofApp, 1) };
-=======
+  };
   /** Another organization, invited by an address. */
   const toProject: Recipe = async (player) => {
     await confirmed(bosses.get(homeOf(player)) ?? player);
@@ -258,7 +257,6 @@ export function recipes(
       [projectId, name(), bossOf(player).id],
     );
     return { id: rows[0]?.id, handOver: undefined, assigneeId: undefined };
->>>>>>> main
   };
 
   return {
@@ -504,7 +502,9 @@ export function recipes(
     resendOrganizationInvite: found(
       `select id from app_public.organization_invites where status = 'PENDING' and ${ofHome}`,
     ),
-<<<<<<< HEAD
+    resendProjectOrganizationInvite: found(
+      `select id from app_public.project_organization_invites where status = 'PENDING' and expires_at > now() and owner_id in (select id from home)`,
+    ),
     resetPassword: async (player) => {
       await withoutFactor(player);
       return secret(
@@ -513,16 +513,6 @@ export function recipes(
         { password },
       )(player);
     },
-=======
-    resendProjectOrganizationInvite: found(
-      `select id from app_public.project_organization_invites where status = 'PENDING' and expires_at > now() and owner_id in (select id from home)`,
-    ),
-    resetPassword: secret(
-      `insert into app_private.user_otps (user_id, code_sha256, expires_at) values ($2, $1, now() + interval '10 minutes')
-       on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at`,
-      { password },
-    ),
->>>>>>> main
     resolveEscalationTicket: async (player) => ({
       ...(await ticket(player)),
       action: "DISMISS",
