@@ -349,6 +349,12 @@ export function recipes(
       file: csv(`legal_name,price\n${name()},400000\n`),
       dryRun: false,
     }),
+    importLeads: async (player) => ({
+      ...(await find(player, someProject)),
+      file: csv(`name,email,tags\n${name()},${email()},fuzz; file\n`),
+      system: "fuzz",
+      dryRun: false,
+    }),
     importUnits: async (player) => ({
       ...(await find(player, someProject)),
       file: csv(`unit_number\n${name()}\n`),
@@ -428,6 +434,20 @@ export function recipes(
     sendTestWebhook: found(`select id from app_public.webhooks where ${ofHome}`),
     suggestLeadEmail: draft,
     updateEscalationTicket: ticket,
+    updateLeads: async (player) => ({
+      ...(await find(
+        player,
+        `select jsonb_build_array(l.id) as ids, null as filter, null as "assigneeId", null as unassign, null as status,
+           null as "falloutReasonId" from app_public.leads l where l.deleted_at is null and l.${ofHome}`,
+      )),
+      addTags: [name()],
+      dryRun: false,
+    }),
+    upsertLeads: async (player) => ({
+      ...(await find(player, someProject)),
+      system: "fuzz",
+      leads: [{ externalId: name(), name: name(), email: email() }],
+    }),
     updateUnits: found(
       `select jsonb_build_array(u.id) as ids, u.project_id as "projectId", null as filter, null as "expectedVersion"
        from app_public.units u where u.deleted_at is null and u.status = 'AVAILABLE' and u.${ofHome}`,
