@@ -138,12 +138,15 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service)
 create function app_hidden.purchase_of_lead(lead_id uuid, reservation_id uuid) returns uuid
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select b.id from app_public.buyers b where b.lead_id = $1 and b.deleted_at is null
+    -- What belongs to a reservation that is open, or to one that another purchase came from, is not of this one.
+    and (b.reservation_id is not distinct from $2 or not exists (select from app_public.reservations r where r.id = $2
+      and r.status in ('PENDING', 'CONFIRMED', 'CONVERTED')))
   order by ($2 is not null and b.reservation_id is not distinct from $2) desc, b.status = 'CANCELLED', b.id limit 1
 $$;
 comment on function app_hidden.purchase_of_lead(uuid, uuid) is
   E'@withoutViewer Of ids that the caller knows it gives the id of a purchase, which says nothing about it.\n\n'
-  'The purchase that a deposit or charge of a lead counts for: the one of the reservation, else the first in force, '
-  'else the first.';
+  'The purchase that a deposit or charge of a lead counts for: the one of the reservation, which as long as that is '
+  'open is none; else the first in force, else the first.';
 grant execute on function app_hidden.purchase_of_lead to plat_user, plat_anonymous;
 
 create function app_private.tg_buyers__prepare() returns trigger
@@ -342,7 +345,8 @@ begin
     end if;
   end if;
   -- What the reservation of the purchase has claimed, or the negotiation of its lead that ended in acceptance, is taken
-  -- over.
+  -- over, and so is what is held for it.
+  perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'buyer', new.id);
   select c.* into claim from app_hidden.claims c
     where c.released_at is null and (c.unit_id = new.unit_id
       or (new.unit_id is null and c.unit_id is null and c.lot_id = new.lot_id))
@@ -423,7 +427,9 @@ begin
     perform app_private.end_negotiations(buyer_id => new.id,
       reason => coalesce(new.cancellation_reason, 'The purchase was cancelled.'));
     -- What is due and not paid is due no more; the machine of deposits says which those are.
-    update app_public.deposits d set status = 'CANCELLED' where d.buyer_id = new.id and d.deleted_at is null
+    update app_public.deposits d set status = 'CANCELLED'
+      where (d.buyer_id = new.id or (d.reservation_id = new.reservation_id and d.lead_id = new.lead_id))
+      and d.deleted_at is null
       and exists (select from app_hidden.transitions t where t.subject = 'deposit' and t.from_state = d.status
         and t.to_state = 'CANCELLED');
     perform app_private.reopen_lead(new);
