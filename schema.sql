@@ -2231,6 +2231,33 @@ reservation_id, source_id, unit_id on app_public.buyers
   )
   execute function app_private.tg_buyers__parents();
 
+-- Hands what belongs to a lead or purchase over to its new assignee.
+create function app_private.tg__assignee_of_deal() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  deal_table text;
+begin
+  -- tg_argv[0]: the column by which the others refer to this record.
+  for deal_table in
+    select t.table_name from app_private.deal_tables t
+    where exists (select from pg_attribute a
+      where a.attrelid = format('app_public.%I', t.table_name)::regclass and a.attname = tg_argv[0]
+        and not a.attisdropped)
+      and not (t.table_name = 'reservations' and tg_argv[0] = 'buyer_id') -- there it is the user
+    order by t.table_name
+  loop
+    execute format('update app_public.%I set assignee_id = $1 where %I = $2 and assignee_id is distinct from $1 and '
+      'deleted_at is null', deal_table, tg_argv[0])
+      using new.assignee_id, new.id;
+  end loop;
+  if tg_table_name = 'buyers' then
+    update app_public.leads l set assignee_id = new.assignee_id
+      where l.id = (to_jsonb(new) ->> 'lead_id')::uuid and l.assignee_id is distinct from new.assignee_id
+        and l.deleted_at is null;
+  end if;
+  return null;
+end $function$;
+
 -- Shows a purchase to the account that sees the other purchases of the person.
 create function app_private.tg_buyers__account() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -10249,10 +10276,9 @@ create trigger _400_assign before insert on app_public.leads
   for each row
   when (new.assignee_id is null)
   execute function app_private.tg_leads__assign();
-create trigger _400_assignee after update of assignee_id on app_public.leads
-  for each row
-  when (old.assignee_id is distinct from new.assignee_id)
-  execute function app_private.tg__assignee_of_deal('lead_id');
+create trigger _400_assignee after update on app_public.leads
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_leads__hand_over();
 create trigger _420_person_of_purchases after update of email on app_public.leads
   for each row
   when (old.person_id is distinct from new.person_id)
@@ -10705,6 +10731,30 @@ create function app_private.tg_leads__free_external_ids() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   delete from app_private.lead_external_ids x where x.lead_id = new.id;
+  return null;
+end $function$;
+
+-- Hands what belongs to leads over to their new assignees.
+create function app_private.tg_leads__hand_over() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  handed constant uuid[] := array(select n.id from new_rows n join old_rows o using (id)
+    where n.assignee_id is distinct from o.assignee_id);
+  deal_table text;
+begin
+  if handed = '{}' then
+    return null;
+  end if;
+  for deal_table in
+    select t.table_name from app_private.deal_tables t
+    where exists (select from pg_attribute a where a.attrelid = format('app_public.%I', t.table_name)::regclass
+      and a.attname = 'lead_id' and not a.attisdropped)
+    order by t.table_name
+  loop
+    execute format('update app_public.%I d set assignee_id = n.assignee_id from new_rows n
+      where d.lead_id = any ($1) and n.id = d.lead_id and d.assignee_id is distinct from n.assignee_id
+        and d.deleted_at is null', deal_table) using handed;
+  end loop;
   return null;
 end $function$;
 
@@ -35858,6 +35908,7 @@ create domain app_public.email_address as text
     length(value) <= 254 and value ~ '^[^\s@"<>(),;:\\\[\]]+@[^\s@"<>(),;:\\\[\]]+\.[^\s@"<>(),;:\\\[\]]{2,}$'
   );
 
+-- The id that a record has in another system.
 create domain app_public.external_id as text
   -- Give an id of 200 characters at most.
   constraint external_id_length check (length(value) >= 1 and length(value) <= 200);
@@ -35985,6 +36036,7 @@ create domain app_public.slug as text
     and value !~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
   );
 
+-- The name of a system that knows leads by ids of its own, such as crm.
 create domain app_public.system_name as text
   -- Give the name of a system in lower case, such as crm: letters, digits, points, hyphens and underscores, 50
   --   characters at most.
@@ -40602,7 +40654,7 @@ declare
   most constant int := 1000;
   change constant jsonb := jsonb_strip_nulls(jsonb_build_object('status', status, 'assignee_id', assignee_id,
     'fallout_reason_id', fallout_reason_id, 'fallout_note', nullif(btrim(fallout_note), '')))
-    || case when unassign then '{"assignee_id": null}' else '{}' end;
+    || case when unassign then '{"assignee_id": null}'::jsonb else '{}' end;
   added constant text[] := array(select btrim(t) from unnest(add_tags::text[]) t);
   removed constant text[] := array(select btrim(t) from unnest(remove_tags::text[]) t);
   targets uuid[];
@@ -41901,15 +41953,15 @@ declare
   changed uuid[];
 begin
   execute format('with changed as (
-      update app_public.leads l set %s where l.id = any ($1) and %s returning l.id)
+      update app_public.leads l set %s where l.id = any ($1) and (%s) returning l.id)
     select coalesce(array_agg(c.id), ''{}'') from changed c',
     (select string_agg(format('%I = %s', m.name, m.value), ', ') from (
       select key as name, format('($2 ->> %L)::%s', key, format_type(a.atttypid, a.atttypmod)) as value
         from jsonb_object_keys(change) key
         join pg_attribute a on a.attrelid = 'app_public.leads'::regclass and a.attname = key
       union all select 'tags', tags where cardinality(add_tags || remove_tags) > 0) m),
-    (select string_agg(format('l.%I is distinct from %s', m.name, m.value), ' or ') from (
-      select key as name, format('($2 ->> %L)::%s', key, format_type(a.atttypid, a.atttypmod)) as value
+    (select string_agg(format('l.%s is distinct from %s', m.name, m.value), ' or ') from (
+      select quote_ident(key) as name, format('($2 ->> %L)::%s', key, format_type(a.atttypid, a.atttypmod)) as value
         from jsonb_object_keys(change) key
         join pg_attribute a on a.attrelid = 'app_public.leads'::regclass and a.attname = key
       union all select 'tags::text[]', tags where cardinality(add_tags || remove_tags) > 0) m))
@@ -45383,7 +45435,7 @@ begin
     select e.place - 1, c.column_name
     from unnest(flat, entries) with ordinality e (value, entry, place)
     cross join lateral jsonb_each(e.value || case when e.entry -> 'address' = 'null'
-      then '{"address": null}' else '{}' end) m
+      then '{"address": null}'::jsonb else '{}' end) m
     join lateral (select i.column_name from app_hidden.import_columns i where i.operation = 'importLeads'
         and app_hidden.camel(i.column_name) = m.key
       union all select 'address' where m.key = 'address'
@@ -49456,7 +49508,7 @@ language plpgsql security definer set search_path to 'pg_catalog',
 'pg_temp' set enable_nestloop to 'off' set work_mem to '64MB' as $function$
 declare
   viewer constant uuid := app_public.current_user_id();
-  country constant text := coalesce((project.address).country, 'US');
+  home_country constant text := coalesce((project.address).country, 'US');
   digits constant int := coalesce((select c.digits from app_hidden.currencies c where c.code = project.currency), 2);
   sources constant text := (select string_agg(s.code, ', ' order by s.code) from app_public.lead_sources s
     where s.project_id = project.id and s.deleted_at is null and s.active);
@@ -49475,7 +49527,7 @@ begin
   insert into pg_temp.import_errors
     select r.row, 'phone', 'BAD_USER_INPUT', 'This is no phone number; give one such as +1 416 555 0123.',
       left(r.phone, 200)
-    from pg_temp.import_rows r where r.phone is not null and app_private.try_e164(r.phone, country) is null
+    from pg_temp.import_rows r where r.phone is not null and app_private.try_e164(r.phone, home_country) is null
       and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = 'phone');
   insert into pg_temp.import_errors
     select r.row, a.name, 'BAD_USER_INPUT', format('%s has %s digits after the point at most.', project.currency,
@@ -49538,7 +49590,8 @@ begin
   -- Which lead each row is about, and what may be done with it.
   create temp table import_leads on commit drop as
     select r.row, l.id, by_id.lead_id is not null as is_linked, by_id.lead_id is not null and by_id.project_id
-        <> project.id as is_elsewhere, l.id is not null and (not own_only or l.assignee_id = viewer) as is_seen,
+        <> project.id as is_elsewhere,
+      l.id is not null and (not own_only or coalesce(l.assignee_id = viewer, false)) as is_seen,
       l.id is not null and by_id.lead_id is null and exists (select from app_private.lead_external_ids o
         where o.lead_id = l.id and o.organization_id = party and o.system = judge_lead_rows.system) as has_other,
       case when by_id.lead_id is not null then 'SET' else on_duplicate end as mode
@@ -49623,12 +49676,13 @@ begin
         when 'registered_at' then 'case when length(x.registered_at) = 10 then least(now(), '
           '(x.registered_at::date)::timestamp at time zone $2)::text else x.registered_at end'
         else format('x.%I', k.name) end, k.name), ', ')
-      from app_private.lead_row_columns() k where k.name <> 'source')) using country, project.time_zone;
+      from app_private.lead_row_columns() k where k.name <> 'source')) using home_country, project.time_zone;
   create unique index on pg_temp.import_ready (row);
   analyze pg_temp.import_ready;
   -- Names that were taken from the full name follow it, as they do when the lead is changed by itself.
-  update pg_temp.import_ready r set first_name = s.given, last_name = s.family
-    from app_public.leads l, app_hidden.split_name(r.name) s
+  update pg_temp.import_ready r
+    set (first_name, last_name) = (select s.given, s.family from app_hidden.split_name(r.name) s)
+    from app_public.leads l
     where l.id = r.existing_id and l.name <> r.name
       and row(r.first_name, r.last_name)::text = row(l.first_name, l.last_name)::text
       and row(l.first_name, l.last_name)::text = app_hidden.split_name(l.name)::text;
@@ -49647,8 +49701,13 @@ begin
     (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'));
   perform app_private.check_import_states('lead');
   insert into pg_temp.import_errors
-    select r.row, 'external_id', 'BAD_USER_INPUT', 'This external id is not of its form.', null
-    from pg_temp.import_ready r where r.external_id is not null and system is null;
+    select r.row, 'budget_max', 'BAD_USER_INPUT', 'The highest budget is below the lowest.', r.budget_max::text
+    from pg_temp.import_ready r where r.budget_max < r.budget_min;
+  insert into pg_temp.import_errors
+    select r.row, 'email', 'CONFLICT', 'There is an open lead with this e-mail address in the project already.', r.email
+    from pg_temp.import_ready r join app_public.leads l on l.project_id = project.id and l.email = r.email
+      and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED') and l.id <> r.existing_id
+    where r.is_linked and r.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED');
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
   if project.lead_assignment = 'ROUND_ROBIN' and not own_only then
     update pg_temp.import_ready r set assignee_id = t.user_id
@@ -49771,12 +49830,12 @@ begin
     order by i.row limit most);
 end $function$;
 
--- The lead source of a project with this code or, where none has it, this name, whatever the case.
+-- The lead source of a project with this code or, where none has it, this name, whatever its case and punctuation.
 create function app_private.lead_source_named(project_id uuid, source text) returns uuid
 language sql stable as $function$
   select s.id from app_public.lead_sources s
   where s.project_id = lead_source_named.project_id and s.deleted_at is null
-    and (s.code = upper(btrim(source)) or lower(s.name) = lower(btrim(source)))
+    and (s.code = upper(btrim(source)) or app_hidden.spelling(s.name) = app_hidden.spelling(source))
   order by s.code = upper(btrim(source)) desc, s.active desc, s.id limit 1
 $function$;
 
@@ -56798,33 +56857,6 @@ language sql as $function$
   from (select i ->> 'organizationId' as organization_id, jsonb_agg(i - 'organizationId' order by i ->> 'kind') as items
     from jsonb_array_elements(suspended) i where i ->> 'organizationId' is not null group by 1) s
 $function$;
-
--- Hands what belongs to a lead or purchase over to its new assignee.
-create function app_private.tg__assignee_of_deal() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  deal_table text;
-begin
-  -- tg_argv[0]: the column by which the others refer to this record.
-  for deal_table in
-    select t.table_name from app_private.deal_tables t
-    where exists (select from pg_attribute a
-      where a.attrelid = format('app_public.%I', t.table_name)::regclass and a.attname = tg_argv[0]
-        and not a.attisdropped)
-      and not (t.table_name = 'reservations' and tg_argv[0] = 'buyer_id') -- there it is the user
-    order by t.table_name
-  loop
-    execute format('update app_public.%I set assignee_id = $1 where %I = $2 and assignee_id is distinct from $1 and '
-      'deleted_at is null', deal_table, tg_argv[0])
-      using new.assignee_id, new.id;
-  end loop;
-  if tg_table_name = 'buyers' then
-    update app_public.leads l set assignee_id = new.assignee_id
-      where l.id = (to_jsonb(new) ->> 'lead_id')::uuid and l.assignee_id is distinct from new.assignee_id
-        and l.deleted_at is null;
-  end if;
-  return null;
-end $function$;
 
 -- Refuses what contradicts a claim: deletion, a status by hand, another lot.
 create function app_private.tg__claimed() returns trigger

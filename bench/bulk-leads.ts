@@ -80,7 +80,12 @@ async function bulkLeads(database: BenchDatabase): Promise<void> {
           input: { projectId: project.id, system: "crm", leads },
         })
       ).upsertLeads;
-    const plain = ({ rows: _, ...rest }: any) => rest as unknown;
+    const plain = ({ createdCount, updatedCount, unchangedCount, refusedCount }: any) => ({
+      createdCount,
+      updatedCount,
+      unchangedCount,
+      refusedCount,
+    });
     const { rows } = await report("upsertLeads, new", list, upsert(entries({})), plain);
     await report("upsertLeads, the same again", list, upsert(entries({})), plain);
     await report(
