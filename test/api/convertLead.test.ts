@@ -93,8 +93,8 @@ describe("a lead with a reservation", () => {
     expect(buyer).toMatchObject({
       status: "FIRM",
       fullName: "Bea van Buyer",
-      firstName: "Bea van",
-      lastName: "Buyer",
+      firstName: "Bea",
+      lastName: "van Buyer",
       legalName: "Beatrix van Buyer",
       email: expect.stringContaining("@example.com"),
       phone: "+31201234567",

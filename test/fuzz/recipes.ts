@@ -277,6 +277,11 @@ export function recipes(
     cancelWorkflowExecutions: found(
       `select w.id as "workflowId" from app_public.workflows w where w.${ofHome}`,
     ),
+    // One of the two addresses: whoever plays keeps theirs.
+    confirmEmailChange: secret(
+      `insert into app_private.email_changes (user_id, email, code_sha256) values ($2, 'fuzz.' || gen_random_uuid() || '@example.com', $1)
+       on conflict (user_id) do update set code_sha256 = excluded.code_sha256, former_confirmed_at = null, expires_at = excluded.expires_at`,
+    ),
     convertLead: found(freeHome),
     createAccount: account,
     createCustomExport: async (player) => ({
@@ -330,6 +335,7 @@ export function recipes(
       lotIds: undefined,
     }),
     createReservation: found(freeHome, { acceptedTerms: true, status: undefined, expiration: undefined }),
+    createUnitHold: found(freeHome, { expiration: undefined }),
     createUserIntegration: feed,
     createUserOtp: ({ person }) => ({ email: person.email ?? email() }),
     createWebhook: async (player) => ({ ...(await inHome(player)), ...webhook() }),
@@ -351,6 +357,7 @@ export function recipes(
     },
     deleteOrganizationIntegration: found(integration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteProject: after("createProject", () => ({ title: name(), status: "SELLING", currency: "CAD" })),
+    deleteUnitHold: afterBoss("createUnitHold", found(freeHome)),
     deleteUserIntegration: found(ownIntegration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteWebhook: after("createWebhook", webhook),
     deleteWorkflow: after("createWorkflow", waiting),
@@ -416,6 +423,7 @@ export function recipes(
       organizationId: undefined,
       token: "tok_visa",
     })),
+    requestEmailChange: () => ({ email: email(), password }),
     requestEmailVerification: async (player) => {
       await unconfirmed(player);
       return {};
@@ -447,6 +455,9 @@ export function recipes(
     sendTestWebhook: found(`select id from app_public.webhooks where ${ofHome}`),
     suggestLeadEmail: draft,
     updateEscalationTicket: ticket,
+    updateUnitHold: found(
+      `select id, 2 as expiration, null as "leadId", null as "expectedVersion" from app_public.unit_holds where status = 'ACTIVE' and ${ofHome}`,
+    ),
     updateUnits: found(
       `select jsonb_build_array(u.id) as ids, u.project_id as "projectId", null as filter, null as "expectedVersion"
        from app_public.units u where u.deleted_at is null and u.status = 'AVAILABLE' and u.${ofHome}`,

@@ -35,8 +35,9 @@ select app_private.make_searchable('buyers', 'BUYER', 'concat_ws('' '', r.first_
 
 grant select on app_public.buyers to plat_user, plat_anonymous;
 grant insert (project_id, unit_id, lot_id, lead_id, reservation_id, first_name, last_name, legal_name, email, phone,
-  company, address, status, assignee_id, occupancy_type, financing_type, financing_contingency, amount_financed, price,
-  purchase_date, estimated_closing_date, metadata) on app_public.buyers to plat_user;
+  dob, company, preferred_language, address, status, assignee_id, occupancy_type, occupancy_type_other, financing_type,
+  financing_contingency, amount_financed, price, purchase_date, estimated_closing_date, closing_date, metadata) on
+  app_public.buyers to plat_user;
 grant update (status, first_name, last_name, legal_name, email, phone, dob, company, preferred_language, address,
   assignee_id, occupancy_type, occupancy_type_other, financing_type, financing_contingency, amount_financed, price,
   purchase_date, estimated_closing_date, closing_date, fallout_reason_id, cancellation_reason, metadata), delete on
@@ -137,12 +138,15 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service)
 create function app_hidden.purchase_of_lead(lead_id uuid, reservation_id uuid) returns uuid
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select b.id from app_public.buyers b where b.lead_id = $1 and b.deleted_at is null
+    -- What belongs to a reservation that is open, or to one that another purchase came from, is not of this one.
+    and (b.reservation_id is not distinct from $2 or not exists (select from app_public.reservations r where r.id = $2
+      and r.status in ('PENDING', 'CONFIRMED', 'CONVERTED')))
   order by ($2 is not null and b.reservation_id is not distinct from $2) desc, b.status = 'CANCELLED', b.id limit 1
 $$;
 comment on function app_hidden.purchase_of_lead(uuid, uuid) is
   E'@withoutViewer Of ids that the caller knows it gives the id of a purchase, which says nothing about it.\n\n'
-  'The purchase that a deposit or charge of a lead counts for: the one of the reservation, else the first in force, '
-  'else the first.';
+  'The purchase that a deposit or charge of a lead counts for: the one of the reservation, which as long as that is '
+  'open is none; else the first in force, else the first.';
 grant execute on function app_hidden.purchase_of_lead to plat_user, plat_anonymous;
 
 create function app_private.tg_buyers__prepare() returns trigger
@@ -214,10 +218,10 @@ begin
         perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
       end if;
       if num_nonnulls(new.first_name, new.last_name) = 0 then
-        new.first_name := coalesce(lead.first_name, case when lead.last_name is null
-          then regexp_replace(lead.name, '\s+\S+$', '') end);
-        new.last_name := coalesce(lead.last_name, case when lead.first_name is null
-          then substring(lead.name from '\s(\S+)$') end);
+        -- A name that cannot be taken apart stays whole.
+        select coalesce(lead.first_name, n.given, case when coalesce(lead.last_name, n.family) is null
+            then lead.name end), coalesce(lead.last_name, n.family) into new.first_name, new.last_name
+          from app_hidden.split_name(lead.name) n;
       end if;
       new.legal_name := coalesce(new.legal_name, lead.legal_name);
       new.email := coalesce(new.email, lead.email);
@@ -341,7 +345,8 @@ begin
     end if;
   end if;
   -- What the reservation of the purchase has claimed, or the negotiation of its lead that ended in acceptance, is taken
-  -- over.
+  -- over, and so is what is held for it.
+  perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'buyer', new.id);
   select c.* into claim from app_hidden.claims c
     where c.released_at is null and (c.unit_id = new.unit_id
       or (new.unit_id is null and c.unit_id is null and c.lot_id = new.lot_id))
@@ -422,7 +427,9 @@ begin
     perform app_private.end_negotiations(buyer_id => new.id,
       reason => coalesce(new.cancellation_reason, 'The purchase was cancelled.'));
     -- What is due and not paid is due no more; the machine of deposits says which those are.
-    update app_public.deposits d set status = 'CANCELLED' where d.buyer_id = new.id and d.deleted_at is null
+    update app_public.deposits d set status = 'CANCELLED'
+      where (d.buyer_id = new.id or (d.reservation_id = new.reservation_id and d.lead_id = new.lead_id))
+      and d.deleted_at is null
       and exists (select from app_hidden.transitions t where t.subject = 'deposit' and t.from_state = d.status
         and t.to_state = 'CANCELLED');
     perform app_private.reopen_lead(new);

@@ -36,6 +36,14 @@ comment on function app_private.lock_lead_or_buyer(uuid,uuid) is
 create function app_private.tg__deal_child() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  if tg_argv[0] = 'reservation' and num_nonnulls(new.lead_id, new.buyer_id) = 0 then
+    if new.reservation_id is not null then
+      select r.lead_id, case when r.lead_id is null then r.purchase_id end, r.project_id, r.organization_id
+        into new.lead_id, new.buyer_id, new.project_id, new.organization_id
+        from app_public.reservations r where r.id = new.reservation_id and r.deleted_at is null;
+      return new;
+    end if;
+  end if;
   if num_nonnulls(new.lead_id, new.buyer_id) <> 1 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Name either the lead or the buyer.', '{"field": "leadId"}');
   end if;
@@ -56,7 +64,7 @@ begin
 end $$;
 comment on function app_private.tg__deal_child() is
   'A row hangs on a lead or on a purchase, and is of the same project; with the argument `assignee`, it has the same '
-  'assignee too.';
+  'assignee too, and with `reservation` it may name a reservation instead, whose lead or purchase it then has.';
 
 create function app_private.deal_child_condition(table_name text, lead_permission text, buyer_permission text,
   has_assignee boolean default false) returns text

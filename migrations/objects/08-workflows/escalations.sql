@@ -73,10 +73,11 @@ language sql stable as $$
   select $2 is not null and exists (
     select from app_public.reservations r where r.id = claim.subject_id and r.lead_id = $2
     union all select from app_public.buyers b where b.id = claim.subject_id and b.lead_id = $2
-    union all select from app_public.negotiations n where n.id = claim.subject_id and n.lead_id = $2)
+    union all select from app_public.negotiations n where n.id = claim.subject_id and n.lead_id = $2
+    union all select from app_public.unit_holds h where h.id = claim.subject_id and h.lead_id = $2)
 $$;
 comment on function app_private.is_party_of_claim(app_hidden.claims, uuid) is
-  'Whether a claim is of this lead: of its reservation, purchase or accepted offer.';
+  'Whether a claim is of this lead: of its reservation, purchase, accepted offer or hold.';
 
 create function app_private.release_claim_by_ticket(ticket app_public.escalation_tickets) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

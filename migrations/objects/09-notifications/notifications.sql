@@ -82,6 +82,8 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
     false, false,
     'Purchase{% if home %} of {{ home }}{% endif %} in {{ project }}{% if person %} by {{ person }}{% endif %}, '
     'cancelled', null, null),
+  ('reservation', '{unit_hold.expired}', null, null, null, 'sale.read', '{userId}', false, false,
+    'Your hold of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %} ran out', null, null),
   ('offer', '{offer.created}', null, null, null, 'sale.read', '{TEAM}', false, false,
     '{% if data.side == "BUYER" %}{{ person | default: "The buyer" }} offers{% else %}The seller asks{% endif %} {{ '
     'data.price | money: data.currency }} for {{ home }} in {{ project }}', null, null),
@@ -221,7 +223,8 @@ begin
         -- The buyer of a reservation is a user; its purchase is elsewhere.
         (select b.assignee_id from app_public.buyers b where b.id = case when h.subject_type = 'buyer' then h.subject_id
           else (h.data ->> case when h.subject_type = 'reservation' then 'purchaseId' else 'buyerId' end)::uuid end),
-        case when h.subject_type = 'reservation' then (h.data ->> 'assigneeId')::uuid end) as assignee_id
+        case when h.subject_type in ('reservation', 'unit_hold') then (h.data ->> 'assigneeId')::uuid end)
+        as assignee_id
     from happened h
   ), named as materialized (
     -- Whom the record names, where the rule goes by that; null for the team.
