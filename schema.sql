@@ -2924,9 +2924,9 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Nobody was born in the future.', '{"field": "dob"}');
   end if;
   if new.assignee_id is not null and (is_new or new.assignee_id is distinct from old.assignee_id)
-    and not app_private.has_part(new.assignee_id, new.project_id) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A purchase is assigned to a member of an organization of its project.',
-      '{"field": "assigneeId"}');
+    and not app_private.sells_in(new.assignee_id, new.project_id, locks => true) then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'A purchase is assigned to a member of an organization that sells in its project.', '{"field": "assigneeId"}');
   end if;
   if new.fallout_reason_id is not null and (is_new or new.fallout_reason_id is distinct from old.fallout_reason_id) then
     select 'BUYER' = any (r.applies_to::text[]) into applies from app_public.fallout_reasons r
@@ -3065,6 +3065,16 @@ language sql stable rows 5
 as $function$ select c.* from app_hidden.masked_appointments c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
       and c.deleted_at is null order by starts_at desc, id desc $function$;
 grant execute on function app_public.buyers_appointments(app_public.buyers) to plat_user;
+
+-- The organization for which the assignee works in the project; null where nobody is assigned, and for the buyer.
+create function app_public.buyers_assignee_organization(b app_public.buyers) returns app_public.organizations
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_hidden.masked(o) from app_public.buyers r
+    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
+      and o.deleted_at is null
+  where r.id = b.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'buyer.read')
+$function$;
+grant execute on function app_public.buyers_assignee_organization(app_public.buyers) to plat_anonymous, plat_user;
 
 -- Why it was cancelled, in words; null without the permission buyer.read.
 create function app_public.buyers_cancellation_reason(b app_public.buyers) returns app_public.long_text
@@ -6340,6 +6350,10 @@ create policy auditors_and_seers_of_subject on app_public.events for select to p
         or project_id = any (array(select app_hidden.viewer_projects('project.read')))
       )
       and subject_type <> 'member'
+      and (
+        subject_type <> all (array['affiliation', 'affiliation_invite'])
+        or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+      )
       and app_hidden.sees_subject(subject_type, subject_id)
     )
   );
@@ -6826,7 +6840,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.exports c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.exports c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.exports_principal_token(app_public.exports) to plat_anonymous, plat_user;
 
 -- @notNull
@@ -10835,12 +10849,9 @@ begin
     end if;
   end if;
   if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id) then
-    if not exists (
-      select from app_public.organization_user_connections m
-      join app_public.project_organizations p on p.organization_id = m.organization_id
-      where m.user_id = new.assignee_id and p.project_id = new.project_id) then
-      perform app_hidden.fail('BAD_USER_INPUT', 'A lead is assigned to a member of an organization of its project.',
-        '{"field": "assigneeId"}');
+    if not app_private.sells_in(new.assignee_id, new.project_id, locks => true) then
+      perform app_hidden.fail('BAD_USER_INPUT',
+        'A lead is assigned to a member of an organization that sells in its project.', '{"field": "assigneeId"}');
     end if;
   end if;
   if new.fallout_reason_id is not null
@@ -10966,6 +10977,16 @@ begin
     from unnest(app_hidden.transitions_from('lead', to_jsonb(l))) t order by t."to");
 end $function$;
 grant execute on function app_public.leads_allowed_transitions(app_public.leads) to plat_anonymous, plat_user;
+
+-- The organization for which the assignee works in the project; null where nobody is assigned.
+create function app_public.leads_assignee_organization(l app_public.leads) returns app_public.organizations
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_hidden.masked(o) from app_public.leads r
+    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
+      and o.deleted_at is null
+  where r.id = l.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'lead.read')
+$function$;
+grant execute on function app_public.leads_assignee_organization(app_public.leads) to plat_anonymous, plat_user;
 
 -- The purchase in force that the lead became, the latest of several; purchases has them all.
 create function app_public.leads_buyer(l app_public.leads) returns app_public.buyers
@@ -15061,7 +15082,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.organization_integrations c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.organization_integrations c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.organization_integrations_principal_token(
   app_public.organization_integrations
 ) to plat_anonymous, plat_user;
@@ -15363,7 +15384,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.organization_invites c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.organization_invites c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.organization_invites_principal_token(
   app_public.organization_invites
 ) to plat_anonymous, plat_user;
@@ -15765,6 +15786,8 @@ create trigger _200_keep_owner before delete or update on app_public.organizatio
   for each row execute function app_private.tg_organization_user_connections__keep_owner();
 create trigger _500_unassign_deals after delete on app_public.organization_user_connections
   for each row execute function app_private.tg_members__unassign_deals();
+create trigger _510_leave_affiliations after delete on app_public.organization_user_connections
+  for each row execute function app_private.tg_members__leave_affiliations();
 create trigger _800_review after delete on app_public.organization_user_connections
   for each row execute function app_private.tg_members__review();
 create trigger _800_review_role after update on app_public.organization_user_connections
@@ -15782,6 +15805,18 @@ create trigger _950_events_insert after insert on app_public.organization_user_c
 create trigger _950_events_update after update on app_public.organization_user_connections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_user_connections__event_update();
+
+create function app_private.tg_members__leave_affiliations() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.hand_over_deals(a.project_id, array[old.user_id], null),
+    app_private.remember_affiliates(a.owner_id, a.project_id, array[old.user_id])
+  from (select a.* from app_public.project_organizations a
+    join app_public.projects p on p.id = a.project_id and p.archived_at is null and p.deleted_at is null
+    where a.organization_id = old.organization_id and a.role <> 'OWNER' order by a.project_id) a
+  where not app_private.sells_in(old.user_id, a.project_id);
+  return null;
+end $function$;
 
 create function app_private.tg_members__review() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -16035,7 +16070,11 @@ create policy everybody on app_public.organizations for select to plat_anonymous
 create policy members on app_public.organizations for select to plat_user
   using (
     deleted_at is null
-    and (id = any (array(select app_hidden.viewer_organizations('org.member'))) or has_public_project)
+    and (
+      id = any (array(select app_hidden.viewer_organizations('org.member')))
+      or has_public_project
+      or id = any (array(select app_hidden.partner_organizations()))
+    )
   );
 
 grant select on app_public.organizations to plat_masker;
@@ -21462,6 +21501,438 @@ language sql stable as $function$
 grant execute on function app_public.project_images_url(app_public.project_images) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.project_organization_invites
+
+-- An invitation of an organization to a project.
+create table app_public.project_organization_invites (
+  id                       uuid                         not null default uuidv7(),
+  project_id               uuid                         not null,
+  owner_id                 uuid                         not null, -- The organization that owns the project.
+  organization_id          uuid,
+  email                    app_public.email_address, -- The invited address; null where an organization was named.
+  -- What the organization is to do in the project.
+  role                     app_public.project_organization_role not null,
+  -- What its members may do, of the permissions that the role has; null for all of them.
+  permissions              text[],
+  -- @behavior -attribute:select -attribute:filterBy -attribute:orderBy
+  --
+  -- What became of it.
+  status                   app_public.invite_status     not null default 'PENDING',
+  message                  app_public.long_text, -- A few words in the mail.
+  invited_by_id            uuid, -- Who invited.
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
+  -- When the mail server took the last mail; until then, when the invitation was made.
+  sent_at                  timestamp with time zone     not null default now(),
+  send_count               integer                      not null default 1, -- How often it was sent.
+  -- Until when it can be accepted.
+  expires_at               timestamp with time zone     not null default (now() + '14 days'::interval),
+  answered_at              timestamp with time zone, -- When it was accepted or declined.
+  answered_by_id           uuid, -- Who accepted or declined.
+  decline_reason           app_public.long_text, -- What whoever declined said about it; null where they said nothing.
+  revoked_at               timestamp with time zone, -- When it was taken back.
+  revoked_reason           text, -- Why the service took it back; null where somebody did.
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  constraint project_organization_invites_pkey primary key (id),
+  -- @fieldName answeredBy
+  -- @backwardBehavior -*
+  --
+  -- Who accepted or declined.
+  constraint project_organization_invites_answered_by_id_fkey foreign key (answered_by_id)
+    references app_public.users(id) on delete set null,
+  -- @fieldName invitedBy
+  -- @backwardBehavior -*
+  --
+  -- Who invited.
+  constraint project_organization_invites_invited_by_id_fkey foreign key (invited_by_id)
+    references app_public.users(id) on delete set null,
+  -- @fieldName organization
+  -- @foreignFieldName projectInvites
+  -- @backwardPermission org.admin
+  -- @backwardDescription The invitations to projects of others that it has received, latest first; null without the
+  --   permission org.admin.
+  --
+  -- The invited organization, or the one that accepted; null for whoever invites until it accepts, unless everybody
+  --   sees it.
+  constraint project_organization_invites_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade,
+  -- @fieldName owner
+  -- @foreignFieldName sentProjectInvites
+  -- @backwardPermission project.manage
+  -- @backwardDescription The invitations to its projects that it has sent, latest first; null without the permission
+  --   project.manage.
+  --
+  -- The organization that owns the project; null for the invited until they accept, unless everybody sees it.
+  constraint project_organization_invites_owner_id_fkey foreign key (owner_id)
+    references app_public.organizations(id) on delete cascade,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint project_organization_invites_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
+  -- @parent
+  -- @fieldName project
+  -- @foreignFieldName organizationInvites
+  -- @backwardPermission project.manage
+  -- @backwardDescription The invitations of other organizations to it, latest first; null without the permission
+  --   project.manage.
+  --
+  -- The project; null for the invited until they accept.
+  constraint project_organization_invites_project_id_fkey foreign key (project_id, owner_id)
+    references app_public.projects(id, organization_id) on delete cascade,
+  constraint project_organization_invites_answered check (
+    (status::text = any (array['ACCEPTED', 'DECLINED'])) = (answered_at is not null)
+  ),
+  constraint project_organization_invites_email_lower check (email::text = lower(email::text)),
+  -- The organization owns the project already.
+  constraint project_organization_invites_not_oneself check (organization_id <> owner_id),
+  -- A project has one owner; give another role.
+  constraint project_organization_invites_not_owner check (role::text <> 'OWNER'),
+  -- Name the organization or an e-mail address, one of the two.
+  constraint project_organization_invites_recipient check (
+    num_nonnulls(organization_id, email) = 1 or status::text = 'ACCEPTED'
+  ),
+  constraint project_organization_invites_revoked check ((status::text = 'REVOKED') = (revoked_at is not null))
+);
+
+create index project_organization_invites_answered_by on app_public.project_organization_invites (answered_by_id);
+create index project_organization_invites_invited_by on app_public.project_organization_invites (invited_by_id);
+-- This organization or address has a pending invitation to the project already.
+create unique index project_organization_invites_one_pending on app_public.project_organization_invites (
+  project_id, coalesce(organization_id::text, email::text)
+)
+  where status::text = 'PENDING';
+create index project_organization_invites_organization on app_public.project_organization_invites (
+  organization_id, id desc
+);
+create index project_organization_invites_owner on app_public.project_organization_invites (owner_id, id desc);
+create index project_organization_invites_principal_token on app_public.project_organization_invites (
+  principal_token_id
+);
+create index project_organization_invites_project on app_public.project_organization_invites (project_id, id desc);
+
+alter table app_public.project_organization_invites enable row level security;
+create policy both_sides on app_public.project_organization_invites for select to plat_user
+  using (
+    owner_id = any (array(select app_hidden.viewer_organizations('project.manage')))
+    or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
+  );
+
+grant select on app_public.project_organization_invites to plat_anonymous, plat_user;
+
+create trigger _150_principal before insert on app_public.project_organization_invites
+  for each row execute function app_private.tg__principal('invited_by_id', 'app_private.project_invite_lacks');
+create trigger _150_principal_again before update on app_public.project_organization_invites
+  for each row
+  when (old.send_count <> new.send_count)
+  execute function app_private.tg__principal('invited_by_id', 'app_private.project_invite_lacks');
+create trigger _900_touch before update on app_public.project_organization_invites
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.project_organization_invites
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_project_organization_invites__event_delete();
+create trigger _950_events_insert after insert on app_public.project_organization_invites
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_organization_invites__event_insert();
+create trigger _950_events_update after update on app_public.project_organization_invites
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_project_organization_invites__event_update();
+
+create function app_private.tg_project_organization_invites__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation_invite' || '.' || 'deleted', 'affiliation_invite', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.role as role,
+    n.email as email,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.status as status,
+    n.message as message,
+    n.owner_id as "ownerId",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.project_id as "projectId",
+    to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "revokedAt",
+    n.send_count as "sendCount",
+    to_char(n.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "answeredAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.invited_by_id as "invitedById",
+    n.permissions as permissions,
+    n.answered_by_id as "answeredById",
+    n.decline_reason as "declineReason",
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from (select r.*, p.party_id from old_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_project_organization_invites__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.party_id, n.organization_id, n.id) from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation_invite' || '.' || 'created', 'affiliation_invite', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.role as role,
+    n.email as email,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.status as status,
+    n.message as message,
+    n.owner_id as "ownerId",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.project_id as "projectId",
+    to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "revokedAt",
+    n.send_count as "sendCount",
+    to_char(n.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "answeredAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.invited_by_id as "invitedById",
+    n.permissions as permissions,
+    n.answered_by_id as "answeredById",
+    n.decline_reason as "declineReason",
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation_invite' || '.' || 'created', 'affiliation_invite', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.role as role,
+    n.email as email,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.status as status,
+    n.message as message,
+    n.owner_id as "ownerId",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.project_id as "projectId",
+    to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "revokedAt",
+    n.send_count as "sendCount",
+    to_char(n.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "answeredAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.invited_by_id as "invitedById",
+    n.permissions as permissions,
+    n.answered_by_id as "answeredById",
+    n.decline_reason as "declineReason",
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_project_organization_invites__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation_invite' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'ACCEPTED' then 'accepted' when o.status is distinct from n.status and n.status::text = 'DECLINED' then 'declined' when o.status is distinct from n.status and n.status::text = 'EXPIRED' then 'expired' when o.status is distinct from n.status and n.status::text = 'REVOKED' then 'revoked' when o.send_count is distinct from n.send_count then 'resent' when o.sent_at is distinct from n.sent_at then 'sent' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'affiliation_invite', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.owner_id is distinct from n.owner_id then jsonb_build_object('ownerId', jsonb_build_array(o.owner_id, n.owner_id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.email is distinct from n.email then jsonb_build_object('email', jsonb_build_array(o.email, n.email)) else '{}' end
+    || case when o.role is distinct from n.role then jsonb_build_object('role', jsonb_build_array(o.role, n.role)) else '{}' end
+    || case when o.permissions is distinct from n.permissions then jsonb_build_object('permissions', jsonb_build_array(o.permissions, n.permissions)) else '{}' end
+    || case when o.status is distinct from n.status then jsonb_build_object('status', jsonb_build_array(o.status, n.status)) else '{}' end
+    || case when o.message is distinct from n.message then jsonb_build_object('message', jsonb_build_array(o.message, n.message)) else '{}' end
+    || case when o.invited_by_id is distinct from n.invited_by_id then jsonb_build_object('invitedById', jsonb_build_array(o.invited_by_id, n.invited_by_id)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end
+    || case when o.sent_at is distinct from n.sent_at then jsonb_build_object('sentAt', jsonb_build_array(to_char(o.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.send_count is distinct from n.send_count then jsonb_build_object('sendCount', jsonb_build_array(o.send_count, n.send_count)) else '{}' end
+    || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.answered_at is distinct from n.answered_at then jsonb_build_object('answeredAt', jsonb_build_array(to_char(o.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.answered_by_id is distinct from n.answered_by_id then jsonb_build_object('answeredById', jsonb_build_array(o.answered_by_id, n.answered_by_id)) else '{}' end
+    || case when o.decline_reason is distinct from n.decline_reason then jsonb_build_object('declineReason', jsonb_build_array(o.decline_reason, n.decline_reason)) else '{}' end
+    || case when o.revoked_at is distinct from n.revoked_at then jsonb_build_object('revokedAt', jsonb_build_array(to_char(o.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.revoked_reason is distinct from n.revoked_reason then jsonb_build_object('revokedReason', jsonb_build_array(o.revoked_reason, n.revoked_reason)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.role as role,
+    n.email as email,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.status as status,
+    n.message as message,
+    n.owner_id as "ownerId",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.project_id as "projectId",
+    to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "revokedAt",
+    n.send_count as "sendCount",
+    to_char(n.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "answeredAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.invited_by_id as "invitedById",
+    n.permissions as permissions,
+    n.answered_by_id as "answeredById",
+    n.decline_reason as "declineReason",
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n join old_rows o on o.id = n.id where row(o.id,
+    o.project_id,
+    o.owner_id,
+    o.organization_id,
+    o.email,
+    o.role,
+    o.permissions,
+    o.status,
+    o.message,
+    o.invited_by_id,
+    o.principal_token_id,
+    o.sent_at,
+    o.send_count,
+    o.expires_at,
+    o.answered_at,
+    o.answered_by_id,
+    o.decline_reason,
+    o.revoked_at,
+    o.revoked_reason,
+    o.inserted_at) is distinct
+      from row(n.id,
+    n.project_id,
+    n.owner_id,
+    n.organization_id,
+    n.email,
+    n.role,
+    n.permissions,
+    n.status,
+    n.message,
+    n.invited_by_id,
+    n.principal_token_id,
+    n.sent_at,
+    n.send_count,
+    n.expires_at,
+    n.answered_at,
+    n.answered_by_id,
+    n.decline_reason,
+    n.revoked_at,
+    n.revoked_reason,
+    n.inserted_at) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- What happened to it, latest first.
+create function app_public.project_organization_invites_events(
+  r app_public.project_organization_invites
+) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.project_organization_invites_events(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+-- What the organization is called that owns the project.
+create function app_public.project_organization_invites_owner_name(
+  i app_public.project_organization_invites
+) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select o.name from app_public.project_organization_invites r join app_public.organizations o on o.id = r.owner_id
+    where r.id = i.id and app_private.viewer_sees('app_public.project_organization_invites', i.id)
+$function$;
+grant execute on function app_public.project_organization_invites_owner_name(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.project_organization_invites_principal_token(
+  r app_public.project_organization_invites
+) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.project_organization_invites c where c.id = r.id and c.principal_token_id = t.id) and app_hidden.organization_can(r.owner_id, 'project.manage') $function$;
+grant execute on function app_public.project_organization_invites_principal_token(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+-- What the project is called: the invited read no more of it until they accept.
+create function app_public.project_organization_invites_project_title(
+  i app_public.project_organization_invites
+) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select p.title from app_public.project_organization_invites r join app_public.projects p on p.id = r.project_id
+    where r.id = i.id and app_private.viewer_sees('app_public.project_organization_invites', i.id)
+$function$;
+grant execute on function app_public.project_organization_invites_project_title(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+-- Who was invited: the e-mail address, or the slug of the organization.
+create function app_public.project_organization_invites_recipient(
+  i app_public.project_organization_invites
+) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(r.email, o.slug) from app_public.project_organization_invites r
+    left join app_public.organizations o on o.id = r.organization_id
+    where r.id = i.id and app_private.viewer_sees('app_public.project_organization_invites', i.id)
+$function$;
+grant execute on function app_public.project_organization_invites_recipient(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+-- @notNull
+--
+-- What became of it.
+create function app_public.project_organization_invites_status(
+  i app_public.project_organization_invites
+) returns app_public.invite_status
+language sql stable as $function$
+  select case when i.status = 'PENDING' and i.expires_at <= now() then 'EXPIRED' else i.status end
+$function$;
+grant execute on function app_public.project_organization_invites_status(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.project_organizations
 
 -- An organization that has a part in a project.
@@ -21477,34 +21948,87 @@ create table app_public.project_organizations (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- What its members may do, of the permissions that its role has; null for all of them. project.read always is.
+  permissions              text[],
   constraint project_organizations_pkey primary key (id),
   constraint project_organizations_once unique (project_id, organization_id),
-  -- @backwardBehavior -*
+  -- @foreignFieldName affiliations
+  -- @backwardPermission org.member
+  -- @backwardDescription Its parts in projects, those that it owns included; null for outsiders.
   --
   -- The organization.
   constraint project_organizations_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete restrict,
   -- @fieldName project
   -- @foreignFieldName organizations
-  -- @backwardDescription The organizations with a part in the project; empty for outsiders.
+  -- @backwardDescription The organizations with a part in the project; for an affiliated one the owner and itself;
+  --   empty for outsiders.
   --
   -- The project.
   constraint project_organizations_project_id_fkey foreign key (project_id, owner_id)
     references app_public.projects(id, organization_id) on delete cascade,
+  -- A project has one owner; give another role.
   constraint project_organizations_one_owner check ((role::text = 'OWNER') = (organization_id = owner_id))
 );
 
 create index project_organizations_organization on app_public.project_organizations (organization_id, project_id);
+create index project_organizations_owner on app_public.project_organizations (owner_id, organization_id);
 
 alter table app_public.project_organizations enable row level security;
+create policy both_delete on app_public.project_organizations for delete to plat_user
+  using (
+    role::text <> 'OWNER'
+    and (
+      owner_id = any (array(select app_hidden.viewer_organizations('project.manage')))
+      or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
+    )
+  );
+create policy managers_update on app_public.project_organizations for update to plat_user
+  using (role::text <> 'OWNER' and owner_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 create policy portfolio on app_public.project_organizations for select to plat_user
   using (
     owner_id = any (array(select app_hidden.viewer_organizations('project.read')))
-    or project_id = any (array(select app_hidden.viewer_projects('project.read')))
+    or organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
+    or (role::text = 'OWNER' and project_id = any (array(select app_hidden.viewer_projects('project.read'))))
   );
 
 grant select on app_public.project_organizations to plat_anonymous, plat_user;
+grant delete on app_public.project_organizations to plat_user;
+grant update (role, permissions) on app_public.project_organizations to plat_user;
 
+create trigger _060_refuse_archived before insert or update on app_public.project_organizations
+  for each row
+  when (new.role::text <> 'OWNER')
+  execute function app_private.tg__refuse_archived();
+create trigger _200_prepare before insert or update on app_public.project_organizations
+  for each row execute function app_private.tg_project_organizations__prepare();
+create trigger _500_open_deals after delete on app_public.project_organizations
+  for each row
+  when (old.role::text <> 'OWNER')
+  execute function app_private.tg_project_organizations__open_deals();
+create trigger _500_open_deals_again after update of role, permissions on app_public.project_organizations
+  for each row
+  when (old.role::text <> 'OWNER')
+  execute function app_private.tg_project_organizations__open_deals();
+create trigger _700_tell after delete on app_public.project_organizations
+  for each row
+  when (old.role::text <> 'OWNER')
+  execute function app_private.tg_project_organizations__tell();
+create trigger _700_tell_again after update of role, permissions on app_public.project_organizations
+  for each row
+  when (
+    old.role::text <> 'OWNER'
+    and (old.role::text is distinct from new.role::text or old.permissions is distinct from new.permissions)
+  )
+  execute function app_private.tg_project_organizations__tell();
+create trigger _800_review after delete on app_public.project_organizations
+  for each row
+  when (old.role::text <> 'OWNER')
+  execute function app_private.tg_project_organizations__review();
+create trigger _800_review_again after update of role, permissions on app_public.project_organizations
+  for each row
+  when (old.role::text <> 'OWNER')
+  execute function app_private.tg_project_organizations__review();
 create trigger _900_touch before update on app_public.project_organizations
   for each row execute function app_private.tg__touch();
 create trigger _950_events_delete after delete on app_public.project_organizations
@@ -21532,12 +22056,13 @@ declare
 begin
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'affiliation' || '.' || 'deleted', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation' || '.' || 'deleted', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.owner_id as "ownerId",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
-    n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
+    n.permissions as permissions,
+    n.organization_id as "organizationId") d), null from (select r.*, p.party_id from old_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -21559,33 +22084,35 @@ begin
   -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
   -- which is half the work; the stream waits for the end of the transaction either way.
   if app_hidden.setting('numbers_at_once') = 'on' then
-    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    _streams := array(select distinct coalesce(n.party_id, n.organization_id, n.id) from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n limit 2);
     if cardinality(_streams) = 1 then
       perform app_private.number_events();
-      _amount := (select count(*) from new_rows n);
+      _amount := (select count(*) from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n);
       insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
         on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
           last_sequence into _last;
       insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'affiliation' || '.' || 'created', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation' || '.' || 'created', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.owner_id as "ownerId",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
-    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
+    n.permissions as permissions,
+    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
   end if;
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'affiliation' || '.' || 'created', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation' || '.' || 'created', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.owner_id as "ownerId",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
-    n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
+    n.permissions as permissions,
+    n.organization_id as "organizationId") d), null from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -21605,31 +22132,101 @@ declare
 begin
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'affiliation' || '.' || case when false then null else 'updated' end, 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation' || '.' || case when false then null else 'updated' end, 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
     || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
     || case when o.owner_id is distinct from n.owner_id then jsonb_build_object('ownerId', jsonb_build_array(o.owner_id, n.owner_id)) else '{}' end
     || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
     || case when o.role is distinct from n.role then jsonb_build_object('role', jsonb_build_array(o.role, n.role)) else '{}' end
-    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.permissions is distinct from n.permissions then jsonb_build_object('permissions', jsonb_build_array(o.permissions, n.permissions)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.owner_id as "ownerId",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
-    n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.permissions as permissions,
+    n.organization_id as "organizationId") d), null from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n join old_rows o on o.id = n.id where row(o.id,
     o.project_id,
     o.owner_id,
     o.organization_id,
     o.role,
-    o.inserted_at) is distinct
+    o.inserted_at,
+    o.permissions) is distinct
       from row(n.id,
     n.project_id,
     n.owner_id,
     n.organization_id,
     n.role,
-    n.inserted_at) order by n.id returning stream_id)
+    n.inserted_at,
+    n.permissions) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
+
+create function app_private.tg_project_organizations__open_deals() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  people uuid[];
+  still app_public.open_deals;
+begin
+  if tg_op = 'UPDATE' and (not app_private.affiliate_sells(old.role, old.permissions)
+    or app_private.affiliate_sells(new.role, new.permissions)) then
+    return null;
+  end if;
+  people := app_private.people_losing_deals(old);
+  perform app_private.remember_affiliates(old.owner_id, old.project_id, people) where tg_op = 'DELETE';
+  -- An archived project is read-only: nobody works there.
+  if exists (select from app_public.projects p where p.id = old.project_id
+    and p.archived_at is null and p.deleted_at is null) then
+    still := app_private.open_deals(old.project_id, people);
+    if exists (select from jsonb_each(to_jsonb(still)) c where c.value <> '0') then
+      perform app_hidden.fail('CONFLICT', format(
+        'People of this organization work on what is open in the project: %s. Give handOver, with assigneeId for '
+        'whoever takes it over, or assign it to others first.',
+        (select string_agg(format('%s %s', c.value, case when c.value = '1' then left(c.key, -1) else c.key end), ', '
+          order by c.place) from json_each_text(row_to_json(still)) with ordinality c (key, value, place)
+          where c.value <> '0')),
+        jsonb_build_object('dependents', (select jsonb_object_agg(c.key, c.value) from jsonb_each(to_jsonb(still)) c
+          where c.value <> '0')));
+    end if;
+  end if;
+  return null;
+end $function$;
+
+create function app_private.tg_project_organizations__prepare() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if new.role = 'OWNER' and (tg_op = 'INSERT' or old.role = 'OWNER') then
+    return new;
+  end if;
+  if new.role = 'OWNER' then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A project keeps its owner; give another role.', '{"field": "role"}');
+  end if;
+  new.permissions := app_private.check_affiliate_permissions(new.role, new.permissions);
+  if tg_op = 'UPDATE' and app_public.current_user_id() is not null then
+    perform app_private.require_affiliate_role(new.owner_id, new.role, new.permissions);
+  end if;
+  return new;
+end $function$;
+
+create function app_private.tg_project_organizations__review() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.review_principals(m.user_id, old.owner_id) from app_public.organization_user_connections m
+    where m.organization_id = old.organization_id order by m.user_id;
+  return null;
+end $function$;
+
+create function app_private.tg_project_organizations__tell() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  -- What the service does by itself, such as deleting a project, is told elsewhere.
+  if app_public.current_user_id() is not null then
+    perform app_private.tell_affiliation(case when tg_op = 'UPDATE' then 'CHANGED'
+      when old.owner_id = any (array(select app_hidden.viewer_organizations('project.manage'))) then 'ENDED'
+      else 'LEFT' end, old.project_id, old.organization_id, case when tg_op = 'UPDATE' then new.role else old.role end);
+  end if;
+  return null;
+end $function$;
 
 -- What happened to it, latest first.
 create function app_public.project_organizations_events(
@@ -21638,6 +22235,40 @@ create function app_public.project_organizations_events(
 language sql stable rows 20
 as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.project_organizations_events(
+  app_public.project_organizations
+) to plat_anonymous, plat_user;
+
+-- How much is open with its people in the project; seen by the organization that owns the project where the viewer
+--   sees all leads, and by those who administer the affiliated one.
+create function app_public.project_organizations_open_deals(
+  a app_public.project_organizations
+) returns app_public.open_deals
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select d.* from app_public.project_organizations p
+  cross join lateral app_private.open_deals(p.project_id, array(select m.user_id
+    from app_public.organization_user_connections m where m.organization_id = p.organization_id)) d
+  where p.id = a.id
+    and (p.owner_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+      or (p.role <> 'OWNER' and p.organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))))
+$function$;
+grant execute on function app_public.project_organizations_open_deals(
+  app_public.project_organizations
+) to plat_anonymous, plat_user;
+
+-- @ordered
+--
+-- The people of the organization, by name, such as to assign leads to them; of another organization, what they show
+--   of themselves: no address. Empty for those who do not know them.
+create function app_public.project_organizations_people(
+  a app_public.project_organizations
+) returns setof app_public.users
+language sql stable rows 20 as $function$
+  -- Of them, those whom the viewer knows.
+  select u.* from app_hidden.masked_users u
+  where u.id = any (array(select app_hidden.people_of_affiliation(a.id)))
+  order by lower(u.last_name), lower(u.first_name), u.id
+$function$;
+grant execute on function app_public.project_organizations_people(
   app_public.project_organizations
 ) to plat_anonymous, plat_user;
 
@@ -30067,7 +30698,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.user_integrations c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.user_integrations c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.user_integrations_principal_token(
   app_public.user_integrations
 ) to plat_anonymous, plat_user;
@@ -30122,6 +30753,7 @@ create policy self_and_colleagues on app_public.users for select to plat_user
       id = (select app_public.current_user_id())
       or id = any (array(select app_hidden.colleague_ids()))
       or id = any (array(select app_hidden.viewer_counterparts()))
+      or id = any (array(select app_hidden.partner_ids()))
       or exists (select from app_public.buyers b where b.user_id = users.id)
     )
   );
@@ -30992,7 +31624,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.webhooks c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.webhooks c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.webhooks_principal_token(app_public.webhooks) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
@@ -32113,7 +32745,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.workflows c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.workflows c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.workflows_principal_token(app_public.workflows) to plat_anonymous, plat_user;
 
 -- @ordered
@@ -32511,6 +33143,7 @@ create table app_hidden.record_types (
   event_condition          text, -- Which rows have events, as a condition on their columns; all where it is null.
   -- What reading all of these records of an organization takes, all of them together; null: audit.read.
   read_permissions         text[],
+  other_party              name, -- The column of a second organization that each event is written for, too.
   constraint record_types_pkey primary key (table_name),
   constraint record_types_subject_key unique (subject)
 );
@@ -33170,6 +33803,24 @@ create table app_private.file_tables (
 alter table app_private.file_tables enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.former_affiliates
+
+-- Users of other organizations who worked on deals of an organization: it goes on reading their names after their
+--   part in its projects has ended.
+create table app_private.former_affiliates (
+  owner_id                 uuid                         not null,
+  user_id                  uuid                         not null,
+  constraint former_affiliates_pkey primary key (owner_id, user_id),
+  constraint former_affiliates_owner_id_fkey foreign key (owner_id)
+    references app_public.organizations(id) on delete cascade,
+  constraint former_affiliates_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index former_affiliates_user on app_private.former_affiliates (user_id);
+
+alter table app_private.former_affiliates enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.former_emails
 
 -- Confirmed addresses that accounts had: invitations on their way to one are accepted until then.
@@ -33757,6 +34408,21 @@ create table app_private.project_cities (
 create index project_cities_city on app_private.project_cities (city_id);
 
 alter table app_private.project_cities enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.project_organization_invite_tokens
+
+-- SHA-256 of the token in the mail that was sent last; the token itself is in that mail only.
+create table app_private.project_organization_invite_tokens (
+  invite_id                uuid                         not null,
+  token_hash               bytea                        not null,
+  constraint project_organization_invite_tokens_pkey primary key (invite_id),
+  constraint project_organization_invite_tokens_hash unique (token_hash),
+  constraint project_organization_invite_tokens_invite_id_fkey foreign key (invite_id)
+    references app_public.project_organization_invites(id) on delete cascade
+);
+
+alter table app_private.project_organization_invite_tokens enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.project_record
@@ -36249,6 +36915,33 @@ create type app_public.delete_project_avatar_payload as (
   project_id uuid
 );
 
+-- @foreignKey (project_id) references projects (id)|@fieldName project
+-- @foreignKey (organization_id) references organizations (id)|@fieldName organization
+--
+-- What the end of an affiliation changed.
+create type app_public.delete_project_organization_payload as (
+  -- @notNull
+  --
+  -- The affiliation that has ended.
+  id uuid,
+  -- @notNull
+  --
+  -- Whether it has ended.
+  deleted boolean,
+  -- @behavior -*
+  --
+  -- The project.
+  project_id uuid,
+  -- @behavior -*
+  --
+  -- The organization that had a part in it.
+  organization_id uuid,
+  -- @notNull
+  --
+  -- How much was open with its people and was handed over.
+  handed_over app_public.open_deals
+);
+
 -- @foreignKey (unit_id) references units (id)|@fieldName unit
 -- @foreignKey (lot_id) references lots (id)|@fieldName lot
 --
@@ -36512,6 +37205,46 @@ create type app_public.offer_terms as (
   --
   -- When it was created.
   inserted_at timestamp with time zone
+);
+
+-- How much is open with the people of an organization in a project.
+create type app_public.open_deals as (
+  -- @notNull
+  --
+  -- Leads that are neither converted nor lost.
+  leads integer,
+  -- @notNull
+  --
+  -- Purchases that are neither closed nor cancelled.
+  buyers integer,
+  -- @notNull
+  --
+  -- Units and lots that are held.
+  holds integer,
+  -- @notNull
+  --
+  -- Reservations in force.
+  reservations integer,
+  -- @notNull
+  --
+  -- Negotiations that go on.
+  negotiations integer,
+  -- @notNull
+  --
+  -- Offers that wait for an answer.
+  offers integer,
+  -- @notNull
+  --
+  -- Personalizations that are not signed.
+  personalizations integer,
+  -- @notNull
+  --
+  -- Appointments to come, those that they only receive included.
+  appointments integer,
+  -- @notNull
+  --
+  -- Tasks that are not done.
+  tasks integer
 );
 
 -- An option to choose.
@@ -37514,6 +38247,18 @@ create view app_hidden.masked_users as
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_users owner to plat_masker;
 grant select on app_hidden.masked_users to plat_anonymous, plat_user;
 
+-- Which permissions the members of an organization have in a project of another one, and how far each reaches.
+create view app_private.affiliate_permissions
+  with (security_barrier=true, security_invoker=true) as
+  select p.project_id, p.owner_id, p.organization_id, r.permission, r.reach
+  from (
+    app_public.project_organizations p
+    join app_private.role_permissions r on (
+      r.role = p.role::text and r.in_affiliated and (p.permissions is null or r.permission = any (p.permissions))
+    )
+  )
+  where p.role::text <> 'OWNER';
+
 ----------------------------------------------------------------------------------------------------
 -- Functions
 
@@ -37667,6 +38412,61 @@ begin
   return result;
 end $function$;
 grant execute on function app_public.accept_organization_invite(text) to plat_anonymous, plat_user;
+
+-- @arg id The invitation, by whoever administers the invited organization; or the token.
+-- @arg token The token of the mail, by whoever has its address; or the id.
+-- @arg organizationId With a token: the organization that is to have the part, which the viewer administers.
+--
+-- Accepts an invitation to a project: the organization has its part from now on, and both organizations read each
+--   other's name and, where they sell together, those of their people. Takes org.admin in the organization. A token
+--   works once, for fourteen days, and marks the address as verified.
+create function app_public.accept_project_organization_invite(
+  id uuid default null::uuid, token text default null::text, organization_id uuid default null::uuid
+) returns app_public.project_organizations
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  invite app_public.project_organization_invites := app_private.answer_project_invite(
+    accept_project_organization_invite.id, accept_project_organization_invite.token);
+  accepting uuid := coalesce(accept_project_organization_invite.organization_id, invite.organization_id);
+  result app_public.project_organizations;
+begin
+  -- Whoever invited may still do so.
+  if app_private.principal_fault('app_public.project_organization_invites', invite.id) is not null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Whoever sent this invitation may not invite to the project any more; ask for a new one.',
+      jsonb_build_object('field', case when invite.email is null then 'id' else 'token' end));
+  elsif accepting is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the organization that is to have the part; found it first with '
+      'createOrganization where there is none.', '{"field": "organizationId"}');
+  elsif accepting <> invite.organization_id then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Another organization was invited.', '{"field": "organizationId"}');
+  end if;
+  perform app_hidden.require_organization(accepting, 'org.admin');
+  select a.* into result from app_public.project_organizations a
+    where a.project_id = invite.project_id and a.organization_id = accepting;
+  if result.id is not null then
+    perform app_hidden.fail('CONFLICT', case when accepting = invite.owner_id
+      then 'The organization owns the project already.'
+      else 'The organization has a part in the project already.' end,
+      jsonb_build_object('field', 'organizationId', 'existingId', result.id));
+  end if;
+  -- The link came to this address only.
+  update app_public.users u set email_verified_at = now()
+    where u.id = app_public.current_user_id() and u.email_verified_at is null and invite.email is not null;
+  update app_public.project_organization_invites i set status = 'ACCEPTED', answered_at = now(),
+      answered_by_id = app_public.current_user_id(), organization_id = accepting
+    where i.id = invite.id;
+  delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
+  insert into app_public.project_organizations (project_id, owner_id, organization_id, role, permissions)
+    values (invite.project_id, invite.owner_id, accepting, invite.role, invite.permissions)
+    returning * into result;
+  perform app_private.tell_affiliation('ACCEPTED', result.project_id, result.organization_id, result.role,
+    invite.invited_by_id);
+  return result;
+end $function$;
+grant execute on function app_public.accept_project_organization_invite(uuid, text, uuid) to plat_anonymous,
+plat_user;
 
 -- Puts a disabled workflow away: it is neither started nor changed any more. Takes the permission workflow.manage.
 create function app_public.archive_workflow(id uuid) returns app_public.workflows
@@ -38702,6 +39502,91 @@ grant execute on function app_public.create_processor_charge(
   app_public.made_payment, app_public.money, uuid, uuid, uuid, uuid, app_public.currency_code, text
 ) to plat_anonymous, plat_user;
 
+-- @withoutViewer Anybody may invite an organization by its slug, which is public.
+-- @arg projectId The project.
+-- @arg organizationId The organization to invite, by id or slug.
+-- @arg email Instead of an organization, an address to invite one that is not here yet: whoever reads its mail
+--   accepts for an organization that they found or administer.
+-- @arg role What the organization is to do in the project.
+-- @arg permissions What its members may do, of the permissions that the role has, such as project.read and
+--   inventory.read; all of them where left out.
+-- @arg message A few words for the mail, 2,000 characters at most.
+--
+-- Invites an organization to have a part in a project. It has one once it accepts (acceptProjectOrganizationInvite);
+--   an organization or address with a pending invitation gets it again, with what is given now. Takes project.manage
+--   in the organization that owns the project, and each permission that is given.
+create function app_public.create_project_organization(
+  project_id uuid, role app_public.project_organization_role, organization_id uuid default null::uuid,
+  email app_public.email_address default null::text, permissions text[] default null::text[],
+  message text default null::text
+) returns app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  project app_public.projects;
+  invited uuid := create_project_organization.organization_id;
+  address text := lower(create_project_organization.email);
+  offered text := create_project_organization.role;
+  cut_down text[];
+  part_id uuid;
+  invite app_public.project_organization_invites;
+begin
+  perform app_hidden.require_viewer();
+  select p.* into project from app_public.projects p where p.id = create_project_organization.project_id
+    and app_private.viewer_sees('app_public.projects', p.id);
+  if project.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  elsif not app_hidden.organization_can(project.organization_id, 'project.manage') then
+    perform app_hidden.fail('FORBIDDEN',
+      'This takes the permission project.manage in the organization that owns the project.',
+      '{"permission": "project.manage"}');
+  elsif project.archived_at is not null then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  elsif num_nonnulls(invited, address) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the organization or an e-mail address, one of the two.',
+      '{"field": "organizationId"}');
+  elsif offered is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'role is required.', '{"field": "role"}');
+  elsif offered = 'OWNER' then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A project has one owner; give another role.', '{"field": "role"}');
+  elsif length(message) > 2000 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give a message of at most 2,000 characters.', '{"field": "message"}');
+  end if;
+  cut_down := app_private.check_affiliate_permissions(offered, create_project_organization.permissions);
+  perform app_private.require_affiliate_role(project.organization_id, offered, cut_down);
+  if invited is not null then
+    if not exists (select from app_public.organizations o where o.id = invited and o.deleted_at is null) then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such organization; invite one that is not here yet by email.',
+        '{"field": "organizationId"}');
+    end if;
+    select a.id into part_id from app_public.project_organizations a
+      where a.project_id = project.id and a.organization_id = invited;
+    if part_id is not null then
+      perform app_hidden.fail('CONFLICT', case when invited = project.organization_id
+        then 'The organization owns the project already.'
+        else 'The organization has a part in the project already; change that with updateProjectOrganization.' end,
+        jsonb_build_object('field', 'organizationId', 'existingId', part_id));
+    end if;
+  end if;
+  update app_public.project_organization_invites i set status = 'EXPIRED'
+    where i.project_id = project.id and coalesce(i.organization_id::text, i.email) = coalesce(invited::text, address)
+      and i.status = 'PENDING' and i.expires_at <= now();
+  insert into app_public.project_organization_invites as i (project_id, owner_id, organization_id, email, role,
+    permissions, message)
+    values (project.id, project.organization_id, invited, address, offered, cut_down,
+      nullif(btrim(create_project_organization.message), ''))
+    on conflict (project_id, (coalesce(organization_id::text, email::text))) where status = 'PENDING' do update
+      set role = excluded.role, permissions = excluded.permissions, message = excluded.message,
+        invited_by_id = excluded.invited_by_id, principal_token_id = excluded.principal_token_id,
+        send_count = i.send_count + 1, expires_at = excluded.expires_at
+    returning * into invite;
+  perform app_private.send_project_invite(invite);
+  return invite;
+end $function$;
+grant execute on function app_public.create_project_organization(
+  uuid, app_public.project_organization_role, uuid, app_public.email_address, text[], text
+) to plat_anonymous, plat_user;
+
 -- Reserves a unit or a lot: nobody else can until it is over. Charges nobody. A buyer who signed in reserves for
 --   themselves in a project where they have a purchase.
 create function app_public.create_reservation(input jsonb) returns app_public.reservations
@@ -38902,6 +39787,34 @@ language sql stable parallel safe as $function$
 $function$;
 grant execute on function app_public.current_user_id() to plat_anonymous, plat_user;
 
+-- @arg id The invitation, by whoever administers the invited organization; or the token.
+-- @arg token The token of the mail, by whoever has its address; or the id.
+-- @arg reason What whoever invited is to read about it, 2,000 characters at most.
+--
+-- Declines an invitation to a project; whoever invited gets a mail.
+create function app_public.decline_project_organization_invite(
+  id uuid default null::uuid, token text default null::text, reason text default null::text
+) returns app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  invite app_public.project_organization_invites := app_private.answer_project_invite(
+    decline_project_organization_invite.id, decline_project_organization_invite.token);
+begin
+  if length(reason) > 2000 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give a reason of at most 2,000 characters.', '{"field": "reason"}');
+  end if;
+  update app_public.project_organization_invites i set status = 'DECLINED', answered_at = now(),
+      answered_by_id = app_public.current_user_id(), decline_reason = nullif(btrim(reason), '')
+    where i.id = invite.id returning * into invite;
+  delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
+  perform app_private.tell_affiliation('DECLINED', invite.project_id, invite.organization_id, invite.role,
+    invite.invited_by_id, invite.email);
+  return invite;
+end $function$;
+grant execute on function app_public.decline_project_organization_invite(uuid, text, text) to plat_anonymous,
+plat_user;
+
 --
 -- @arg reassignToId Its leads, buyers and trackers move there; without it, a source with leads or buyers stays.
 --
@@ -38987,6 +39900,34 @@ begin
   return row(avatar.id, true, project_id);
 end $function$;
 grant execute on function app_public.delete_project_avatar(uuid) to plat_anonymous, plat_user;
+
+-- @arg handOver Whether what is open with its people goes to the organization that owns the project; refused with
+--   CONFLICT and what is open otherwise.
+-- @arg assigneeId Who takes over what is open; nobody until somebody assigns it where left out.
+--
+-- Ends the part of an organization in a project, and all its access to it at once. Takes project.manage in the
+--   organization that owns the project, or org.admin in the affiliated one, which leaves; the owners of the other
+--   one get a mail. Deals that are over keep the names of their people.
+create function app_public.delete_project_organization(
+  id uuid, hand_over boolean default false, assignee_id uuid default null::uuid
+) returns app_public.delete_project_organization_payload
+language plpgsql as $function$
+declare
+  affiliation app_public.project_organizations;
+  handed app_public.open_deals;
+begin
+  perform app_hidden.require_viewer();
+  select a.* into affiliation from app_public.project_organizations a where a.id = delete_project_organization.id;
+  if affiliation.role = 'OWNER' then
+    perform app_hidden.fail('CONFLICT', 'This is the organization that owns the project; its part stays.',
+      '{"field": "id"}');
+  end if;
+  handed := app_private.hand_over_affiliation(affiliation.id, null, null, hand_over,
+    delete_project_organization.assignee_id);
+  perform app_hidden.delete_record(null::app_public.project_organizations, delete_project_organization.id::text);
+  return row(affiliation.id, true, affiliation.project_id, affiliation.organization_id, handed);
+end $function$;
+grant execute on function app_public.delete_project_organization(uuid, boolean, uuid) to plat_anonymous, plat_user;
 
 -- @arg id The hold.
 --
@@ -40031,6 +40972,27 @@ begin
 end $function$;
 grant execute on function app_public.resend_organization_invite(uuid) to plat_anonymous, plat_user;
 
+--
+-- @arg id The invitation.
+--
+-- Sends a pending invitation to a project again, with a new link where it went to an address, and for another
+--   fourteen
+-- days. Takes project.manage in the organization that owns the project.
+create function app_public.resend_project_organization_invite(id uuid) returns
+  app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  invite app_public.project_organization_invites := app_private.require_project_invite(id);
+begin
+  perform app_private.require_affiliate_role(invite.owner_id, invite.role, invite.permissions);
+  update app_public.project_organization_invites i set send_count = i.send_count + 1,
+      expires_at = now() + interval '14 days'
+    where i.id = invite.id returning * into invite;
+  perform app_private.send_project_invite(invite);
+  return invite;
+end $function$;
+grant execute on function app_public.resend_project_organization_invite(uuid) to plat_anonymous, plat_user;
+
 -- @withoutViewer For those who cannot sign in; the token of the mail says who it is.
 -- @becomes id
 -- @arg token The one-time code of the mail that createUserOtp sent.
@@ -40148,6 +41110,23 @@ begin
   return invite;
 end $function$;
 grant execute on function app_public.revoke_organization_invite(uuid) to plat_anonymous, plat_user;
+
+--
+-- @arg id The invitation.
+--
+-- Takes a pending invitation to a project back. Takes project.manage in the organization that owns the project.
+create function app_public.revoke_project_organization_invite(id uuid) returns
+  app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  invite app_public.project_organization_invites := app_private.require_project_invite(id);
+begin
+  update app_public.project_organization_invites i set status = 'REVOKED', revoked_at = now() where i.id = invite.id
+    returning * into invite;
+  delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
+  return invite;
+end $function$;
+grant execute on function app_public.revoke_project_organization_invite(uuid) to plat_anonymous, plat_user;
 
 --
 -- @arg grace_hours How long the old secret still signs too: 0 to 720, 24 where left out.
@@ -40380,23 +41359,33 @@ grant execute on function app_public.update_appointment(jsonb) to plat_anonymous
 -- @arg agent The agent who represents the buyer; null for none.
 --
 -- Changes a purchase. Its status moves the unit or lot along; CANCELLED, which needs a fallout reason, makes it
---   AVAILABLE again.
+--   AVAILABLE again. Whoever sees own deals only gives one back with the assigneeId null.
 create function app_public.update_buyer(
   input jsonb, agent app_public.agent_input default null::app_public.agent_input
 ) returns app_public.buyers
 language plpgsql as $function$
 declare
   buyer app_public.buyers;
+  gives_back boolean := false;
 begin
   perform app_hidden.require_viewer();
   if input ?| '{status,price,assignee_id}' then
     perform app_hidden.lock_seen('app_public.buyers', b.id) from app_public.buyers b
       where b.id = app_hidden.record_id('buyers', input ->> 'id');
   end if;
-  buyer := app_hidden.update_record(null::app_public.buyers, input);
+  if input ? 'assignee_id' then
+    select b.* into buyer from app_hidden.masked_buyers b where b.id = app_hidden.record_id('buyers', input ->> 'id');
+    gives_back := app_private.gives_back(buyer.project_id, buyer.organization_id, buyer.assignee_id, 'buyer.write',
+      nullif(btrim(input ->> 'assignee_id'), ''));
+  end if;
+  buyer := app_hidden.update_record(null::app_public.buyers, case when gives_back then input - 'assignee_id' else input
+    end);
   if input ? 'agent' then
     perform app_private.set_agent_of_buyer(buyer.id, agent);
     select b.* into buyer from app_hidden.masked_buyers b where b.id = buyer.id;
+  end if;
+  if gives_back then
+    buyer := app_private.give_back_buyer(buyer.id);
   end if;
   return buyer;
 end $function$;
@@ -40405,23 +41394,32 @@ grant execute on function app_public.update_buyer(jsonb, app_public.agent_input)
 --
 -- @arg agent The agent who brings the lead; null for none.
 --
--- Changes a lead.
+-- Changes a lead. Whoever sees own leads only gives one back with the assigneeId null: it and its deals have nobody
+-- assigned then, those who see all leads are told, and it is answered here for the last time.
 create function app_public.update_lead(
   input jsonb, agent app_public.agent_input default null::app_public.agent_input
 ) returns app_public.leads
 language plpgsql as $function$
 declare
   lead app_public.leads;
+  gives_back boolean := false;
 begin
   perform app_hidden.require_viewer();
   if input ?| '{assignee_id,email}' then
     perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
+    select * into lead from app_public.leads l where l.id = app_hidden.record_id('leads', input ->> 'id');
+    gives_back := app_private.gives_back(lead.project_id, lead.organization_id, lead.assignee_id, 'lead.write',
+      nullif(btrim(input ->> 'assignee_id'), ''));
   end if;
-  lead := app_hidden.update_record(null::app_public.leads, input);
+  lead := app_hidden.update_record(null::app_public.leads, case when gives_back then input - 'assignee_id' else input
+    end);
   if input ? 'agent' then
     perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
+  end if;
+  if gives_back then
+    lead := app_private.give_back_lead(lead.id);
   end if;
   return lead;
 end $function$;
@@ -40653,6 +41651,35 @@ begin
   return card;
 end $function$;
 grant execute on function app_public.update_processor_card(uuid, boolean, text) to plat_anonymous, plat_user;
+
+-- @arg handOver Whether what is open with its people goes to the organization that owns the project, where they
+--   would not see their deals any more; refused with CONFLICT and what is open otherwise.
+-- @arg assigneeId Who takes over what is open; nobody until somebody assigns it where left out.
+--
+-- Changes what an affiliated organization may do in a project: its role, and which of the permissions of that. Takes
+--   project.manage in the organization that owns the project; the owners of the other one get a mail.
+create function app_public.update_project_organization(
+  input jsonb, hand_over boolean default false, assignee_id uuid default null::uuid
+) returns app_public.project_organizations
+language plpgsql as $function$
+declare
+  before app_public.project_organizations;
+begin
+  perform app_hidden.require_viewer();
+  select a.* into before from app_public.project_organizations a
+    where a.id = app_hidden.record_id('project_organizations', input ->> 'id');
+  if before.role = 'OWNER' then
+    perform app_hidden.fail('CONFLICT', 'This is the organization that owns the project; its part stays.',
+      '{"field": "id"}');
+  end if;
+  perform app_private.hand_over_affiliation(before.id, coalesce(input ->> 'role', before.role),
+    case when not input ? 'permissions' then before.permissions when input -> 'permissions' <> 'null'
+      then array(select jsonb_array_elements_text(input -> 'permissions')) end,
+    hand_over, update_project_organization.assignee_id)
+    where before.id is not null;
+  return app_hidden.update_record(null::app_public.project_organizations, input);
+end $function$;
+grant execute on function app_public.update_project_organization(jsonb, boolean, uuid) to plat_anonymous, plat_user;
 
 -- Changes a reservation: confirms it, cancels it for a reason, lets its hours count from now (`expiration`), or
 --   undoes it. The status REFUNDED takes the purchase from it, which is cancelled, and offers the unit or lot again
@@ -43041,6 +44068,86 @@ begin
 end $function$;
 grant execute on function app_hidden.organizations_where(text) to plat_anonymous, plat_user;
 
+-- Users whom the viewer knows by work in one project, by name and what they show of themselves: those of
+--   organizations affiliated with projects of the viewer's, also after that has ended where they had deals; and, for
+--   whoever sees own leads only, those who work on these with them.
+create function app_hidden.partner_ids() returns setof uuid
+language plpgsql stable security definer rows 50 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  -- Whose records a token reads, of those it reads who they are.
+  organizations uuid[] := array(
+    select m.organization_id from app_public.organization_user_connections m
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)
+      and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
+        where r.role = m.role and not r.in_affiliated and app_hidden.scopes_allow(r.permission))));
+begin
+  if organizations <> '{}' then
+    return query
+      select m.user_id from app_public.project_organizations p
+        join app_public.organization_user_connections m on m.organization_id = p.organization_id
+        where p.owner_id = any (organizations) and p.role <> 'OWNER'
+      union
+      select f.user_id from app_private.former_affiliates f where f.owner_id = any (organizations)
+      union
+      -- Whoever works on a deal reads who else does: who wrote a note, has a task, receives them.
+      select p.user_id from app_public.leads l
+        cross join lateral (
+          select n.author_id as user_id from app_public.lead_notes n
+            where n.lead_id = l.id and n.deleted_at is null
+          union all select t.created_by_id from app_public.tasks t
+            where t.lead_id = l.id and t.deleted_at is null
+          union all select t.assignee_id from app_public.tasks t
+            where t.lead_id = l.id and t.deleted_at is null
+          union all select a.host_id from app_public.appointments a
+            where a.lead_id = l.id and a.deleted_at is null) p
+        where l.assignee_id = app_public.current_user_id() and l.deleted_at is null
+          and l.project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))
+      union
+      select p.user_id from app_public.buyers b
+        cross join lateral (
+          select n.author_id as user_id from app_public.lead_notes n
+            where n.buyer_id = b.id and n.deleted_at is null
+          union all select t.created_by_id from app_public.tasks t
+            where t.buyer_id = b.id and t.deleted_at is null
+          union all select t.assignee_id from app_public.tasks t
+            where t.buyer_id = b.id and t.deleted_at is null
+          union all select a.host_id from app_public.appointments a
+            where a.buyer_id = b.id and a.deleted_at is null) p
+        where b.assignee_id = app_public.current_user_id() and b.deleted_at is null
+          and b.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')));
+  end if;
+end $function$;
+grant execute on function app_hidden.partner_ids() to plat_anonymous, plat_user;
+
+-- The organizations that work with one of the viewer's in a project: affiliated with it there, or its owner.
+create function app_hidden.partner_organizations() returns setof uuid
+language plpgsql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  organizations uuid[] := array(select app_hidden.viewer_organizations('project.read'));
+begin
+  if organizations <> '{}' then
+    return query
+      select p.organization_id from app_public.project_organizations p
+        where p.owner_id = any (organizations) and p.role <> 'OWNER'
+      union
+      select p.owner_id from app_public.project_organizations p
+        where p.organization_id = any (organizations) and p.role <> 'OWNER';
+  end if;
+end $function$;
+grant execute on function app_hidden.partner_organizations() to plat_anonymous, plat_user;
+
+-- The members of an organization that has a part in a project, for those who see that it has.
+create function app_hidden.people_of_affiliation(id uuid) returns setof uuid
+language sql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select m.user_id from app_public.project_organizations a
+    join app_public.organization_user_connections m on m.organization_id = a.organization_id
+    where a.id = people_of_affiliation.id
+      and app_private.viewer_sees('app_public.project_organizations', people_of_affiliation.id)
+$function$;
+grant execute on function app_hidden.people_of_affiliation(uuid) to plat_anonymous, plat_user;
+
 -- A number as SQL reads it, from one as spreadsheets write it; anything else stays as it is.
 create function app_hidden.plain_number(value text) returns text
 language plpgsql immutable parallel safe strict as $function$
@@ -43097,11 +44204,9 @@ begin
       where m.user_id = viewer and m.organization_id = project_can.organization_id
         and (only_organization is null or m.organization_id = only_organization))
     or exists (
-      select from app_public.project_organizations p
+      select from app_private.affiliate_permissions p
       join app_public.organization_user_connections m on m.organization_id = p.organization_id and m.user_id = viewer
-      join app_private.role_permissions r on r.role = p.role and r.permission = project_can.permission
-        and r.in_affiliated
-      where p.project_id = project_can.project_id and p.role <> 'OWNER'
+      where p.project_id = project_can.project_id and p.permission = project_can.permission
         and (only_organization is null or m.organization_id = only_organization));
 end $function$;
 grant execute on function app_hidden.project_can(uuid, uuid, text) to plat_anonymous, plat_user;
@@ -43168,9 +44273,8 @@ begin
   end if;
   return query
     select p.project_id from app_public.organization_user_connections m
-    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
-    join app_private.role_permissions r on r.role = p.role and r.permission = projects_where.permission
-      and r.in_affiliated
+    join app_private.affiliate_permissions p on p.organization_id = m.organization_id
+      and p.permission = projects_where.permission
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid);
@@ -44482,9 +45586,8 @@ begin
   projects := array(select app_hidden.viewer_projects(viewer_own_projects.permission));
   return query
     select p.project_id from app_public.organization_user_connections m
-    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
-    join app_private.role_permissions r on r.role = p.role and r.permission = viewer_own_projects.permission
-      and r.in_affiliated and r.reach = 'OWN'
+    join app_private.affiliate_permissions p on p.organization_id = m.organization_id
+      and p.permission = viewer_own_projects.permission and p.reach = 'OWN'
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
@@ -44527,9 +45630,8 @@ begin
   organizations := array(select app_hidden.viewer_organizations(viewer_projects.permission));
   return query
     select p.project_id from app_public.organization_user_connections m
-    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
-    join app_private.role_permissions r on r.role = p.role and r.permission = viewer_projects.permission
-      and r.in_affiliated and r.reach = 'ALL'
+    join app_private.affiliate_permissions p on p.organization_id = m.organization_id
+      and p.permission = viewer_projects.permission and p.reach = 'ALL'
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
@@ -45144,6 +46246,17 @@ begin
       from jsonb_array_elements(works) w));
 end $function$;
 
+-- The addresses of those who administer an organization.
+create function app_private.administrator_addresses(organization_id uuid) returns text[]
+language sql stable as $function$
+  select coalesce(array_agg(i.email::text order by i.email), '{}')
+  from app_public.organization_user_connections m
+  join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+  join app_hidden.user_identities i on i.user_id = u.id
+  where m.organization_id = $1 and exists (select from app_private.role_permissions r where r.role = m.role
+    and not r.in_affiliated and r.permission = 'org.admin')
+$function$;
+
 -- Refuses an invitation of somebody who has not confirmed their own address, or above the quota; counts it
 --   otherwise.
 create function app_private.admit_invitation(organization_id uuid, recipient text) returns void
@@ -45161,6 +46274,45 @@ begin
       greatest(1, ceil(extract(epoch from quota.frees_at - now()))::int)));
   end if;
 end $function$;
+
+-- A permission that an affiliated organization would have and the viewer does not have in the organization that owns
+--   the project; null where the viewer may give the role.
+create function app_private.affiliate_role_lacks(owner_id uuid, role text, permissions text[]) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select r.permission from app_private.role_permissions r
+  where r.role = affiliate_role_lacks.role and r.in_affiliated
+    and (permissions is null or r.permission = any (permissions))
+    and not app_hidden.organization_can(affiliate_role_lacks.owner_id, r.permission)
+  order by r.permission limit 1
+$function$;
+
+-- Whether an affiliated organization with this role and these permissions sees its own leads.
+create function app_private.affiliate_sells(role text, permissions text[]) returns boolean
+language sql stable as $function$
+  select (permissions is null or 'lead.read' = any (permissions)) and exists (
+    select from app_private.role_permissions r where r.role = affiliate_sells.role and r.in_affiliated
+      and r.permission = 'lead.read')
+$function$;
+
+-- Who is told what became of an affiliation, and what they are told it is called.
+create function app_private.affiliation_notice(
+  what text, project_id uuid, organization_id uuid, user_id uuid
+) returns table(recipients text[], project text, owner text, organization text)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select case when what in ('CHANGED', 'ENDED') then app_private.owner_addresses($3)
+      else coalesce((select array[i.email::text] from app_hidden.user_identities i
+          join app_public.users u on u.id = i.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+          join app_public.organization_user_connections m on m.user_id = u.id and m.organization_id = p.organization_id
+          join app_private.role_permissions r on r.role = m.role and not r.in_affiliated
+            and r.permission = 'project.manage'
+          where i.user_id = $4), app_private.owner_addresses(p.organization_id)) end,
+    -- Of an organization that declined, the owner of the project reads what it was invited by.
+    p.title, o.name, case when what = 'DECLINED' then h.slug else h.name end
+  from app_public.projects p join app_public.organizations o on o.id = p.organization_id
+  left join app_public.organizations h on h.id = $3
+  where p.id = $2
+$function$;
+grant execute on function app_private.affiliation_notice(text, uuid, uuid, uuid) to plat_worker;
 
 -- The agent that the input names, found or made; a phone number without a country code is one of the country.
 create function app_private.agent_for(organization_id uuid, agent app_public.agent_input, country text) returns uuid
@@ -45242,6 +46394,51 @@ begin
       jsonb_build_object('field', field));
   end if;
   return amount;
+end $function$;
+
+-- The pending invitation that the viewer may answer, locked; refuses others.
+create function app_private.answer_project_invite(
+  id uuid, token text
+) returns app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer uuid := app_hidden.require_viewer();
+  field constant text := case when token is null then 'id' else 'token' end;
+  invite app_public.project_organization_invites;
+begin
+  if num_nonnulls(id, token) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Give the id of the invitation or the token of its mail, one of the two.', '{"field": "id"}');
+  end if;
+  if token is null then
+    select i.* into invite from app_public.project_organization_invites i where i.id = answer_project_invite.id
+      and i.organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))) for update;
+    if invite.id is null then
+      if app_private.viewer_sees('app_public.project_organization_invites', answer_project_invite.id) then
+        perform app_hidden.fail('FORBIDDEN', 'This is for whoever administers the invited organization.',
+          '{"permission": "org.admin"}');
+      end if;
+      perform app_hidden.fail('NOT_FOUND', 'There is no such invitation.', '{"field": "id"}');
+    end if;
+  else
+    select i.* into invite from app_private.project_organization_invite_tokens t
+      join app_public.project_organization_invites i on i.id = t.invite_id
+      where t.token_hash = sha256(convert_to(left(token, 200), 'UTF8')) for update of i, t;
+  end if;
+  if invite.id is null or app_public.project_organization_invites_status(invite) <> 'PENDING'
+    or not exists (select from app_public.projects p join app_public.organizations o on o.id = p.organization_id
+      where p.id = invite.project_id and p.deleted_at is null and p.archived_at is null and o.deleted_at is null) then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'This invitation is unknown, answered, expired or revoked; ask for a new one.',
+      jsonb_build_object('field', field));
+  end if;
+  if token is not null and not exists (select from app_hidden.user_identities i
+      where i.user_id = viewer and i.email = invite.email) then
+    perform app_hidden.fail('FORBIDDEN',
+      'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
+      '{"field": "token"}');
+  end if;
+  return invite;
 end $function$;
 
 -- What the processor says of a refund of a charge that is locked.
@@ -46075,6 +47272,38 @@ language sql stable as $function$
     union select k.id from app_public.processor_charges k where k.lead_id = purchase.lead_id
       and app_hidden.purchase_of_lead(k.lead_id, k.reservation_id) = purchase.id)
 $function$;
+
+-- The permissions that a role is cut down to, project.read included, in order; refuses those that it does not have,
+--   and writing without reading. Null, for all, stays null.
+create function app_private.check_affiliate_permissions(role text, permissions text[]) returns text[]
+language plpgsql stable as $function$
+declare
+  wanted constant text[] := array(select distinct p from unnest(permissions || '{project.read}'::text[]) p order by p);
+  unknown text;
+  lacking text;
+begin
+  if permissions is null then
+    return null;
+  end if;
+  select p into unknown from unnest(wanted) p where not exists (select from app_private.role_permissions r
+    where r.role = check_affiliate_permissions.role and r.in_affiliated and r.permission = p) order by p limit 1;
+  if unknown is not null or cardinality(permissions) > 100 then
+    perform app_hidden.fail('BAD_USER_INPUT', format('The role %s has no permission %s in a project; give some of: %s.',
+      role, left(unknown, 100), (select string_agg(r.permission, ', ' order by r.permission)
+        from app_private.role_permissions r where r.role = check_affiliate_permissions.role and r.in_affiliated)),
+      '{"field": "permissions"}');
+  end if;
+  -- Nobody changes what they cannot read.
+  select p into lacking from unnest(wanted) p
+    where p like '%.write' and replace(p, '.write', '.read') <> all (wanted)
+      and exists (select from app_private.role_permissions r where r.role = check_affiliate_permissions.role
+        and r.in_affiliated and r.permission = replace(p, '.write', '.read')) order by p limit 1;
+  if lacking is not null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      format('%s takes %s; give both.', lacking, replace(lacking, '.write', '.read')), '{"field": "permissions"}');
+  end if;
+  return wanted;
+end $function$;
 
 -- Refuses an agent that cannot be, whatever is known already: neither leads nor agents are told by a refusal.
 create function app_private.check_agent(
@@ -47893,16 +49122,23 @@ declare
   name_of_change text;
   stream text;
   plain text;
-  told text := coalesce((select format('(select * from new_rows where %s)', r.event_condition)
-    from app_hidden.record_types r
-    where r.table_name = (select relname from pg_class where oid = relation) and r.event_condition is not null),
-      'new_rows');
+  told text := 'new_rows';
+  of_type app_hidden.record_types;
 begin
+  select r.* into of_type from app_hidden.record_types r join pg_class c on c.relname = r.table_name
+    where c.oid = relation;
+  if of_type.other_party is not null then
+    -- Both organizations learn of what stands between them; where they are one, once.
+    told := format('(select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id '
+      'union select r.%I) p where p.party_id is not null)', of_type.other_party);
+  elsif of_type.event_condition is not null then
+    told := format('(select * from new_rows where %s)', of_type.event_condition);
+  end if;
   -- Columns that only serve the machine stay out; so do those whose comment says @secret.
   select array_agg(a.attname order by a.attnum) into column_names from pg_attribute a
     where a.attrelid = relation and a.attnum > 0 and not a.attisdropped and a.attname not in ('version', 'updated_at')
       and coalesce(col_description(relation, a.attnum), '') !~ '@secret';
-  stream := 'coalesce(' || concat_ws(', ',
+  stream := 'coalesce(' || concat_ws(', ', case when of_type.other_party is not null then 'n.party_id' end,
     case when table_name = 'organizations' then 'n.id' when 'organization_id' = any (column_names)
       then 'n.organization_id' end,
     case when 'user_id' = any (column_names) then 'n.user_id' end,
@@ -47931,8 +49167,8 @@ begin
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
       select %s, %s, %s, %L || ''.'' || %s, %L, n.id, _actor_type, _channel, _request_id, _caused_by, %s, %s',
     stream,
-    case when table_name = 'organizations' then 'n.id' when 'organization_id' = any (column_names)
-      then 'n.organization_id' else 'null::uuid' end,
+    case when of_type.other_party is not null then 'n.party_id' when table_name = 'organizations' then 'n.id'
+      when 'organization_id' = any (column_names) then 'n.organization_id' else 'null::uuid' end,
     case when 'project_id' = any (column_names) then 'n.project_id' when table_name = 'projects' then 'n.id'
       else 'null::uuid' end,
     subject,
@@ -48459,6 +49695,17 @@ begin
 end $function$;
 grant execute on function app_private.free_executions() to plat_worker;
 
+-- The user, where they receive nobody else at that time.
+create function app_private.free_host(
+  user_id uuid, appointment_id uuid, starts_at timestamp with time zone, ends_at timestamp with time zone
+) returns uuid
+language sql stable as $function$
+  select user_id where not exists (select from app_public.appointments a
+    where a.host_id = user_id and a.id <> appointment_id and a.deleted_at is null
+      and a.status in ('SCHEDULED', 'CONFIRMED')
+      and tstzrange(a.starts_at, a.ends_at) && tstzrange(free_host.starts_at, free_host.ends_at))
+$function$;
+
 -- Frees the jobs and queues that dead workers hold; `everywhere`: of those too who never said that they live. A job
 --   at which its process died for the second time is set aside under a ticket, and is not run again until that is
 --   released. Returns those jobs.
@@ -48546,6 +49793,46 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.generation_mail(uuid, uuid) to plat_worker;
 
+-- Assigns a purchase of the viewer's to nobody, with what belongs to it, and has those told who see all deals.
+create function app_private.give_back_buyer(buyer_id uuid) returns app_public.buyers
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result app_public.buyers;
+  shown app_public.buyers;
+begin
+  perform app_private.lock_purchase(b.id) from app_public.buyers b where b.id = buyer_id
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
+  -- As they read it last.
+  select (app_hidden.masked(b)).* into shown from app_public.buyers b where b.id = buyer_id
+    and b.assignee_id = app_public.current_user_id() and b.deleted_at is null
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
+  update app_public.buyers b set assignee_id = null where b.id = shown.id returning b.* into result;
+  perform app_private.tell_given_back(result.project_id, result.lead_id,
+    coalesce(result.legal_name, concat_ws(' ', result.first_name, result.last_name))) where result.id is not null;
+  shown.assignee_id := null;
+  shown.version := result.version;
+  shown.updated_at := result.updated_at;
+  return shown;
+end $function$;
+grant execute on function app_private.give_back_buyer(uuid) to plat_user;
+
+-- Assigns a lead of the viewer's to nobody, with its deals, and has those told who see all leads.
+create function app_private.give_back_lead(lead_id uuid) returns app_public.leads
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result app_public.leads;
+begin
+  perform app_private.lock_lead(l.id) from app_public.leads l where l.id = lead_id
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write');
+  update app_public.leads l set assignee_id = null where l.id = lead_id
+    and l.assignee_id = app_public.current_user_id() and l.deleted_at is null
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
+    returning l.* into result;
+  perform app_private.tell_given_back(result.project_id, result.id, result.name) where result.id is not null;
+  return result;
+end $function$;
+grant execute on function app_private.give_back_lead(uuid) to plat_user;
+
 -- The tokens of a session as they are from now on.
 create function app_private.give_tokens(
   session app_private.sessions, session_epoch integer
@@ -48609,6 +49896,118 @@ begin
   perform set_config('plat.service', service, true), set_config('plat.clock', '', true);
 end $function$;
 grant execute on function app_private.give_up_payment(uuid, text, text) to plat_authenticator, plat_worker;
+
+-- Whether the viewer, who sees only deals of the project that are assigned to them, gives this one back by assigning
+--   it to nobody; refuses assigning it to somebody else.
+create function app_private.gives_back(
+  project_id uuid, organization_id uuid, assignee_id uuid, permission text, wanted text
+) returns boolean
+language plpgsql stable as $function$
+begin
+  -- Refused elsewhere, or theirs to hand on.
+  if coalesce(assignee_id <> app_public.current_user_id(), true) or wanted = assignee_id::text
+    or organization_id = any (array(select app_hidden.viewer_organizations(permission)))
+    or project_id = any (array(select app_hidden.viewer_projects(permission)))
+    or project_id <> all (array(select app_hidden.viewer_own_projects(permission))) then
+    return false;
+  end if;
+  if wanted is not null then
+    perform app_hidden.fail('FORBIDDEN', 'You see your own deals only: give this one back with the assigneeId null, '
+      'and whoever sees all of them assigns it.', jsonb_build_object('permission', permission, 'field', 'assigneeId'));
+  end if;
+  return true;
+end $function$;
+grant execute on function app_private.gives_back(uuid, uuid, uuid, text, text) to plat_user;
+
+-- Hands over what is open with those who work on no deals of the project any more once the affiliation has ended, or
+--   has the role and permissions given; to a user, or to nobody. For those who may end or change it.
+create function app_private.hand_over_affiliation(
+  id uuid, role text, permissions text[], hand_over boolean, assignee_id uuid
+) returns app_public.open_deals
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  affiliation app_public.project_organizations;
+  losing uuid[];
+begin
+  select a.* into affiliation from app_public.project_organizations a where a.id = id and a.role <> 'OWNER'
+    and (a.owner_id = any (array(select app_hidden.viewer_organizations('project.manage')))
+      or (role is null and a.organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))));
+  -- Whether there is one, and who may, is told by what follows.
+  if affiliation.id is null or not (coalesce(hand_over, false) or assignee_id is not null)
+    or (role is not null and (not app_private.affiliate_sells(affiliation.role, affiliation.permissions)
+      or app_private.affiliate_sells(role, permissions)))
+    or exists (select from app_public.projects p
+      where p.id = affiliation.project_id and p.archived_at is not null) then
+    return row(0, 0, 0, 0, 0, 0, 0, 0, 0);
+  end if;
+  -- Those who go on, by another organization of theirs, keep their deals.
+  losing := array(select m.user_id from app_public.organization_user_connections m
+    where m.organization_id = affiliation.organization_id
+      and not exists (select from app_public.organization_user_connections o where o.user_id = m.user_id
+        and o.organization_id = affiliation.owner_id)
+      and not exists (select from app_public.organization_user_connections o
+        join app_private.affiliate_permissions p on p.organization_id = o.organization_id
+          and p.project_id = affiliation.project_id and p.permission = 'lead.read'
+        where o.user_id = m.user_id and o.organization_id <> affiliation.organization_id));
+  if assignee_id is not null and (assignee_id = any (losing)
+    or not app_private.viewer_sees('app_public.users', assignee_id)
+    or not app_private.sells_in(assignee_id, affiliation.project_id)) then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Name somebody who works on deals of the project afterwards: a member of the organization that owns it, or of '
+      'another one that sells there.', '{"field": "assigneeId"}');
+  end if;
+  return app_private.hand_over_deals(affiliation.project_id, losing, assignee_id);
+end $function$;
+grant execute on function app_private.hand_over_affiliation(uuid, text, text[], boolean, uuid) to plat_user;
+
+-- Gives whatever of a project is open with these people to one user, or to nobody (null), and says how much that
+--   was. An appointment at a time at which that user receives somebody else has no host then.
+create function app_private.hand_over_deals(
+  project_id uuid, people uuid[], to_user uuid
+) returns app_public.open_deals
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  handed app_public.open_deals := app_private.open_deals(project_id, people);
+  lead_ids uuid[] := array(select l.id from app_public.leads l where l.project_id = project_id
+    and l.assignee_id = any (people) and l.deleted_at is null
+    and l.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED') order by l.id);
+  buyer_ids uuid[] := array(select b.id from app_public.buyers b where b.project_id = project_id
+    and b.assignee_id = any (people) and b.deleted_at is null and b.status not in ('CLOSED', 'CANCELLED')
+    order by b.id);
+begin
+  -- In the order of locks: what hangs on a deal before the deal.
+  perform from app_public.reservations r where r.lead_id = any (lead_ids) or r.purchase_id = any (buyer_ids)
+    order by r.id for no key update;
+  perform from app_public.negotiations n where n.lead_id = any (lead_ids) or n.buyer_id = any (buyer_ids)
+    order by n.id for no key update;
+  perform from app_public.buyers b where b.id = any (buyer_ids) or b.lead_id = any (lead_ids)
+    order by b.id for no key update;
+  update app_public.buyers b set assignee_id = to_user where b.id = any (buyer_ids);
+  update app_public.leads l set assignee_id = to_user where l.id = any (lead_ids);
+  -- What is open and follows no lead or purchase that is.
+  update app_public.unit_holds d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status = 'ACTIVE';
+  update app_public.reservations d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status in ('PENDING', 'CONFIRMED');
+  update app_public.negotiations d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status in ('OPEN', 'ACTIVE');
+  update app_public.offers d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.status = 'PENDING';
+  update app_public.personalizations d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null
+    and d.status in ('DRAFT', 'SUBMITTED', 'CHANGES_REQUESTED', 'APPROVED');
+  update app_public.appointments d set
+      assignee_id = case when d.assignee_id = any (people) then to_user else d.assignee_id end,
+      host_id = case when d.host_id = any (people) then app_private.free_host(to_user, d.id, d.starts_at, d.ends_at)
+        else d.host_id end
+    where d.project_id = project_id and (d.assignee_id = any (people) or d.host_id = any (people))
+      and d.deleted_at is null and d.status in ('REQUESTED', 'SCHEDULED', 'CONFIRMED');
+  update app_public.tasks d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status in ('OPEN', 'IN_PROGRESS', 'WAITING');
+  return handed;
+end $function$;
 
 create function app_private.handled_processor_event(id text) returns void
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -49100,6 +50499,43 @@ begin
     where o.id = invite.organization_id and o.deleted_at is null;
 end $function$;
 grant execute on function app_private.issue_invite_token(uuid, integer) to plat_worker;
+
+-- What the mail of a pending invitation to a project says: to an address with a new token (256 random bits), which
+--   replaces the former one, or to those who administer an organization. Nothing when there is nothing to send.
+create function app_private.issue_project_invite_token(invite_id uuid, send_count integer) returns table(
+  id uuid, token text, recipients text[], email text, role text, message text, expires_at timestamp
+  with time zone, organization_name text, project_title text, invited_by text, invited_organization text
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  invite app_public.project_organization_invites;
+  secret text;
+begin
+  select i.* into invite from app_public.project_organization_invites i
+    where i.id = issue_project_invite_token.invite_id for update;
+  -- Answered, revoked, over, or sent again meanwhile by a later job: nothing to send.
+  if invite.id is null or app_public.project_organization_invites_status(invite) <> 'PENDING'
+    or invite.send_count <> issue_project_invite_token.send_count then
+    return;
+  end if;
+  if invite.email is not null then
+    secret := 'plat_project_' || translate(rtrim(encode(public.gen_random_bytes(32), 'base64'), '='), '+/', '-_');
+    insert into app_private.project_organization_invite_tokens as t (invite_id, token_hash)
+      values (invite.id, sha256(convert_to(secret, 'UTF8')))
+      on conflict (invite_id) do update set token_hash = excluded.token_hash;
+  end if;
+  return query
+    select invite.id, secret, app_private.administrator_addresses(invite.organization_id), invite.email::text,
+      invite.role::text, invite.message::text, invite.expires_at, o.name::text, p.title::text,
+      app_public.users_full_name(u), h.name::text
+    from app_public.projects p
+      join app_public.organizations o on o.id = p.organization_id and o.deleted_at is null
+      left join app_public.organizations h on h.id = invite.organization_id
+      left join app_public.users u on u.id = invite.invited_by_id
+    where p.id = invite.project_id and p.deleted_at is null;
+end $function$;
+grant execute on function app_private.issue_project_invite_token(uuid, integer) to plat_worker;
 
 -- Makes the one-time code that a mail takes to the user (143 bits, 15 minutes, once); no row for a user who may not
 --   sign in.
@@ -49997,10 +51433,12 @@ end $function$;
 
 -- Declares that rows of a table act in somebody's name: the column of the user beside principal_token_id, what
 --   people call a row (SQL over r), which rows act, what permission the viewer lacks for a row (null: none), what
---   suspends a row for a reason, and which changes (over old and new) make the viewer its principal.
+--   suspends a row for a reason, and which changes (over old and new) make the viewer its principal. reads_token:
+--   whether the viewer reads which token it was (over r), where others see the row, too.
 create function app_private.make_principal(
   table_schema text, table_name text, user_column text, kind text, title text, live text, lacks regprocedure,
-  ends regprocedure, takes_over text default null::text, organization text default 'organization_id'
+  ends regprocedure, takes_over text default null::text, organization text default 'organization_id',
+  reads_token text default 'true'
 ) returns void
 language plpgsql as $function$
 declare
@@ -50021,8 +51459,8 @@ begin
       $f$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from %s c where c.id = r.id and c.principal_token_id = t.id) $f$',
-      table_name || '_principal_token', table_name, relation);
+          and exists (select from %s c where c.id = r.id and c.principal_token_id = t.id) and %s $f$',
+      table_name || '_principal_token', table_name, relation, reads_token);
     execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',
       table_name || '_principal_token');
     execute format('comment on function app_public.%I is %L', table_name || '_principal_token',
@@ -50121,17 +51559,19 @@ end $function$;
 
 -- Makes a table of app_public a record: version, time stamps, soft deletion, slug and events. event_permission: what
 --   reading its events takes, where that is more than seeing the record; event_condition: which rows webhooks learn
---   of.
+--   of; other_party: the column of another organization that gets the events, too.
 create function app_private.make_record(
   table_name text, subject text, write_permission text default null::text, slug_from text default null::text,
-  event_permission text default null::text, event_condition text default null::text
+  event_permission text default null::text, event_condition text default null::text,
+  other_party name default null::name
 ) returns void
 language plpgsql as $function$
 declare
   relation regclass := format('app_public.%I', table_name)::regclass;
 begin
-  insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition)
-    values (table_name, subject, write_permission, event_permission, event_condition);
+  insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition,
+    other_party)
+    values (table_name, subject, write_permission, event_permission, event_condition, other_party);
   if slug_from is not null then
     execute format('create trigger _100_slug before insert or update on %s for each row execute function '
       'app_private.tg__slug(%L)', relation, slug_from);
@@ -50265,6 +51705,12 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
   update app_public.organization_invites i set sent_at = now() where i.id = invite_id
 $function$;
 grant execute on function app_private.mark_invite_sent(uuid) to plat_worker;
+
+create function app_private.mark_project_invite_sent(invite_id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  update app_public.project_organization_invites i set sent_at = now() where i.id = invite_id
+$function$;
+grant execute on function app_private.mark_project_invite_sent(uuid) to plat_worker;
 
 -- @step The link that names the lead or purchase is signed.
 --
@@ -51151,6 +52597,31 @@ language sql stable security definer rows 1 set search_path to 'pg_catalog', 'pg
         where i.id = a.integration_id and i.deleted_at is null))
 $function$;
 
+-- How much of a project is open with these people, of each kind.
+create function app_private.open_deals(project_id uuid, people uuid[]) returns app_public.open_deals
+language sql stable as $function$
+  select row(
+    (select count(*) from app_public.leads d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED')),
+    (select count(*) from app_public.buyers d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status not in ('CLOSED', 'CANCELLED')),
+    (select count(*) from app_public.unit_holds d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status = 'ACTIVE'),
+    (select count(*) from app_public.reservations d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status in ('PENDING', 'CONFIRMED')),
+    (select count(*) from app_public.negotiations d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status in ('OPEN', 'ACTIVE')),
+    (select count(*) from app_public.offers d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.status = 'PENDING'),
+    (select count(*) from app_public.personalizations d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status in ('DRAFT', 'SUBMITTED', 'CHANGES_REQUESTED', 'APPROVED')),
+    (select count(*) from app_public.appointments d where d.project_id = $1
+      and (d.assignee_id = any ($2) or d.host_id = any ($2))
+      and d.deleted_at is null and d.status in ('REQUESTED', 'SCHEDULED', 'CONFIRMED')),
+    (select count(*) from app_public.tasks d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status in ('OPEN', 'IN_PROGRESS', 'WAITING')))::app_public.open_deals
+$function$;
+
 -- Opens a ticket about a step of an execution, for whoever works on its subject where nobody is named.
 create function app_private.open_execution_ticket(
   execution_id uuid, step app_public.workflow_steps, kind text, title text, description text, priority text,
@@ -51404,6 +52875,14 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.organization_message(uuid) to plat_worker;
 
+-- The organization by which a user has a part in a project; the one that owns it first.
+create function app_private.organization_of_assignee(user_id uuid, project_id uuid) returns uuid
+language sql stable as $function$
+  select a.organization_id from app_public.project_organizations a
+    join app_public.organization_user_connections m on m.organization_id = a.organization_id
+    where a.project_id = $2 and m.user_id = $1 order by a.role <> 'OWNER', a.id limit 1
+$function$;
+
 -- The organization that a job is about, where its payload or the record that it names tells.
 create function app_private.organization_of_job(task text, payload json) returns uuid
 language plpgsql stable as $function$
@@ -51588,6 +53067,14 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.payments_to_reconcile(integer) to plat_worker;
 
+-- The members of an affiliated organization who cannot work on deals of the project, as affiliations are now.
+create function app_private.people_losing_deals(affiliation app_public.project_organizations) returns uuid[]
+language sql as $function$
+  select array(select m.user_id from app_public.organization_user_connections m
+    where m.organization_id = affiliation.organization_id
+      and not app_private.sells_in(m.user_id, affiliation.project_id) order by 1)
+$function$;
+
 -- The members who have the permission for a record: of its organization, and of those with a part in its project.
 --   assignee_id: who is assigned its lead or purchase.
 create function app_private.people_who_see(organization_id uuid, project_id uuid, assignee_id uuid, permission
@@ -51605,10 +53092,9 @@ language sql stable as $function$
   union all
   -- Who is a member of the organization itself is told as such, or not at all.
   select m.id, m.user_id, m.notifications
-  from app_public.project_organizations a
-  join app_private.role_permissions r on r.role = a.role and r.permission = $4 and r.in_affiliated
+  from app_private.affiliate_permissions a
   join app_public.organization_user_connections m on m.organization_id = a.organization_id
-  where a.project_id = $2 and a.role <> 'OWNER' and (r.reach = 'ALL' or m.user_id = $3)
+  where a.project_id = $2 and a.permission = $4 and (a.reach = 'ALL' or m.user_id = $3)
     and not exists (select from app_public.organization_user_connections o where o.organization_id = $1
       and o.user_id = m.user_id)
 $function$;
@@ -51832,6 +53318,13 @@ end $function$;
 create function app_private.project_currency(project_id uuid) returns text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select p.currency from app_public.projects p where p.id = $1
+$function$;
+
+-- A permission that the viewer lacks to give an organization the role of an invitation; null where they may.
+create function app_private.project_invite_lacks(i app_public.project_organization_invites) returns text
+language sql stable as $function$
+  select coalesce(app_private.lacking_permission(i.owner_id, null, '{project.manage}'),
+    app_private.affiliate_role_lacks(i.owner_id, i.role, i.permissions))
 $function$;
 
 -- What limits tries for the password of an account, or of a name that nobody has, from an address.
@@ -52498,6 +53991,16 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.release_stream(uuid, integer) to plat_worker;
 
+-- Keeps the names of those of the people readable for the owner of a project who have worked on its deals.
+create function app_private.remember_affiliates(owner_id uuid, project_id uuid, people uuid[]) returns void
+language sql as $function$
+  insert into app_private.former_affiliates (owner_id, user_id)
+    select $1, p from unnest(people) p
+    where exists (select from app_public.leads l where l.assignee_id = p and l.project_id = $2)
+      or exists (select from app_public.buyers b where b.assignee_id = p and b.project_id = $2)
+    on conflict do nothing
+$function$;
+
 -- By what id the processor knows a card that its owner has removed; null for one that is there.
 create function app_private.removed_card(id uuid) returns text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -52663,6 +54166,20 @@ language sql as $function$
   select app_private.add_job('user__verification_requested', jsonb_build_object('user_id', user_id),
     job_key => 'user__verification_requested ' || user_id)
 $function$;
+
+-- Refuses a viewer who would give an organization a permission that they do not have, be it because of the token in
+--   use.
+create function app_private.require_affiliate_role(owner_id uuid, role text, permissions text[]) returns void
+language plpgsql stable as $function$
+declare
+  lacking constant text := app_private.affiliate_role_lacks(owner_id, role, permissions);
+begin
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
+        role, lacking), jsonb_build_object('permission', lacking));
+  end if;
+end $function$;
 
 -- Refuses a buyer who sets the day by which they have to choose.
 create function app_private.require_due_on(p app_public.personalizations) returns void
@@ -52887,6 +54404,29 @@ begin
       jsonb_build_object('from', offer.status, 'to', wanted, 'field', 'status', 'allowedTransitions',
         jsonb_build_array()));
   end if;
+end $function$;
+
+-- The pending invitation, locked, for whoever invites; refuses others.
+create function app_private.require_project_invite(id uuid) returns app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  invite app_public.project_organization_invites;
+begin
+  perform app_hidden.require_viewer();
+  select i.* into invite from app_public.project_organization_invites i where i.id = require_project_invite.id
+    and i.owner_id = any (array(select app_hidden.viewer_organizations('project.manage'))) for update;
+  if invite.id is null then
+    if app_private.viewer_sees('app_public.project_organization_invites', require_project_invite.id) then
+      perform app_hidden.fail('FORBIDDEN', 'This is for whoever invites; acceptProjectOrganizationInvite and '
+        'declineProjectOrganizationInvite answer it.', '{"permission": "project.manage"}');
+    end if;
+    perform app_hidden.fail('NOT_FOUND', 'There is no such invitation.', '{"field": "id"}');
+  end if;
+  if app_public.project_organization_invites_status(invite) <> 'PENDING' then
+    perform app_hidden.fail('CONFLICT', 'This invitation is not pending any more; invite again.',
+      jsonb_build_object('field', 'id'));
+  end if;
+  return invite;
 end $function$;
 
 -- Refuses a viewer who would give somebody a permission that they do not have, be it because of the token in use.
@@ -53896,9 +55436,31 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     and (app_hidden.setting('organization_id') is null
       or m.organization_id = app_hidden.setting('organization_id')::uuid)
     and exists (select from app_private.role_permissions r where r.permission = 'sale.write'
-      and r.role = case when p.role = 'OWNER' then m.role else p.role end and r.in_affiliated = (p.role <> 'OWNER'))
+      and r.role = case when p.role = 'OWNER' then m.role else p.role end and r.in_affiliated = (p.role <> 'OWNER')
+      and (p.permissions is null or r.permission = any (p.permissions)))
   order by p.role = 'OWNER' desc, m.organization_id limit 1
 $function$;
+
+-- Whether a user can work on deals of a project: a member of the organization that owns it, or of an affiliated one
+--   that may see its own leads there. locks: so that it stays so until the transaction ends.
+create function app_private.sells_in(user_id uuid, project_id uuid, locks boolean default false) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_public.projects p
+      join app_public.organization_user_connections m on m.organization_id = p.organization_id
+      where p.id = sells_in.project_id and m.user_id = sells_in.user_id) then
+    return true;
+  end if;
+  if locks then
+    -- Whoever ends the affiliation at this moment waits, and finds the deal; or was first, and this finds none.
+    perform from app_public.project_organizations a
+      join app_public.organization_user_connections m on m.organization_id = a.organization_id
+      where a.project_id = sells_in.project_id and m.user_id = sells_in.user_id order by a.id for share of a;
+  end if;
+  return exists (select from app_private.affiliate_permissions a
+    join app_public.organization_user_connections m on m.organization_id = a.organization_id
+    where a.project_id = sells_in.project_id and m.user_id = sells_in.user_id and a.permission = 'lead.read');
+end $function$;
 
 -- Sends the draft of a ticket to its lead.
 create function app_private.send_draft_by_ticket(ticket app_public.escalation_tickets) returns boolean
@@ -53946,6 +55508,20 @@ begin
   perform app_private.admit_invitation(invite.organization_id, invite.email);
   delete from app_private.organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('organization_invite__created',
+    jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
+end $function$;
+
+-- Voids the former link and enqueues the mail with a new one; refuses floods of mail.
+create function app_private.send_project_invite(invite app_public.project_organization_invites) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  recipient constant text := coalesce(invite.email, invite.organization_id::text);
+begin
+  perform app_private.rate_limit('invite.affiliates', invite.owner_id::text);
+  perform app_private.rate_limit('invite.affiliate', invite.owner_id || ' ' || recipient);
+  perform app_private.admit_invitation(invite.owner_id, recipient);
+  delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
+  perform app_private.add_job('project_organization_invite__created',
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
 end $function$;
 
@@ -55640,7 +57216,11 @@ begin
               coalesce(u.first_name, app_public.users_full_name(u)),
             'lastName', u.last_name, 'title', u.title,
             'phone', u.phone, 'email', i.email)
-          from app_public.users u left join app_hidden.user_identities i on i.user_id = u.id
+          from app_public.users u
+          -- The address of somebody of another organization is not for its texts.
+          left join app_hidden.user_identities i on i.user_id = u.id and exists (
+            select from app_public.organization_user_connections m where m.user_id = u.id
+              and m.organization_id = (p.value ->> 'organization')::uuid)
             where u.id = app_private.assignee_of(of_type, p.key::uuid,
             (p.value ->> 'lead')::uuid, (p.value ->> 'buyer')::uuid))) else '{}' end
     from jsonb_each(places) p;
@@ -55767,6 +57347,14 @@ language sql as $function$
   update app_public.webhooks w set status = 'DISABLED', disabled_reason = reason
     where w.integration_id = suspend_organization_integration.id and w.status <> 'DISABLED' and w.deleted_at is null;
   delete from app_private.oauth_attempts a where a.integration_id = suspend_organization_integration.id;
+$function$;
+
+-- Takes an invitation back for the reason.
+create function app_private.suspend_project_invite(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.project_organization_invites i set status = 'REVOKED', revoked_at = now(), revoked_reason = reason
+    where i.id = suspend_project_invite.id and i.status = 'PENDING';
+  delete from app_private.project_organization_invite_tokens t where t.invite_id = suspend_project_invite.id;
 $function$;
 
 -- Disables an integration of a user for the reason, and forgets what it was let in by: a refresh gives a feed
@@ -56315,6 +57903,18 @@ language sql as $function$
     'network', app_private.network_of(app_hidden.setting('ip')))))
 $function$;
 
+-- Has the other side told: what is ACCEPTED or DECLINED (to the user who invited, where they still manage the
+--   project, else the owners), CHANGED or ENDED (to the owners of the organization), or LEFT (to those of the
+--   project).
+create function app_private.tell_affiliation(
+  what text, project_id uuid, organization_id uuid, role text, user_id uuid default null::uuid,
+  email text default null::text
+) returns void
+language sql as $function$
+  select app_private.add_job('affiliation__changed', jsonb_build_object('what', what, 'projectId', project_id,
+    'organizationId', organization_id, 'role', role, 'userId', user_id, 'email', email))
+$function$;
+
 -- Writes the events of a step that the clock has come to since it was told last, at most a batch of them; returns
 --   how many.
 create function app_private.tell_clock_step(subject text, name text, batch integer) returns integer
@@ -56364,6 +57964,14 @@ begin
   return amount;
 end $function$;
 grant execute on function app_private.tell_clock_step(text, text, integer) to plat_worker;
+
+-- Tells those who see a lead or purchase that the viewer does not work on it any more.
+create function app_private.tell_given_back(project_id uuid, lead_id uuid, name text) returns void
+language sql as $function$
+  select app_private.notify_team(project_id, lead_id, format('%s was given back', coalesce(name, 'A deal')),
+    format('%s has given %s back: nobody works on it now.', coalesce((select app_public.users_full_name(u)
+      from app_public.users u where u.id = app_public.current_user_id()), 'Somebody'), coalesce(name, 'a deal')))
+$function$;
 
 -- Has the owners told what was suspended: [{organizationId, kind, title, reason}].
 create function app_private.tell_suspended(suspended jsonb) returns void
@@ -57973,77 +59581,82 @@ insert into app_hidden.imports (operation, table_name, permission) values
   ('importUnits', 'units', 'inventory.manage');
 
 insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition,
-  read_permissions) values
-  ('access_tokens', 'access_token', null, null, null, null),
-  ('agents', 'agent', 'lead.write', null, null, array['lead.read', 'org.member']),
-  ('agreements', 'agreement', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read']),
-  ('appointments', 'appointment', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read']),
-  ('buyers', 'buyer', 'buyer.write', null, null, array['buyer.read']),
-  ('contacts', 'contact', 'lead.write', null, null, array['buyer.read', 'lead.read']),
-  ('custom_exports', 'custom_export', 'report.manage', null, null, array['report.read']),
-  ('custom_reports', 'custom_report', 'report.manage', null, null, array['audit.read']),
-  ('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage', null, null, array['project.read']),
-  ('deposits', 'deposit', 'sale.write', 'sale.read', null, array['sale.read']),
+  read_permissions, other_party) values
+  ('access_tokens', 'access_token', null, null, null, null, null),
+  ('agents', 'agent', 'lead.write', null, null, array['lead.read', 'org.member'], null),
+  ('agreements', 'agreement', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
+  ('appointments', 'appointment', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
+  ('buyers', 'buyer', 'buyer.write', null, null, array['buyer.read'], null),
+  ('contacts', 'contact', 'lead.write', null, null, array['buyer.read', 'lead.read'], null),
+  ('custom_exports', 'custom_export', 'report.manage', null, null, array['report.read'], null),
+  ('custom_reports', 'custom_report', 'report.manage', null, null, array['audit.read'], null),
+  ('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage', null, null, array['project.read'],
+    null),
+  ('deposits', 'deposit', 'sale.write', 'sale.read', null, array['sale.read'], null),
   ('escalation_tickets', 'escalation_ticket', 'workflow.manage', null, null,
-    array['buyer.read', 'lead.read', 'workflow.read']),
-  ('exports', 'export', 'report.run', null, null, array['report.manage', 'report.run']),
-  ('fallout_reasons', 'fallout_reason', 'project.manage', null, null, array['lead.read', 'project.manage']),
-  ('floor_plan_documents', 'floor_plan_document', 'inventory.manage', null, null, array['inventory.read']),
-  ('floor_plan_drawings', 'floor_plan_drawing', 'inventory.manage', null, null, null),
-  ('floor_plan_elevation_images', 'elevation_image', 'inventory.manage', null, null, null),
-  ('floor_plan_images', 'floor_plan_image', 'inventory.manage', null, null, null),
-  ('floor_plans', 'floor_plan', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
-  ('lead_notes', 'lead_note', 'lead.write', null, null, array['audit.read']),
-  ('lead_sources', 'lead_source', 'project.manage', null, null, array['lead.read', 'project.manage']),
-  ('leads', 'lead', 'lead.write', null, null, array['lead.read']),
-  ('lease_permits', 'lease_permit', 'inventory.manage', null, null, array['inventory.manage']),
-  ('lot_images', 'lot_image', 'inventory.manage', null, null, null),
-  ('lots', 'lot', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
-  ('negotiations', 'negotiation', 'sale.write', 'sale.strategy', null, array['sale.read', 'sale.strategy']),
-  ('offer_responses', 'offer_response', 'sale.write', null, null, null),
-  ('offers', 'offer', 'sale.write', null, null, array['sale.read']),
-  ('open_houses', 'open_house', 'marketing.manage', null, null, array['project.read']),
-  ('organization_avatars', 'organization_avatar', 'org.owner', null, null, null),
-  ('organization_integrations', 'organization_integration', 'org.admin', null, null, array['org.admin']),
-  ('organization_invites', 'organization_invite', 'org.admin', null, null, array['org.admin']),
+    array['buyer.read', 'lead.read', 'workflow.read'], null),
+  ('exports', 'export', 'report.run', null, null, array['report.manage', 'report.run'], null),
+  ('fallout_reasons', 'fallout_reason', 'project.manage', null, null, array['lead.read', 'project.manage'], null),
+  ('floor_plan_documents', 'floor_plan_document', 'inventory.manage', null, null, array['inventory.read'], null),
+  ('floor_plan_drawings', 'floor_plan_drawing', 'inventory.manage', null, null, null, null),
+  ('floor_plan_elevation_images', 'elevation_image', 'inventory.manage', null, null, null, null),
+  ('floor_plan_images', 'floor_plan_image', 'inventory.manage', null, null, null, null),
+  ('floor_plans', 'floor_plan', 'inventory.manage', 'inventory.read', null, array['inventory.read'], null),
+  ('lead_notes', 'lead_note', 'lead.write', null, null, array['audit.read'], null),
+  ('lead_sources', 'lead_source', 'project.manage', null, null, array['lead.read', 'project.manage'], null),
+  ('leads', 'lead', 'lead.write', null, null, array['lead.read'], null),
+  ('lease_permits', 'lease_permit', 'inventory.manage', null, null, array['inventory.manage'], null),
+  ('lot_images', 'lot_image', 'inventory.manage', null, null, null, null),
+  ('lots', 'lot', 'inventory.manage', 'inventory.read', null, array['inventory.read'], null),
+  ('negotiations', 'negotiation', 'sale.write', 'sale.strategy', null, array['sale.read', 'sale.strategy'], null),
+  ('offer_responses', 'offer_response', 'sale.write', null, null, null, null),
+  ('offers', 'offer', 'sale.write', null, null, array['sale.read'], null),
+  ('open_houses', 'open_house', 'marketing.manage', null, null, array['project.read'], null),
+  ('organization_avatars', 'organization_avatar', 'org.owner', null, null, null, null),
+  ('organization_integrations', 'organization_integration', 'org.admin', null, null, array['org.admin'], null),
+  ('organization_invites', 'organization_invite', 'org.admin', null, null, array['org.admin'], null),
   ('organization_payments_representatives', 'organization_payments_representative', 'org.billing', null, null,
-    array['org.billing']),
-  ('organization_user_connections', 'member', 'org.owner', null, null, array['audit.read']),
-  ('organizations', 'organization', 'org.admin', null, null, array['org.member']),
-  ('personalization_credits', 'personalization_credit', 'sale.write', null, null, null),
-  ('personalization_discounts', 'personalization_discount', 'sale.write', null, null, null),
-  ('personalizations', 'personalization', 'sale.write', null, null, array['sale.read']),
-  ('phone_calls', 'phone_call', 'lead.write', null, null, array['buyer.read', 'lead.read']),
-  ('processor_cards', 'processor_card', null, null, null, null),
-  ('processor_charges', 'charge', 'finance.write', 'finance.read', null, array['finance.read']),
-  ('project_avatars', 'project_avatar', 'inventory.manage', null, null, null),
-  ('project_collections', 'project_collection', 'marketing.manage', null, null, array['project.read']),
-  ('project_contact_messages', 'contact_message', 'lead.write', null, null, null),
-  ('project_documents', 'project_document', 'inventory.manage', null, null, array['inventory.read']),
-  ('project_images', 'project_image', 'inventory.manage', null, null, null),
-  ('project_organizations', 'affiliation', 'project.manage', null, null, array['project.read']),
-  ('project_testimonials', 'project_testimonial', 'marketing.manage', null, null, array['project.read']),
-  ('projects', 'project', 'project.manage', null, null, array['project.read']),
-  ('promotions', 'promotion', 'marketing.manage', 'marketing.read', null, array['project.read', 'marketing.read']),
-  ('reservation_documents', 'reservation_document', 'sale.write', 'sale.read', null, array['sale.read']),
-  ('reservations', 'reservation', 'sale.write', 'sale.read', null, array['sale.read']),
-  ('sales_offices', 'sales_office', 'project.manage', null, null, array['project.read']),
-  ('service_intelligence_generations', 'generation', 'lead.write', null, null, null),
-  ('site_plans', 'site_plan', 'inventory.manage', null, null, null),
-  ('spec_categories', 'spec_category', 'inventory.manage', null, null, array['project.read']),
-  ('spec_elements', 'spec_element', 'inventory.manage', null, null, array['project.read']),
-  ('spec_options', 'spec_option', 'inventory.manage', 'finance.read', null, array['project.read', 'finance.read']),
-  ('tasks', 'task', 'lead.write', null, null, array['buyer.read', 'lead.read', 'org.member']),
-  ('trackers', 'tracker', 'marketing.manage', null, null, array['marketing.read']),
-  ('unit_holds', 'unit_hold', 'sale.write', 'sale.read', null, array['sale.read']),
-  ('unit_images', 'unit_image', 'inventory.manage', null, null, null),
-  ('units', 'unit', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
-  ('user_integrations', 'user_integration', null, null, null, null),
-  ('users', 'user', null, null, null, null),
-  ('webhooks', 'webhook', 'org.admin', null, 'integration_id is null', array['org.admin']),
+    array['org.billing'], null),
+  ('organization_user_connections', 'member', 'org.owner', null, null, array['audit.read'], null),
+  ('organizations', 'organization', 'org.admin', null, null, array['org.member'], null),
+  ('personalization_credits', 'personalization_credit', 'sale.write', null, null, null, null),
+  ('personalization_discounts', 'personalization_discount', 'sale.write', null, null, null, null),
+  ('personalizations', 'personalization', 'sale.write', null, null, array['sale.read'], null),
+  ('phone_calls', 'phone_call', 'lead.write', null, null, array['buyer.read', 'lead.read'], null),
+  ('processor_cards', 'processor_card', null, null, null, null, null),
+  ('processor_charges', 'charge', 'finance.write', 'finance.read', null, array['finance.read'], null),
+  ('project_avatars', 'project_avatar', 'inventory.manage', null, null, null, null),
+  ('project_collections', 'project_collection', 'marketing.manage', null, null, array['project.read'], null),
+  ('project_contact_messages', 'contact_message', 'lead.write', null, null, null, null),
+  ('project_documents', 'project_document', 'inventory.manage', null, null, array['inventory.read'], null),
+  ('project_images', 'project_image', 'inventory.manage', null, null, null, null),
+  ('project_organization_invites', 'affiliation_invite', 'project.manage', null, null,
+    array['org.admin', 'project.manage'], 'owner_id'),
+  ('project_organizations', 'affiliation', 'project.manage', null, null, array['project.read'], 'owner_id'),
+  ('project_testimonials', 'project_testimonial', 'marketing.manage', null, null, array['project.read'], null),
+  ('projects', 'project', 'project.manage', null, null, array['project.read'], null),
+  ('promotions', 'promotion', 'marketing.manage', 'marketing.read', null, array['project.read', 'marketing.read'],
+    null),
+  ('reservation_documents', 'reservation_document', 'sale.write', 'sale.read', null, array['sale.read'], null),
+  ('reservations', 'reservation', 'sale.write', 'sale.read', null, array['sale.read'], null),
+  ('sales_offices', 'sales_office', 'project.manage', null, null, array['project.read'], null),
+  ('service_intelligence_generations', 'generation', 'lead.write', null, null, null, null),
+  ('site_plans', 'site_plan', 'inventory.manage', null, null, null, null),
+  ('spec_categories', 'spec_category', 'inventory.manage', null, null, array['project.read'], null),
+  ('spec_elements', 'spec_element', 'inventory.manage', null, null, array['project.read'], null),
+  ('spec_options', 'spec_option', 'inventory.manage', 'finance.read', null, array['project.read', 'finance.read'],
+    null),
+  ('tasks', 'task', 'lead.write', null, null, array['buyer.read', 'lead.read', 'org.member'], null),
+  ('trackers', 'tracker', 'marketing.manage', null, null, array['marketing.read'], null),
+  ('unit_holds', 'unit_hold', 'sale.write', 'sale.read', null, array['sale.read'], null),
+  ('unit_images', 'unit_image', 'inventory.manage', null, null, null, null),
+  ('units', 'unit', 'inventory.manage', 'inventory.read', null, array['inventory.read'], null),
+  ('user_integrations', 'user_integration', null, null, null, null, null),
+  ('users', 'user', null, null, null, null, null),
+  ('webhooks', 'webhook', 'org.admin', null, 'integration_id is null', array['org.admin'], null),
   ('workflow_executions', 'workflow_execution', 'workflow.run', null, null,
-    array['buyer.read', 'lead.read', 'workflow.read']),
-  ('workflows', 'workflow', 'workflow.manage', null, null, array['workflow.read']);
+    array['buyer.read', 'lead.read', 'workflow.read'], null),
+  ('workflows', 'workflow', 'workflow.manage', null, null, array['workflow.read'], null);
 
 insert into app_hidden.report_columns (subject, "position", name, expression, type, sql_type, permission, is_default,
   description) values
@@ -59466,6 +61079,12 @@ insert into app_private.error_codes (code, description) values
 
 insert into app_private.event_names (subject, column_name, value, name) values
   ('access_token', 'revoked_at', null, 'revoked'),
+  ('affiliation_invite', 'send_count', null, 'resent'),
+  ('affiliation_invite', 'sent_at', null, 'sent'),
+  ('affiliation_invite', 'status', 'ACCEPTED', 'accepted'),
+  ('affiliation_invite', 'status', 'DECLINED', 'declined'),
+  ('affiliation_invite', 'status', 'EXPIRED', 'expired'),
+  ('affiliation_invite', 'status', 'REVOKED', 'revoked'),
   ('agreement', 'status', 'DECLINED', 'declined'),
   ('agreement', 'status', 'EXECUTED', 'executed'),
   ('agreement', 'status', 'EXPIRED', 'expired'),
@@ -59579,6 +61198,8 @@ insert into app_private.limits (name, most, within, description) values
   ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
   ('email_change.account', 5, '01:00:00', 'Changes of the e-mail address that a user asks for.'),
   ('invite.address', 5, '01:00:00', 'Invitations to an organization for one address.'),
+  ('invite.affiliate', 10, '24:00:00', 'Invitations of one organization or address to projects of another one.'),
+  ('invite.affiliates', 100, '01:00:00', 'Invitations of an organization to have a part in its projects.'),
   ('invite.buyer', 5, '01:00:00', 'Invitations of one buyer.'),
   ('invite.buyer_address', 10, '01:00:00', 'Invitations of an organization to buyers with one address.'),
   ('invite.buyers', 1000, '01:00:00', 'Invitations of an organization to its buyers.'),
@@ -59738,6 +61359,9 @@ insert into app_private.principal_tables (table_name, user_column, organization_
     'app_private.suspend_organization_integration'),
   ('app_public.organization_invites', 'invited_by_id', 'organization_id', 'invitation', 'r.email',
     'r.status = ''PENDING'' and r.expires_at > now()', 'app_private.invite_lacks', 'app_private.suspend_invite'),
+  ('app_public.project_organization_invites', 'invited_by_id', 'owner_id', 'invitation to a project',
+    'coalesce(r.email, ''an organization'')', 'r.status = ''PENDING'' and r.expires_at > now()',
+    'app_private.project_invite_lacks', 'app_private.suspend_project_invite'),
   ('app_public.user_integrations', 'user_id', null, 'integration', 'r.name',
     'r.deleted_at is null and r.status <> ''DISABLED''', 'app_private.user_integration_lacks',
     'app_private.suspend_user_integration'),

@@ -135,10 +135,9 @@ language sql stable as $$
   union all
   -- Who is a member of the organization itself is told as such, or not at all.
   select m.id, m.user_id, m.notifications
-  from app_public.project_organizations a
-  join app_private.role_permissions r on r.role = a.role and r.permission = $4 and r.in_affiliated
+  from app_private.affiliate_permissions a
   join app_public.organization_user_connections m on m.organization_id = a.organization_id
-  where a.project_id = $2 and a.role <> 'OWNER' and (r.reach = 'ALL' or m.user_id = $3)
+  where a.project_id = $2 and a.permission = $4 and (a.reach = 'ALL' or m.user_id = $3)
     and not exists (select from app_public.organization_user_connections o where o.organization_id = $1
       and o.user_id = m.user_id)
 $$;
