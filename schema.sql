@@ -4861,6 +4861,12 @@ create table app_public.deposits (
   amount_refunded          app_public.money             not null default 0,
   -- Whether it is the fee of its reservation.
   is_reservation_fee       boolean                      not null default false,
+  -- What is to be given back of it by wire or cheque; amountRefunded, written down by hand, takes from it.
+  amount_to_return         app_public.money             not null default 0,
+  -- @filter
+  --
+  -- When it was last said that some of it is to be given back, by cancelling the purchase.
+  return_requested_at      timestamp with time zone,
   constraint deposits_pkey primary key (id),
   constraint deposits_in_project unique (id, project_id),
   -- @fieldName buyer
@@ -4918,6 +4924,11 @@ create table app_public.deposits (
   constraint deposits_refunded_within check (
     amount_refunded::numeric >= 0::numeric and amount_refunded::numeric <= amount_paid::numeric
   ),
+  -- No more is to be returned than was paid and not given back.
+  constraint deposits_return_within check (
+    amount_to_return::numeric >= 0::numeric
+    and amount_to_return::numeric <= (amount_paid::numeric - amount_refunded::numeric)
+  ) not valid,
   constraint project_record_id_not_null not null id,
   constraint project_record_inserted_at_not_null not null inserted_at,
   constraint project_record_organization_id_not_null not null organization_id,
@@ -5091,7 +5102,7 @@ grant
       reservation_id, milestone_id, title, status, status_changed_at, sequence, amount, percent, percent_base,
       amount_fixed, amount_paid, currency, due_at, due_rule, due_offset_days, paid_at, method, reference, held_by,
       sent_to_holder_at, released_at, refunded_at, forfeited_at, invoice_number, offer_id, amount_refunded,
-      is_reservation_fee
+      is_reservation_fee, amount_to_return, return_requested_at
     ) on app_public.deposits to plat_anonymous, plat_user;
 grant insert (
   lead_id, buyer_id, reservation_id, milestone_id, title, sequence, amount, percent, percent_base, due_at, method,
@@ -5196,10 +5207,12 @@ begin
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
     n.amount_refunded::text as "amountRefunded",
+    n.amount_to_return::text as "amountToReturn",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
-    n.is_reservation_fee as "isReservationFee") d), null from old_rows n order by n.id returning stream_id)
+    n.is_reservation_fee as "isReservationFee",
+    to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "returnRequestedAt") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5261,10 +5274,12 @@ begin
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
     n.amount_refunded::text as "amountRefunded",
+    n.amount_to_return::text as "amountToReturn",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
-    n.is_reservation_fee as "isReservationFee") d), _last - _amount + row_number() over () from new_rows n;
+    n.is_reservation_fee as "isReservationFee",
+    to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "returnRequestedAt") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -5302,10 +5317,12 @@ begin
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
     n.amount_refunded::text as "amountRefunded",
+    n.amount_to_return::text as "amountToReturn",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
-    n.is_reservation_fee as "isReservationFee") d), null from new_rows n returning stream_id)
+    n.is_reservation_fee as "isReservationFee",
+    to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "returnRequestedAt") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5325,7 +5342,7 @@ declare
 begin
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'deposit' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'CANCELLED' then 'cancelled' when o.status is distinct from n.status and n.status::text = 'FORFEITED' then 'forfeited' when o.status is distinct from n.status and n.status::text = 'INVOICED' then 'invoiced' when o.status is distinct from n.status and n.status::text = 'PAID' then 'paid' when o.status is distinct from n.status and n.status::text = 'REFUNDED' then 'refunded' when o.status is distinct from n.status and n.status::text = 'RELEASED' then 'released' when o.status is distinct from n.status and n.status::text = 'WAIVED' then 'waived' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'deposit', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'deposit' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'CANCELLED' then 'cancelled' when o.status is distinct from n.status and n.status::text = 'FORFEITED' then 'forfeited' when o.status is distinct from n.status and n.status::text = 'INVOICED' then 'invoiced' when o.status is distinct from n.status and n.status::text = 'PAID' then 'paid' when o.status is distinct from n.status and n.status::text = 'REFUNDED' then 'refunded' when o.status is distinct from n.status and n.status::text = 'RELEASED' then 'released' when o.status is distinct from n.status and n.status::text = 'WAIVED' then 'waived' when o.return_requested_at is distinct from n.return_requested_at then 'return_requested' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'deposit', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
     || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
     || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
@@ -5359,7 +5376,9 @@ begin
     || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
     || case when o.offer_id is distinct from n.offer_id then jsonb_build_object('offerId', jsonb_build_array(o.offer_id, n.offer_id)) else '{}' end
     || case when o.amount_refunded is distinct from n.amount_refunded then jsonb_build_object('amountRefunded', jsonb_build_array(o.amount_refunded::text, n.amount_refunded::text)) else '{}' end
-    || case when o.is_reservation_fee is distinct from n.is_reservation_fee then jsonb_build_object('isReservationFee', jsonb_build_array(o.is_reservation_fee, n.is_reservation_fee)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.is_reservation_fee is distinct from n.is_reservation_fee then jsonb_build_object('isReservationFee', jsonb_build_array(o.is_reservation_fee, n.is_reservation_fee)) else '{}' end
+    || case when o.amount_to_return is distinct from n.amount_to_return then jsonb_build_object('amountToReturn', jsonb_build_array(o.amount_to_return::text, n.amount_to_return::text)) else '{}' end
+    || case when o.return_requested_at is distinct from n.return_requested_at then jsonb_build_object('returnRequestedAt', jsonb_build_array(to_char(o.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.due_at as "dueAt",
     n.notes as notes,
     n.title as title,
@@ -5390,10 +5409,12 @@ begin
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
     n.amount_refunded::text as "amountRefunded",
+    n.amount_to_return::text as "amountToReturn",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
-    n.is_reservation_fee as "isReservationFee") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.is_reservation_fee as "isReservationFee",
+    to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "returnRequestedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
     o.inserted_at,
@@ -5427,7 +5448,9 @@ begin
     o.notes,
     o.offer_id,
     o.amount_refunded,
-    o.is_reservation_fee) is distinct
+    o.is_reservation_fee,
+    o.amount_to_return,
+    o.return_requested_at) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -5462,7 +5485,9 @@ begin
     n.notes,
     n.offer_id,
     n.amount_refunded,
-    n.is_reservation_fee) order by n.id returning stream_id)
+    n.is_reservation_fee,
+    n.amount_to_return,
+    n.return_requested_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5566,6 +5591,7 @@ begin
     new.amount := app_hidden.to_money(new.amount, new.currency, 'amount');
     new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
     new.amount_refunded := app_hidden.to_money(new.amount_refunded, new.currency, 'amountRefunded');
+    new.amount_to_return := app_hidden.to_money(new.amount_to_return, new.currency, 'amountToReturn');
     new.percent_base := case when new.percent is not null then coalesce(new.percent_base, 'PURCHASE_PRICE') end;
     if new.reservation_id is not null and not exists (
       select from app_public.reservations r left join app_public.buyers b on b.id = new.buyer_id
@@ -5634,6 +5660,10 @@ begin
         '{"field": "amountRefunded"}');
     end if;
   end if;
+  -- What is given back by hand was to be returned first; and never more is than is left.
+  new.amount_to_return := app_hidden.round_money(case when new.status in ('RELEASED', 'FORFEITED', 'REFUNDED') then 0
+    else greatest(0, least(new.amount_to_return - case when coalesce(app_hidden.is_service(), false) then 0
+      else new.amount_refunded - old.amount_refunded end, new.amount_paid - new.amount_refunded)) end, new.currency);
   if row(new.amount_paid, new.amount_refunded) <> row(old.amount_paid, old.amount_refunded) then
     -- What went to the seller, or fell to them, stays so; a refund only makes it less.
     result := case when new.amount_refunded = new.amount_paid then 'REFUNDED'
@@ -35363,6 +35393,14 @@ create domain app_public.buyer_status as text check (value in (
   'CANCELLED' -- It fell through.
 ));
 
+-- What cancelling a purchase does to a record.
+create domain app_public.cancellation_effect_kind as text check (value in (
+  'CHANGED', -- It gets another status.
+  'REFUND', -- Money of a charge goes back to the card that it was paid with.
+  'RETURN', -- Money of a deposit is to be given back by wire or cheque; updateDeposit says when that is done.
+  'KEPT' -- It stays as it is, or so much of it stays with the seller.
+));
+
 -- Whose card it is.
 create domain app_public.card_brand as text check (value in (
   'VISA', -- Visa.
@@ -36718,6 +36756,58 @@ create type app_public.authentication as (
   refresh_expires_at timestamp with time zone -- When the refresh token ends unless it is used; null without one.
 );
 
+-- @foreignKey (buyer_id) references buyers (id)|@fieldName buyer|@forwardDescription The purchase, as it is now.
+--
+-- What cancelling a purchase did, or would do.
+create type app_public.cancel_buyer_payload as (
+  -- @behavior -*
+  --
+  -- The purchase.
+  buyer_id uuid,
+  -- @notNull
+  --
+  -- Whether nothing was kept.
+  dry_run boolean,
+  -- @notNull
+  --
+  -- What goes back to cards.
+  refund_total app_public.money,
+  -- @notNull
+  --
+  -- What is to be returned otherwise.
+  return_total app_public.money,
+  -- @notNull
+  --
+  -- What was paid and stays with the seller, as far as the viewer sees it.
+  kept_total app_public.money,
+  -- @notNull
+  --
+  -- The currency of the project.
+  currency app_public.currency_code,
+  -- @notNull
+  --
+  -- What happens to each record that has to do with the purchase, what stays as it is too.
+  effects app_public.cancellation_effect[]
+);
+
+-- How much of a charge is refunded when a purchase is cancelled.
+create type app_public.cancel_buyer_refund_input as (
+  -- @notNull
+  --
+  -- A charge of the purchase.
+  charge_id uuid,
+  amount app_public.money -- How much; all that can be refunded where left out.
+);
+
+-- How much of a deposit is given back otherwise than to a card when a purchase is cancelled.
+create type app_public.cancel_buyer_return_input as (
+  -- @notNull
+  --
+  -- A deposit of the purchase.
+  deposit_id uuid,
+  amount app_public.money -- How much; what was paid otherwise than by card where left out.
+);
+
 -- @foreignKey (workflow_id) references workflows(id)|@fieldName workflow|@forwardDescription The workflow.
 --
 -- What cancelling the executions of a workflow did.
@@ -36734,6 +36824,33 @@ create type app_public.cancel_workflow_executions_payload as (
   --
   -- When.
   cancelled_at timestamp with time zone
+);
+
+-- What cancelling a purchase does to one record, or leaves as it is.
+create type app_public.cancellation_effect as (
+  -- @notNull
+  --
+  -- What it does.
+  kind app_public.cancellation_effect_kind,
+  -- @notNull
+  --
+  -- What kind of record it is, by the name that events have for it: unit, deposit, charge …
+  record_type text,
+  -- @notNull
+  --
+  -- The id of the record.
+  record_id uuid,
+  title text, -- What the record is called.
+  -- @notNull
+  --
+  -- The status before.
+  status_before text,
+  -- @notNull
+  --
+  -- The status afterwards; that of a charge follows when the processor has refunded it.
+  status_after text,
+  amount app_public.money, -- How much goes back, or stays with the seller.
+  reason text -- Why it stays as it is, where that is not chosen.
 );
 
 -- @foreignKey (project_id) references projects (id)|@fieldName project
@@ -37661,7 +37778,8 @@ create view app_hidden.masked_deposits as
         ) then notes::text
         else null::text
       end
-    )::app_public.long_text as notes, offer_id, amount_refunded, is_reservation_fee
+    )::app_public.long_text as notes, offer_id, amount_refunded, is_reservation_fee, amount_to_return,
+    return_requested_at
   from app_public.deposits r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_deposits owner to plat_masker;
 grant select on app_hidden.masked_deposits to plat_anonymous, plat_user;
@@ -38451,6 +38569,64 @@ language sql stable
 as $function$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id) $function$;
 grant execute on function app_public.binding_offers_total_contract_price(
   app_public.binding_offers
+) to plat_anonymous, plat_user;
+
+-- @arg id The purchase.
+-- @arg falloutReasonId Why, as the project defines it.
+-- @arg cancellationReason Why, in words.
+-- @arg dryRun Nothing is kept; the answer shows what would happen.
+-- @arg refundCharges Refund all that can be refunded to cards, less the cancellation fee; false where left out.
+-- @arg refunds Which charges are refunded, and how much of them; 100 at most. Not with refundCharges.
+-- @arg returnDeposits Mark all that was paid of deposits otherwise than by card to be returned, less what of the
+--   cancellation fee was not kept of charges; false where left out.
+-- @arg returns Which deposits are to be returned otherwise than to a card, and how much of them; 100 at most. Not
+--   with returnDeposits.
+-- @arg forfeitDeposits Deposits that were paid and of which nothing goes back fall to the seller; false where left
+--   out.
+-- @arg waiveCancellationFee Keep no cancellation fee; false where left out.
+-- @arg voidAgreements Void the agreements of the purchase that are not executed; true where left out.
+-- @arg cancelPersonalizations Call the choices of options off that are not signed; true where left out.
+-- @arg cancelTasks Cancel what is left to do for the purchase; true where left out.
+-- @arg cancelAppointments Call its appointments off; true where left out.
+-- @arg refundReservation Undo the reservation that it came from, which becomes REFUNDED; true where left out.
+-- @arg expectedVersion The version of the purchase that this is about; refused where it is another by now.
+--
+-- Cancels a purchase with what it takes along, all or nothing; with dryRun, tells what that would be. The home is
+--   AVAILABLE again, the lead open once it was the last purchase, negotiations and running workflows end, and unpaid
+--   deposits are cancelled. Takes the permissions buyer.write and sale.write; whatever moves money, finance.write.
+--   Refused with INVALID_TRANSITION for one that is cancelled or closed. Cards get their money when the processor
+--   has taken the refunds, shortly after.
+create function app_public.cancel_buyer(
+  id uuid, fallout_reason_id uuid, cancellation_reason text default null::text, dry_run boolean default false,
+  refund_charges boolean default false,
+  refunds app_public.cancel_buyer_refund_input[] default null::app_public.cancel_buyer_refund_input[],
+  return_deposits boolean default false,
+  returns app_public.cancel_buyer_return_input[] default null::app_public.cancel_buyer_return_input[],
+  forfeit_deposits boolean default false, waive_cancellation_fee boolean default false,
+  void_agreements boolean default true, cancel_personalizations boolean default true,
+  cancel_tasks boolean default true, cancel_appointments boolean default true,
+  refund_reservation boolean default true, expected_version integer default null::integer
+) returns app_public.cancel_buyer_payload
+language plpgsql as $function$
+declare
+  buyer_id uuid;
+begin
+  perform app_hidden.require_viewer();
+  select b.id into buyer_id from app_hidden.masked_buyers b where b.id = cancel_buyer.id;
+  if buyer_id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such buyer.', '{"field": "id"}');
+  end if;
+  return app_private.cancel_buyer(buyer_id, jsonb_build_object('fallout_reason_id', fallout_reason_id,
+    'cancellation_reason', cancellation_reason, 'dry_run', dry_run, 'refund_charges', refund_charges,
+    'refunds', to_jsonb(refunds), 'return_deposits', return_deposits, 'returns', to_jsonb(returns),
+    'forfeit_deposits', forfeit_deposits, 'waive_cancellation_fee', waive_cancellation_fee,
+    'void_agreements', void_agreements, 'cancel_personalizations', cancel_personalizations,
+    'cancel_tasks', cancel_tasks, 'cancel_appointments', cancel_appointments,
+    'refund_reservation', refund_reservation, 'expected_version', expected_version));
+end $function$;
+grant execute on function app_public.cancel_buyer(
+  uuid, uuid, text, boolean, boolean, app_public.cancel_buyer_refund_input[], boolean,
+  app_public.cancel_buyer_return_input[], boolean, boolean, boolean, boolean, boolean, boolean, boolean, integer
 ) to plat_anonymous, plat_user;
 
 -- Calls the change of the e-mail address off: its codes work no more. Does nothing where there is none.
@@ -42226,8 +42402,6 @@ declare
   attempt record;
   charge app_public.processor_charges;
   refund app_public.processor_refunds;
-  rest numeric;
-  wanted numeric;
 begin
   select c.* into charge from app_public.processor_charges c
     where c.id = app_hidden.record_id('processor_charges', input ->> 'chargeId', 'chargeId')
@@ -42256,28 +42430,7 @@ begin
   if exists (select from app_public.projects p where p.id = charge.project_id and p.archived_at is not null) then
     perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
   end if;
-  -- Those who refund it at once take turns from here.
-  select c.* into charge from app_public.processor_charges c where c.id = charge.id for no key update;
-  rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
-  if charge.status not in ('SUCCEEDED', 'PARTIALLY_REFUNDED') or rest = 0 then
-    perform app_hidden.fail('CONFLICT', case when charge.status in ('PENDING', 'REQUIRES_ACTION')
-      then 'This charge is not paid yet.'
-      when charge.status = 'DISPUTED' then 'This charge is disputed: the bank decides about the money.'
-      when charge.status in ('FAILED', 'CANCELLED')
-        then format('A charge that is %s has nothing to give back.', charge.status)
-      else 'This charge was refunded already.' end, '{"field": "chargeId"}');
-  end if;
-  wanted := case when input ->> 'amount' is null then rest
-    else app_private.amount_of_payment(input, charge.currency) end;
-  if wanted > rest then
-    perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', rest),
-      '{"field": "amount"}');
-  end if;
-  insert into app_public.processor_refunds (organization_id, charge_id, amount, reason, note, created_by_id,
-    attempt_key)
-    values (charge.organization_id, charge.id, wanted, coalesce(input ->> 'reason', 'REQUESTED_BY_CUSTOMER'),
-      app_hidden.checked(nullif(btrim(input ->> 'note'), ''), 'app_public.long_text', 'note'), viewer, attempt.key)
-    returning * into refund;
+  refund := app_private.open_refund(charge.id, input, attempt.key);
   return app_private.refund_facts(refund) || '{"answered": false, "isNew": true}';
 end $function$;
 grant execute on function app_hidden.begin_refund(jsonb, jsonb) to plat_anonymous, plat_user;
@@ -42743,7 +42896,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.buyer_id, t.reservation_id, t.milestone_id, t.title, t.status, t.status_changed_at, t.sequence, t.amount, t.percent, t.percent_base, t.amount_fixed, t.amount_paid, t.currency, t.due_at, t.due_rule, t.due_offset_days, t.paid_at, t.method, t.reference, t.held_by, t.sent_to_holder_at, t.released_at, t.refunded_at, t.forfeited_at, t.invoice_number, null::app_public.long_text, t.offer_id, t.amount_refunded, t.is_reservation_fee into r from app_public.deposits t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.buyer_id, t.reservation_id, t.milestone_id, t.title, t.status, t.status_changed_at, t.sequence, t.amount, t.percent, t.percent_base, t.amount_fixed, t.amount_paid, t.currency, t.due_at, t.due_rule, t.due_offset_days, t.paid_at, t.method, t.reference, t.held_by, t.sent_to_holder_at, t.released_at, t.refunded_at, t.forfeited_at, t.invoice_number, null::app_public.long_text, t.offer_id, t.amount_refunded, t.is_reservation_fee, t.amount_to_return, t.return_requested_at into r from app_public.deposits t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.deposits, app_hidden.columns_of('app_public.deposits', record));
   end if;
@@ -43393,7 +43546,7 @@ grant execute on function app_hidden.masked(app_public.buyers) to plat_anonymous
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.deposits) returns app_public.deposits
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.reservation_id, r.milestone_id, r.title, r.status, r.status_changed_at, r.sequence, r.amount, r.percent, r.percent_base, r.amount_fixed, r.amount_paid, r.currency, r.due_at, r.due_rule, r.due_offset_days, r.paid_at, r.method, r.reference, r.held_by, r.sent_to_holder_at, r.released_at, r.refunded_at, r.forfeited_at, r.invoice_number, app_public.deposits_notes(r), r.offer_id, r.amount_refunded, r.is_reservation_fee)::app_public.deposits
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.reservation_id, r.milestone_id, r.title, r.status, r.status_changed_at, r.sequence, r.amount, r.percent, r.percent_base, r.amount_fixed, r.amount_paid, r.currency, r.due_at, r.due_rule, r.due_offset_days, r.paid_at, r.method, r.reference, r.held_by, r.sent_to_holder_at, r.released_at, r.refunded_at, r.forfeited_at, r.invoice_number, app_public.deposits_notes(r), r.offer_id, r.amount_refunded, r.is_reservation_fee, r.amount_to_return, r.return_requested_at)::app_public.deposits
 $function$;
 grant execute on function app_hidden.masked(app_public.deposits) to plat_anonymous, plat_user;
 
@@ -45931,8 +46084,8 @@ begin
         (select l.assignee_id from app_public.leads l where l.id = case when h.subject_type = 'lead' then h.subject_id
           else (h.data ->> 'leadId')::uuid end),
         -- The buyer of a reservation is a user; its purchase is elsewhere.
-        (select b.assignee_id from app_public.buyers b where b.id = (h.data ->> case when h.subject_type = 'reservation'
-          then 'purchaseId' else 'buyerId' end)::uuid),
+        (select b.assignee_id from app_public.buyers b where b.id = case when h.subject_type = 'buyer' then h.subject_id
+          else (h.data ->> case when h.subject_type = 'reservation' then 'purchaseId' else 'buyerId' end)::uuid end),
         case when h.subject_type in ('reservation', 'unit_hold') then (h.data ->> 'assigneeId')::uuid end)
         as assignee_id
     from happened h
@@ -46225,18 +46378,20 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.amount_of_discount(uuid) to plat_anonymous, plat_user;
 
-create function app_private.amount_of_payment(input jsonb, currency text) returns numeric
+create function app_private.amount_of_payment(
+  input jsonb, currency text, field text default 'amount'
+) returns numeric
 language plpgsql stable as $function$
 declare
-  amount numeric := app_hidden.to_money(app_hidden.checked(input ->> 'amount', 'app_public.money', 'amount')::numeric,
-    currency, 'amount');
+  amount numeric := app_hidden.to_money(app_hidden.checked(input ->> 'amount', 'app_public.money', field)::numeric,
+    currency, field);
 begin
   if amount <= 0 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give an amount above zero.', '{"field": "amount"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give an amount above zero.', jsonb_build_object('field', field));
   elsif scale(amount) = 3 and amount <> round(amount, 2) then
     perform app_hidden.fail('BAD_USER_INPUT',
       format('Cards in %s are charged to the second digit after the point; let the third be 0.', currency),
-      '{"field": "amount"}');
+      jsonb_build_object('field', field));
   end if;
   return amount;
 end $function$;
@@ -46805,6 +46960,13 @@ $function$;
 create function app_private.call_workflow_engine() returns void
 language sql as $function$ select pg_notify('plat_workflows', '') $function$;
 
+-- Whether the states list a step by hand.
+create function app_private.can_step(subject text, from_state text, to_state text) returns boolean
+language sql stable as $function$
+  select exists (select from app_hidden.transitions t where t.subject = $1 and t.from_state = $2 and t.to_state = $3
+    and not t.by_service)
+$function$;
+
 -- Cancels a reservation that the viewer made as a buyer.
 create function app_private.cancel_as_buyer(input jsonb) returns app_public.reservations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46826,6 +46988,124 @@ begin
   return app_hidden.masked(reservation);
 end $function$;
 grant execute on function app_private.cancel_as_buyer(jsonb) to plat_user;
+
+-- Cancels a purchase that the viewer sees, as they may; see cancelBuyer.
+create function app_private.cancel_buyer(buyer_id uuid, input jsonb) returns app_public.cancel_buyer_payload
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  purchase app_public.buyers;
+  reason text := app_hidden.checked(nullif(btrim(input ->> 'cancellation_reason'), ''), 'app_public.long_text',
+    'cancellationReason');
+  why text;
+  moves_money constant boolean := coalesce((input ->> 'refund_charges')::boolean, false)
+    or coalesce((input ->> 'return_deposits')::boolean, false)
+    or coalesce((input ->> 'forfeit_deposits')::boolean, false)
+    or jsonb_array_length(coalesce(nullif(input -> 'refunds', 'null'), '[]')) > 0
+    or jsonb_array_length(coalesce(nullif(input -> 'returns', 'null'), '[]')) > 0;
+  permission text;
+  clash record;
+  charge_ids uuid[];
+  deposit_ids uuid[];
+  before jsonb;
+  to_keep numeric;
+  result app_public.cancel_buyer_payload;
+begin
+  select b.* into purchase from app_public.buyers b where b.id = buyer_id and b.deleted_at is null;
+  foreach permission in array array['buyer.write', 'sale.write'] loop
+    if not app_hidden.deal_can(purchase.organization_id, purchase.project_id, purchase.assignee_id, permission) then
+      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
+        jsonb_build_object('permission', permission));
+    end if;
+  end loop;
+  if moves_money and not app_hidden.project_can(purchase.project_id, purchase.organization_id, 'finance.write') then
+    perform app_hidden.fail('FORBIDDEN', 'Refunding, returning and forfeiting take the permission finance.write.',
+      '{"permission": "finance.write"}');
+  elsif exists (select from app_public.projects p where p.id = purchase.project_id and p.archived_at is not null) then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  end if;
+  for clash in select m.message, m.named from (values
+      ('refund_charges', 'refunds', 'Refund all charges or name some, not both.'),
+      ('return_deposits', 'returns', 'Return all deposits or name some, not both.')) m (whole, named, message)
+    where (input ->> m.whole)::boolean and jsonb_array_length(coalesce(nullif(input -> m.named, 'null'), '[]')) > 0
+  loop
+    perform app_hidden.fail('BAD_USER_INPUT', clash.message, jsonb_build_object('field', clash.named));
+  end loop;
+  if greatest(jsonb_array_length(coalesce(nullif(input -> 'refunds', 'null'), '[]')),
+    jsonb_array_length(coalesce(nullif(input -> 'returns', 'null'), '[]'))) > 100 then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'Name 100 charges and 100 deposits at most.', '{"limit": 100}');
+  end if;
+
+  -- In the order of locks; charges before their deposits, as payments have it.
+  perform app_private.lock_purchase(buyer_id);
+  select b.* into purchase from app_public.buyers b where b.id = buyer_id;
+  perform app_private.require_step('buyer', purchase.status, 'CANCELLED');
+  perform from app_public.processor_charges c
+    where c.id in (select k.id from app_private.charges_of_purchase(purchase) k) order by c.id for no key update;
+  perform from app_public.deposits d
+    where d.id in (select k.id from app_private.deposits_of_purchase(purchase) k) order by d.id for no key update;
+  -- Which they are is settled before: what the lead paid counts for another purchase of it afterwards.
+  charge_ids := array(select c.id from app_private.charges_of_purchase(purchase) c);
+  deposit_ids := array(select d.id from app_private.deposits_of_purchase(purchase) d);
+  before := (select jsonb_agg(to_jsonb(r) || jsonb_build_object('moved', coalesce(
+      (select c.amount_refunding from app_public.processor_charges c where c.id = r.record_id),
+      (select d.amount_to_return from app_public.deposits d where d.id = r.record_id))))
+    from app_private.records_of_purchase(purchase, charge_ids, deposit_ids) r);
+  begin
+    perform app_hidden.update_record(null::app_public.buyers, jsonb_build_object('id', buyer_id, 'status', 'CANCELLED',
+      'fallout_reason_id', input -> 'fallout_reason_id', 'cancellation_reason', reason)
+      || jsonb_strip_nulls(jsonb_build_object('expected_version', input -> 'expected_version')));
+    why := coalesce(reason, (select r.name from app_public.fallout_reasons r join app_public.buyers b
+      on b.fallout_reason_id = r.id where b.id = buyer_id));
+    to_keep := case when coalesce((input ->> 'waive_cancellation_fee')::boolean, false) then 0
+      else coalesce((select r.cancellation_fee from app_public.reservations r where r.id = purchase.reservation_id), 0)
+      end;
+    to_keep := app_private.refunds_of_cancellation(charge_ids, input, to_keep);
+    perform app_private.returns_of_cancellation(deposit_ids, input, to_keep);
+    if coalesce((input ->> 'forfeit_deposits')::boolean, false) then
+      update app_public.deposits d set status = 'FORFEITED'
+        where d.id = any (deposit_ids) and d.status in ('PARTIALLY_PAID', 'PAID') and d.amount_to_return = 0
+          and not exists (select from app_public.processor_charges c where c.deposit_id = d.id
+            and c.amount_refunding > 0);
+    end if;
+    if coalesce((input ->> 'void_agreements')::boolean, true) then
+      update app_public.agreements a set status = 'VOIDED', void_reason = coalesce(a.void_reason, why)
+        where a.buyer_id = purchase.id and a.deleted_at is null
+          and app_private.can_step('agreement', a.status, 'VOIDED');
+    end if;
+    if coalesce((input ->> 'cancel_personalizations')::boolean, true) then
+      update app_public.personalizations p set status = 'CANCELLED'
+        where (p.buyer_id = purchase.id or (p.lead_id = purchase.lead_id and p.unit_id = purchase.unit_id))
+          and p.deleted_at is null and app_private.can_step('personalization', p.status, 'CANCELLED');
+    end if;
+    if coalesce((input ->> 'cancel_tasks')::boolean, true) then
+      update app_public.tasks t set status = 'CANCELLED' where t.buyer_id = purchase.id and t.deleted_at is null
+        and app_private.can_step('task', t.status, 'CANCELLED');
+    end if;
+    if coalesce((input ->> 'cancel_appointments')::boolean, true) then
+      update app_public.appointments a set status = 'CANCELLED',
+          cancellation_reason = coalesce(a.cancellation_reason, 'The purchase was cancelled.')
+        where a.buyer_id = purchase.id and a.deleted_at is null
+          and app_private.can_step('appointment', a.status, 'CANCELLED');
+    end if;
+    -- A permit that was not issued is free for another home; one that was is revoked by whoever issued it.
+    update app_public.lease_permits l set status = 'AVAILABLE', buyer_id = null
+      where l.buyer_id = purchase.id and l.status = 'RESERVED' and l.deleted_at is null;
+    if coalesce((input ->> 'refund_reservation')::boolean, true) then
+      update app_public.reservations r set status = 'REFUNDED' where r.id = purchase.reservation_id
+        and r.status = 'CONVERTED' and r.deleted_at is null;
+    end if;
+
+    result := app_private.told_cancellation(purchase, before, charge_ids, deposit_ids);
+    if coalesce((input ->> 'dry_run')::boolean, false) then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    result.dry_run := true; -- undone, what would have been is in the result
+  end;
+  return result;
+end $function$;
+grant execute on function app_private.cancel_buyer(uuid, jsonb) to plat_user;
 
 -- Cancels an execution that the viewer was seen to see.
 create function app_private.cancel_execution(id uuid, reason text) returns app_public.workflow_executions
@@ -46979,6 +47259,18 @@ language sql stable as $function$
   select case when c.captured_at is null then c.status when c.dispute_status in ('OPEN', 'LOST') then 'DISPUTED'
     when refunded = c.amount then 'REFUNDED'
     when refunded > 0 then 'PARTIALLY_REFUNDED' else 'SUCCEEDED' end
+$function$;
+
+-- The charges of a purchase: its own, those of its reservation, and those of its lead that count for it.
+create function app_private.charges_of_purchase(
+  purchase app_public.buyers
+) returns setof app_public.processor_charges
+language sql stable as $function$
+  select c.* from app_public.processor_charges c where c.id in (
+    select k.id from app_public.processor_charges k where k.buyer_id = purchase.id
+    union select k.id from app_public.processor_charges k where k.reservation_id = purchase.reservation_id
+    union select k.id from app_public.processor_charges k where k.lead_id = purchase.lead_id
+      and app_hidden.purchase_of_lead(k.lead_id, k.reservation_id) = purchase.id)
 $function$;
 
 -- The permissions that a role is cut down to, project.read included, in order; refuses those that it does not have,
@@ -47978,8 +48270,8 @@ begin
       cross join lateral (select shown_data -> n.place::text as data) told
       left join app_public.projects p on p.id = coalesce(e.project_id, (n.data ->> 'projectId')::uuid)
       left join app_public.leads l on l.id = (told.data ->> 'leadId')::uuid
-      left join app_public.buyers b on b.id = (told.data ->> case when n.subject_type = 'reservation' then 'purchaseId'
-        else 'buyerId' end)::uuid
+      left join app_public.buyers b on b.id = case when n.subject_type = 'buyer' then n.subject_id
+        else (told.data ->> case when n.subject_type = 'reservation' then 'purchaseId' else 'buyerId' end)::uuid end
       where n.mail_id = mail.id and n.place = any (seen)));
 end $function$;
 grant execute on function app_private.close_notification_mail(uuid, integer) to plat_worker;
@@ -48418,6 +48710,13 @@ begin
       deposit.buyer_id)
     else app_private.personalization_total(unit, coalesce(deposit.lead_id, buyer.lead_id), deposit.buyer_id) end;
 end $function$;
+
+-- The deposits of a purchase, and those of its lead that count for it.
+create function app_private.deposits_of_purchase(purchase app_public.buyers) returns setof app_public.deposits
+language sql stable as $function$
+  select d.* from app_public.deposits d where d.deleted_at is null and (d.buyer_id = purchase.id
+    or (d.lead_id = purchase.lead_id and app_hidden.purchase_of_lead(d.lead_id, d.reservation_id) = purchase.id))
+$function$;
 
 -- Disables a webhook for the reason, and has the owners told.
 create function app_private.disable_webhook(webhook_id uuid, reason text) returns void
@@ -52421,6 +52720,45 @@ language sql stable strict security definer set search_path to 'pg_catalog', 'pg
 $function$;
 grant execute on function app_private.open_link(text) to plat_authenticator;
 
+-- Writes a refund of a charge down, of the amount or of all that is left; the processor is to be asked then. Callers
+--   have asked for finance.write. path: where the input stands in that of the caller, for errors.
+create function app_private.open_refund(
+  charge_id uuid, input jsonb, attempt_key text default null::text, path text default ''
+) returns app_public.processor_refunds
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  charge app_public.processor_charges;
+  refund app_public.processor_refunds;
+  rest numeric;
+  wanted numeric;
+begin
+  -- Those who refund it at once take turns from here.
+  select c.* into charge from app_public.processor_charges c where c.id = charge_id for no key update;
+  rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
+  if charge.status not in ('SUCCEEDED', 'PARTIALLY_REFUNDED') or rest = 0 then
+    perform app_hidden.fail('CONFLICT', case when charge.status in ('PENDING', 'REQUIRES_ACTION')
+      then 'This charge is not paid yet.'
+      when charge.status = 'DISPUTED' then 'This charge is disputed: the bank decides about the money.'
+      when charge.status in ('FAILED', 'CANCELLED')
+        then format('A charge that is %s has nothing to give back.', charge.status)
+      else 'This charge was refunded already.' end, jsonb_build_object('field', path || 'chargeId'));
+  end if;
+  wanted := case when input ->> 'amount' is null then rest
+    else app_private.amount_of_payment(input, charge.currency, path || 'amount') end;
+  if wanted > rest then
+    perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', rest),
+      jsonb_build_object('field', path || 'amount'));
+  end if;
+  insert into app_public.processor_refunds (organization_id, charge_id, amount, reason, note, created_by_id,
+    attempt_key)
+    values (charge.organization_id, charge.id, wanted, coalesce(input ->> 'reason', 'REQUESTED_BY_CUSTOMER'),
+      app_hidden.checked(nullif(btrim(input ->> 'note'), ''), 'app_public.long_text', 'note'),
+      app_public.current_user_id(), attempt_key)
+    returning * into refund;
+  return refund;
+end $function$;
+
 -- Opens a session of a user, who is locked and has proved who they are. Of more than 100 at a time, the one ends
 --   that was not used for longest.
 create function app_private.open_session(
@@ -53283,6 +53621,46 @@ begin
   end if;
 end $function$;
 
+-- The records that cancelling a purchase with these charges and deposits may change, in the order in which that is
+--   told; is_open: whether one that stays as it is should be told too.
+create function app_private.records_of_purchase(purchase app_public.buyers, charge_ids uuid[], deposit_ids uuid[])
+  returns table(
+  place integer, record_type text, record_id uuid, title text, status text, is_open boolean
+)
+language sql stable as $function$
+  select 1, 'buyer', b.id, app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email),
+    b.status::text, true from app_public.buyers b where b.id = purchase.id
+  union all select 2, 'unit', u.id, u.title, u.status, true from app_public.units u where u.id = purchase.unit_id
+  union all select 3, 'lot', l.id, l.title, l.status, true from app_public.lots l
+    where l.id in (purchase.lot_id, (select u.lot_id from app_public.units u where u.id = purchase.unit_id))
+  union all select 4, 'lead', l.id, l.name, l.status, true from app_public.leads l where l.id = purchase.lead_id
+  union all select 5, 'reservation', r.id, r.number, r.status, r.status = 'CONVERTED' from app_public.reservations r
+    where r.id = purchase.reservation_id and r.deleted_at is null
+  union all select 6, 'negotiation', n.id, u.title, n.status, n.status in ('OPEN', 'ACTIVE')
+    from app_public.negotiations n join app_public.units u on u.id = n.unit_id
+    where n.buyer_id = purchase.id and n.deleted_at is null
+  union all select 7, 'deposit', d.id, d.title, d.status, false from app_public.deposits d
+    where d.id = any (deposit_ids)
+  union all select 8, 'charge', c.id, c.description, c.status, false from app_public.processor_charges c
+    where c.id = any (charge_ids) and app_hidden.sees_finance(c.project_id, c.organization_id)
+  union all select 9, 'agreement', a.id, a.title, a.status,
+      a.status in ('DRAFT', 'SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED', 'EXECUTED')
+    from app_public.agreements a where a.buyer_id = purchase.id and a.deleted_at is null
+  union all select 10, 'personalization', p.id, p.title, p.status, p.status not in ('CANCELLED', 'SUPERSEDED')
+    from app_public.personalizations p
+    where (p.buyer_id = purchase.id or (p.lead_id = purchase.lead_id and p.unit_id = purchase.unit_id))
+      and p.deleted_at is null
+  union all select 11, 'task', t.id, t.title, t.status, t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    from app_public.tasks t where t.buyer_id = purchase.id and t.deleted_at is null
+  union all select 12, 'appointment', a.id, a.title, a.status, a.status in ('REQUESTED', 'SCHEDULED', 'CONFIRMED')
+    from app_public.appointments a where a.buyer_id = purchase.id and a.deleted_at is null
+  union all select 13, 'lease_permit', l.id, l.title, l.status, l.status in ('RESERVED', 'ISSUED')
+    from app_public.lease_permits l where l.buyer_id = purchase.id and l.deleted_at is null
+  union all select 14, 'workflow_execution', e.id, w.name, e.status, false
+    from app_public.workflow_executions e join app_public.workflows w on w.id = e.workflow_id
+    where e.buyer_id = purchase.id
+$function$;
+
 -- Whether a refresh token was used before, other than by a caller who may not have got the answer.
 create function app_private.refresh_is_repeated(token_sha256 bytea) returns boolean
 language sql stable as $function$
@@ -53324,6 +53702,47 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select app_private.refund_facts(r) from app_public.processor_refunds r where r.id = $1
 $function$;
 grant execute on function app_private.refund_to_make(uuid) to plat_worker;
+
+-- Writes the refunds down that cancelling a purchase brings about, and has them made; of all charges as much as
+--   to_keep stays. Returns what of that was not found. Callers have asked for finance.write.
+create function app_private.refunds_of_cancellation(charge_ids uuid[], input jsonb, to_keep numeric) returns numeric
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  note constant text := 'The purchase was cancelled.';
+  charge app_public.processor_charges;
+  wanted jsonb;
+  place int := 0;
+  rest numeric;
+  kept numeric;
+  refund app_public.processor_refunds;
+begin
+  if coalesce((input ->> 'refund_charges')::boolean, false) then
+    for charge in select c.* from app_public.processor_charges c
+      where c.id = any (charge_ids) and c.status in ('SUCCEEDED', 'PARTIALLY_REFUNDED')
+      order by c.reservation_id is null, c.id
+    loop
+      rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
+      kept := least(to_keep, rest);
+      to_keep := to_keep - kept;
+      if rest > kept then
+        refund := app_private.open_refund(charge.id, jsonb_build_object('amount', rest - kept, 'note', note));
+        perform app_private.add_job('processor_refund__owed', jsonb_build_object('id', refund.id));
+      end if;
+    end loop;
+    return to_keep;
+  end if;
+  for wanted in select value from jsonb_array_elements(coalesce(nullif(input -> 'refunds', 'null'), '[]')) loop
+    if coalesce((wanted ->> 'charge_id')::uuid = any (charge_ids), false) is false then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such charge of this purchase.',
+        jsonb_build_object('field', format('refunds.%s.chargeId', place)));
+    end if;
+    refund := app_private.open_refund((wanted ->> 'charge_id')::uuid, wanted || jsonb_build_object('note', note),
+      path => format('refunds.%s.', place));
+    perform app_private.add_job('processor_refund__owed', jsonb_build_object('id', refund.id));
+    place := place + 1;
+  end loop;
+  return to_keep;
+end $function$;
 
 -- Refuses with INVENTORY_UNAVAILABLE and claimedUntil.
 create function app_private.refuse_claimed(claim app_hidden.claims, field text default null::text) returns void
@@ -54423,6 +54842,65 @@ language sql as $function$
   delete from app_private.limit_uses u where u.ctid = (select l.ctid from app_private.limit_uses l
     where l.key = return_use.key order by l.expires_at desc limit 1 for update skip locked)
 $function$;
+
+-- Marks what of the deposits of a purchase is to be given back by hand; of all of them as much as to_keep stays.
+--   Callers have asked for finance.write.
+create function app_private.returns_of_cancellation(deposit_ids uuid[], input jsonb, to_keep numeric) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  all_of_it constant boolean := coalesce((input ->> 'return_deposits')::boolean, false);
+  deposit record;
+  wanted jsonb;
+  place int := -1;
+  returned numeric;
+  kept numeric;
+  seen uuid[] := '{}';
+begin
+  for wanted in select value from jsonb_array_elements(case when all_of_it
+    then (select coalesce(jsonb_agg(jsonb_build_object('deposit_id', d.id) order by d.sequence, d.id), '[]')
+      from app_public.deposits d where d.id = any (deposit_ids) and d.status in ('PARTIALLY_PAID', 'PAID'))
+    else coalesce(nullif(input -> 'returns', 'null'), '[]') end)
+  loop
+    place := place + 1;
+    select d.id, d.status, d.currency, d.amount_to_return, d.amount_paid - d.amount_refunded - d.amount_to_return
+        - coalesce(sum(c.amount_refunding), 0) as most,
+      d.amount_paid - d.amount_refunded - d.amount_to_return
+        - coalesce(sum(c.deposit_amount - app_private.deposit_given_back(c)), 0) as otherwise_paid into deposit
+      from app_public.deposits d
+      left join app_public.processor_charges c on c.deposit_id = d.id and c.captured_at is not null
+      where d.id = any (deposit_ids) and d.id = (wanted ->> 'deposit_id')::uuid
+      group by d.id, d.status, d.currency, d.amount_to_return, d.amount_paid, d.amount_refunded;
+    if deposit.id is null then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such deposit of this purchase.',
+        jsonb_build_object('field', format('returns.%s.depositId', place)));
+    elsif deposit.status not in ('PARTIALLY_PAID', 'PAID') then
+      perform app_hidden.fail('CONFLICT', format('Of a deposit that is %s nothing is given back.', deposit.status),
+        jsonb_build_object('field', format('returns.%s.depositId', place)));
+    elsif deposit.id = any (seen) then
+      perform app_hidden.fail('BAD_USER_INPUT', 'Name each deposit once.',
+        jsonb_build_object('field', format('returns.%s.depositId', place)));
+    end if;
+    seen := seen || deposit.id;
+    returned := coalesce(app_hidden.to_money((wanted ->> 'amount')::numeric, deposit.currency,
+      format('returns.%s.amount', place)), greatest(0, least(deposit.most, deposit.otherwise_paid)));
+    if all_of_it then
+      kept := least(to_keep, returned);
+      to_keep := to_keep - kept;
+      returned := returned - kept;
+      continue when returned = 0;
+    elsif returned <= 0 then
+      perform app_hidden.fail('BAD_USER_INPUT', case when wanted ->> 'amount' is null
+          then 'It was paid by card: refund its charge, or say how much is given back otherwise.'
+          else 'Give an amount above zero.' end,
+        jsonb_build_object('field', format('returns.%s.amount', place)));
+    elsif returned > deposit.most then
+      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', deposit.most),
+        jsonb_build_object('field', format('returns.%s.amount', place)));
+    end if;
+    update app_public.deposits d set amount_to_return = d.amount_to_return + returned, return_requested_at = now()
+      where d.id = deposit.id;
+  end loop;
+end $function$;
 
 -- Suspends a row whose principal has ended or lacks a permission, and has the owners told.
 create function app_private.review_principal(relation text, id uuid) returns void
@@ -58037,6 +58515,70 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   from family f where f.revoked_at is not null or f.expires_at <= now() limit 1
 $function$;
 
+-- What became of the records of a purchase since `before`, by those who read it now. Charges are told to those who
+--   see the finance of the project.
+create function app_private.told_cancellation(
+  purchase app_public.buyers, before jsonb, charge_ids uuid[], deposit_ids uuid[]
+) returns app_public.cancel_buyer_payload
+language plpgsql stable as $function$
+declare
+  sees_charges constant boolean := app_hidden.sees_finance(purchase.project_id, purchase.organization_id);
+  result app_public.cancel_buyer_payload;
+begin
+  with former as (
+    select r.* from jsonb_to_recordset(before) r (place int, record_type text, record_id uuid, title text, status text,
+      is_open boolean, moved numeric)
+  ), present as (
+    select f.*, coalesce(r.status, (select l.status from app_public.lease_permits l where l.id = f.record_id), f.status)
+      as status_after
+    from former f left join app_private.records_of_purchase(purchase, charge_ids, deposit_ids) r using (record_id)
+  ), money as (
+    -- Of deposits what was paid otherwise than by card: the rest stands with the charges.
+    select c.id, c.amount_refunding as moved, app_public.processor_charges_amount_refundable(c) as rest,
+      case when c.status = 'DISPUTED' then 'The bank decides about the money of a disputed charge.' end as reason
+      from app_public.processor_charges c where c.id = any (charge_ids) and sees_charges
+    union all
+    select d.id, d.amount_to_return, case when d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED', 'FORFEITED')
+        then d.amount_paid - d.amount_refunded - d.amount_to_return
+          - coalesce((select sum(c.deposit_amount - app_private.deposit_given_back(c))
+            from app_public.processor_charges c where c.deposit_id = d.id and c.captured_at is not null), 0) end,
+        case when d.status = 'RELEASED' then 'It was handed to the seller.' end
+      from app_public.deposits d where d.id = any (deposit_ids)
+  ), told as (
+    select p.place, p.record_id, 1 as part, 'CHANGED' as kind, p.record_type, p.title, p.status, p.status_after,
+      null::numeric as amount, null as reason from present p where p.status <> p.status_after
+    union all
+    select p.place, p.record_id, 2, case p.record_type when 'charge' then 'REFUND' else 'RETURN' end, p.record_type,
+      p.title, p.status, p.status_after, m.moved - p.moved, null
+      from present p join money m on m.id = p.record_id where m.moved > p.moved
+    union all
+    select p.place, p.record_id, 3, 'KEPT', p.record_type, p.title, p.status, p.status_after, m.rest, m.reason
+      from present p join money m on m.id = p.record_id where m.rest > 0 or m.reason is not null
+    union all
+    select p.place, p.record_id, 3, 'KEPT', p.record_type, p.title, p.status, p.status_after, null, case
+        when p.record_type = 'agreement' and not app_private.can_step('agreement', p.status, 'VOIDED')
+          then 'It was executed, and is ended by another agreement.'
+        when p.record_type = 'personalization' and not app_private.can_step('personalization', p.status, 'CANCELLED')
+          then 'It was signed.'
+        when p.record_type = 'lease_permit' then 'It was issued; revoke it with updateLeasePermit.'
+        when p.record_type = 'lead' then 'The lead has another purchase, or was not converted by this one.' end
+      from present p where p.status = p.status_after and p.is_open
+  )
+  select array_agg(row(t.kind, t.record_type, t.record_id, t.title, t.status, t.status_after, t.amount, t.reason
+      )::app_public.cancellation_effect order by t.place, t.record_id, t.part),
+    coalesce(sum(t.amount) filter (where t.kind = 'REFUND'), 0),
+    coalesce(sum(t.amount) filter (where t.kind = 'RETURN'), 0),
+    coalesce(sum(t.amount) filter (where t.kind = 'KEPT'), 0)
+    into result.effects, result.refund_total, result.return_total, result.kept_total from told t;
+  result.buyer_id := purchase.id;
+  result.dry_run := false;
+  result.currency := purchase.currency;
+  result.refund_total := app_hidden.round_money(result.refund_total, purchase.currency);
+  result.return_total := app_hidden.round_money(result.return_total, purchase.currency);
+  result.kept_total := app_hidden.round_money(result.kept_total, purchase.currency);
+  return result;
+end $function$;
+
 -- What it takes to have subjects selected by the trigger and conditions of a workflow.
 create function app_private.trigger_permissions(w app_public.workflows) returns text[]
 language sql stable as $function$
@@ -60565,6 +61107,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('charge', 'status', 'REQUIRES_ACTION', 'requires_action'),
   ('deposit', 'clock', 'due', 'due'),
   ('deposit', 'clock', 'overdue', 'overdue'),
+  ('deposit', 'return_requested_at', null, 'return_requested'),
   ('deposit', 'status', 'CANCELLED', 'cancelled'),
   ('deposit', 'status', 'FORFEITED', 'forfeited'),
   ('deposit', 'status', 'INVOICED', 'invoiced'),
@@ -60772,6 +61315,10 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
     array['reservation.created', 'reservation.confirmed', 'reservation.converted', 'reservation.expired',
       'reservation.cancelled', 'reservation.refunded'], null, null, null, 'sale.read', array['TEAM'], false, false,
     'Reservation {{ data.number }} of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %}, {{ data.status | words }}',
+    null, null),
+  ('reservation', array['buyer.status_changed'], 'status', array['{"status":"CANCELLED"}'], null, 'buyer.read',
+    array['TEAM'], false, false,
+    'Purchase{% if home %} of {{ home }}{% endif %} in {{ project }}{% if person %} by {{ person }}{% endif %}, cancelled',
     null, null),
   ('reservation', array['reservation.extended'], null, null, null, 'sale.read', array['TEAM'], false, false,
     'Reservation {{ data.number }} of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %}, extended to {{ data.expiresAt | when: timeZone }}',

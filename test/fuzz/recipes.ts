@@ -289,6 +289,25 @@ export function recipes(
          where w.subject_type = 'LEAD' and w.status = 'ENABLED' and l.deleted_at is null and w.${ofHome}`,
       )),
     }),
+    cancelBuyer: async (player) => {
+      const { projectId } = await find(player, someProject);
+      const { id } = await run(bossOf(player), "createBuyer", {
+        projectId,
+        legalName: name(),
+        price: "400000.00",
+      });
+      return {
+        id,
+        ...(await find(
+          player,
+          `select id as "falloutReasonId" from app_public.fallout_reasons
+           where project_id = '${projectId}' and 'BUYER' = any (applies_to::text[]) and deleted_at is null`,
+        )),
+        refunds: undefined,
+        returns: undefined,
+        expectedVersion: undefined,
+      };
+    },
     cancelExport: async (player) => {
       const boss = bossOf(player);
       const { id } = await run(boss, "createCustomExport", {
