@@ -197,6 +197,47 @@ export function recipes(
     locale: undefined,
   });
 
+  /** Another organization, invited by an address. */
+  const toProject: Recipe = async (player) => {
+    await confirmed(bosses.get(homeOf(player)) ?? player);
+    await confirmed(player);
+    return {
+      ...(await find(player, someProject)),
+      organizationId: undefined,
+      email: email(),
+      role: "AGENCY",
+      permissions: undefined,
+    };
+  };
+  /** The token of an invitation to a project of their organization, sent to the player. */
+  const invitedToProject = async (player: Player): Promise<Input> => {
+    await run(bossOf(player), "createProjectOrganization", {
+      ...(await toProject(player)),
+      email: player.person.email,
+    });
+    return {
+      id: undefined,
+      ...(await secret(
+        `insert into app_private.project_organization_invite_tokens (invite_id, token_hash)
+         select i.id, $1 from app_public.project_organization_invites i join app_hidden.user_identities u on u.email = i.email and u.user_id = $2
+         where i.status = 'PENDING' order by i.id desc limit 1
+         on conflict (invite_id) do update set token_hash = excluded.token_hash`,
+      )(player)),
+    };
+  };
+  /** The part of an organization that is the boss's too. */
+  const affiliated: Recipe = async (player) => {
+    const { projectId } = await find(player, someProject);
+    const { rows } = await owner.query<{ id: string }>(
+      `with o as (insert into app_public.organizations (name) values ($2) returning id),
+         m as (insert into app_public.organization_user_connections (organization_id, user_id, role) select id, $3, 'OWNER' from o)
+       insert into app_public.project_organizations (project_id, owner_id, organization_id, role)
+       select p.id, p.organization_id, o.id, 'AGENCY' from app_public.projects p, o where p.id = $1 returning id`,
+      [projectId, name(), bossOf(player).id],
+    );
+    return { id: rows[0]?.id, handOver: undefined, assigneeId: undefined };
+  };
+
   return {
     // Who accepts becomes a buyer: others stay what they are.
     acceptBuyerInvite: async (player) => {
@@ -236,6 +277,11 @@ export function recipes(
          on conflict (invite_id) do update set token_hash = excluded.token_hash`,
       )(player);
     },
+    // For an organization of their own that is founded for it: nobody else gets a part in a project.
+    acceptProjectOrganizationInvite: async (player) => {
+      const { id: organizationId } = await run(player.person, "createOrganization", { name: name() });
+      return { ...(await invitedToProject(player)), organizationId };
+    },
     batchWorkflow: async (player) => ({
       ...(await find(
         player,
@@ -243,6 +289,25 @@ export function recipes(
          where w.subject_type = 'LEAD' and w.status = 'ENABLED' and l.deleted_at is null and w.${ofHome}`,
       )),
     }),
+    cancelBuyer: async (player) => {
+      const { projectId } = await find(player, someProject);
+      const { id } = await run(bossOf(player), "createBuyer", {
+        projectId,
+        legalName: name(),
+        price: "400000.00",
+      });
+      return {
+        id,
+        ...(await find(
+          player,
+          `select id as "falloutReasonId" from app_public.fallout_reasons
+           where project_id = '${projectId}' and 'BUYER' = any (applies_to::text[]) and deleted_at is null`,
+        )),
+        refunds: undefined,
+        returns: undefined,
+        expectedVersion: undefined,
+      };
+    },
     cancelExport: async (player) => {
       const boss = bossOf(player);
       const { id } = await run(boss, "createCustomExport", {
@@ -306,6 +371,9 @@ export function recipes(
     createPaymentIntent: payment,
     createProcessorCard: () => ({ token: "tok_visa" }),
     createProcessorCharge: payment,
+    createProjectOrganization: toProject,
+    declineProjectOrganizationInvite: (player) => invitedToProject(player),
+    deleteProjectOrganization: affiliated,
     createPromotion: async (player) => ({
       ...(await find(player, someProject)),
       percent: "5",
@@ -422,6 +490,9 @@ export function recipes(
     resendOrganizationInvite: found(
       `select id from app_public.organization_invites where status = 'PENDING' and ${ofHome}`,
     ),
+    resendProjectOrganizationInvite: found(
+      `select id from app_public.project_organization_invites where status = 'PENDING' and expires_at > now() and owner_id in (select id from home)`,
+    ),
     resetPassword: secret(
       `insert into app_private.user_otps (user_id, code_sha256, expires_at) values ($2, $1, now() + interval '10 minutes')
        on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at`,
@@ -434,6 +505,7 @@ export function recipes(
     }),
     resumeWorkflowExecution: execution("PAUSED"),
     revokeAccessToken: after("createAccessToken", () => ({ name: name(), organizationId: undefined })),
+    revokeProjectOrganizationInvite: afterBoss("createProjectOrganization", toProject),
     revokeOrganizationInvite: found(
       `select id from app_public.organization_invites where status = 'PENDING' and ${ofHome}`,
     ),
@@ -466,6 +538,13 @@ export function recipes(
     updateProcessorCharge: found(
       `select id, null as "expectedVersion" from app_public.processor_charges where ${ofHome}`,
     ),
+    updateProjectOrganization: async (player) => ({
+      ...(await affiliated(player)),
+      role: "BROKER",
+      permissions: undefined,
+      assigneeId: undefined,
+      expectedVersion: undefined,
+    }),
     updateOrganizationIntegration: found(integration(["ENABLED", "DISABLED", "PENDING", "ERROR"]), {
       config: undefined,
       credentials: undefined,

@@ -177,12 +177,9 @@ begin
     end if;
   end if;
   if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id) then
-    if not exists (
-      select from app_public.organization_user_connections m
-      join app_public.project_organizations p on p.organization_id = m.organization_id
-      where m.user_id = new.assignee_id and p.project_id = new.project_id) then
-      perform app_hidden.fail('BAD_USER_INPUT', 'A lead is assigned to a member of an organization of its project.',
-        '{"field": "assigneeId"}');
+    if not app_private.sells_in(new.assignee_id, new.project_id, locks => true) then
+      perform app_hidden.fail('BAD_USER_INPUT',
+        'A lead is assigned to a member of an organization that sells in its project.', '{"field": "assigneeId"}');
     end if;
   end if;
   if new.fallout_reason_id is not null

@@ -261,6 +261,97 @@ export function buyerInvite(values: Invitation & { project: string }): Rendered 
   });
 }
 
+/** What an organization does in a project, in words. */
+const parts: Record<string, string> = {
+  SELLER: "sell homes",
+  AGENCY: "bring buyers as an agency",
+  BROKER: "bring buyers as a broker",
+  BUILDER: "build",
+  MARKETER: "do the marketing",
+  LENDER: "finance buyers",
+  TITLE: "close purchases",
+  VIEWER: "look on",
+};
+const partIn = (role: string, project: string): string => `${parts[role] ?? "take part"} in ${project}`;
+
+/** The invitation of an organization to have a part in a project: to an address, with a token, or to an organization. */
+export function projectInvite(
+  values: Omit<Invitation, "token"> & {
+    id: string;
+    token: string | null;
+    project: string;
+    role: string;
+    invitedOrganization: string | null;
+  },
+): Rendered {
+  const { id, token, organization, invitedBy, invitedOrganization, project, role, link, message, expiresAt } =
+    values;
+  const offer = `${invitedBy ? `${invitedBy} of ${organization}` : organization} invites ${invitedOrganization ?? "your organization"} to ${partIn(role, project)}.`;
+  return render({
+    subject: `${organization} invites you to ${project}`,
+    blocks: token
+      ? [
+          ...invitation({ ...values, token }, offer, "See the invitation", "acceptProjectOrganizationInvite"),
+          "Name the organization that accepts; if there is none yet, found it first.",
+        ]
+      : [
+          offer,
+          ...(message ? [{ quote: message }] : []),
+          { link, label: "See the invitation" },
+          "An owner or administrator accepts or declines. A program does so with acceptProjectOrganizationInvite or declineProjectOrganizationInvite and this id:",
+          { code: id },
+          `It can be accepted until ${when(expiresAt)}. Until then, neither organization sees anything of the other.`,
+        ],
+    footer: token
+      ? `You get this mail because somebody at ${organization} entered this e-mail address. If you do not know them, ignore it.`
+      : `You get this mail because you administer ${invitedOrganization ?? "the invited organization"}.`,
+  });
+}
+
+/** What became of the part of an organization in a project, for the other side. */
+export function affiliationChanged(values: {
+  what: "ACCEPTED" | "DECLINED" | "CHANGED" | "ENDED" | "LEFT";
+  project: string;
+  owner: string;
+  /** The other organization, by name, or the invited address. */
+  other: string;
+  role: string;
+}): Rendered {
+  const { what, project, owner, other, role } = values;
+  const { subject, said, toOwner } = {
+    ACCEPTED: {
+      subject: `${other} takes part in ${project}`,
+      said: `${other} has accepted the invitation to ${partIn(role, project)}. You can assign leads to its people from now on.`,
+      toOwner: true,
+    },
+    DECLINED: {
+      subject: `${other} declined`,
+      said: `${other} has declined the invitation to ${partIn(role, project)}.`,
+      toOwner: true,
+    },
+    CHANGED: {
+      subject: `What ${other} may do in ${project}`,
+      said: `${owner} has changed what ${other} may do in ${project}. It is there to ${parts[role] ?? "take part"}.`,
+      toOwner: false,
+    },
+    ENDED: {
+      subject: `${other} and ${project}`,
+      said: `${owner} has ended the part of ${other} in ${project}. Its people do not see the project any more; what was open has been handed over.`,
+      toOwner: false,
+    },
+    LEFT: {
+      subject: `${other} has left ${project}`,
+      said: `${other} has ended its part in ${project}. What was open with its people has been handed over: assign what nobody works on.`,
+      toOwner: true,
+    },
+  }[what];
+  return render({
+    subject,
+    blocks: [said],
+    footer: `You get this mail because you own or administer ${toOwner ? owner : other}.`,
+  });
+}
+
 export interface VisitorMessage {
   name: string;
   email: string;
