@@ -424,6 +424,12 @@ export function recipes(
       file: csv(`legal_name,price\n${name()},400000\n`),
       dryRun: false,
     }),
+    importLeads: async (player) => ({
+      ...(await find(player, someProject)),
+      file: csv(`name,email,tags\n${name()},${email()},fuzz; file\n`),
+      system: "fuzz",
+      dryRun: false,
+    }),
     importUnits: async (player) => ({
       ...(await find(player, someProject)),
       file: csv(`unit_number\n${name()}\n`),
@@ -508,6 +514,20 @@ export function recipes(
     sendTestWebhook: found(`select id from app_public.webhooks where ${ofHome}`),
     suggestLeadEmail: draft,
     updateEscalationTicket: ticket,
+    updateLeads: async (player) => ({
+      ...(await find(
+        player,
+        `select jsonb_build_array(l.id) as ids, null as filter, null as "assigneeId", null as unassign, null as status,
+           null as "falloutReasonId" from app_public.leads l where l.deleted_at is null and l.${ofHome}`,
+      )),
+      addTags: [name()],
+      dryRun: false,
+    }),
+    upsertLeads: async (player) => ({
+      ...(await find(player, someProject)),
+      system: "fuzz",
+      leads: [{ externalId: name(), name: name(), email: email() }],
+    }),
     updateUnitHold: found(
       `select id, 2 as expiration, null as "leadId", null as "expectedVersion" from app_public.unit_holds where status = 'ACTIVE' and ${ofHome}`,
     ),
