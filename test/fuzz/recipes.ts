@@ -310,6 +310,25 @@ export function recipes(
          where w.subject_type = 'LEAD' and w.status = 'ENABLED' and l.deleted_at is null and w.${ofHome}`,
       )),
     }),
+    cancelBuyer: async (player) => {
+      const { projectId } = await find(player, someProject);
+      const { id } = await run(bossOf(player), "createBuyer", {
+        projectId,
+        legalName: name(),
+        price: "400000.00",
+      });
+      return {
+        id,
+        ...(await find(
+          player,
+          `select id as "falloutReasonId" from app_public.fallout_reasons
+           where project_id = '${projectId}' and 'BUYER' = any (applies_to::text[]) and deleted_at is null`,
+        )),
+        refunds: undefined,
+        returns: undefined,
+        expectedVersion: undefined,
+      };
+    },
     cancelExport: async (player) => {
       const boss = bossOf(player);
       const { id } = await run(boss, "createCustomExport", {
@@ -428,6 +447,12 @@ export function recipes(
       file: csv(`legal_name,price\n${name()},400000\n`),
       dryRun: false,
     }),
+    importLeads: async (player) => ({
+      ...(await find(player, someProject)),
+      file: csv(`name,email,tags\n${name()},${email()},fuzz; file\n`),
+      system: "fuzz",
+      dryRun: false,
+    }),
     importUnits: async (player) => ({
       ...(await find(player, someProject)),
       file: csv(`unit_number\n${name()}\n`),
@@ -529,6 +554,20 @@ export function recipes(
     sendTestWebhook: found(`select id from app_public.webhooks where ${ofHome}`),
     suggestLeadEmail: draft,
     updateEscalationTicket: ticket,
+    updateLeads: async (player) => ({
+      ...(await find(
+        player,
+        `select jsonb_build_array(l.id) as ids, null as filter, null as "assigneeId", null as unassign, null as status,
+           null as "falloutReasonId" from app_public.leads l where l.deleted_at is null and l.${ofHome}`,
+      )),
+      addTags: [name()],
+      dryRun: false,
+    }),
+    upsertLeads: async (player) => ({
+      ...(await find(player, someProject)),
+      system: "fuzz",
+      leads: [{ externalId: name(), name: name(), email: email() }],
+    }),
     updateUnitHold: found(
       `select id, 2 as expiration, null as "leadId", null as "expectedVersion" from app_public.unit_holds where status = 'ACTIVE' and ${ofHome}`,
     ),
