@@ -2231,6 +2231,33 @@ reservation_id, source_id, unit_id on app_public.buyers
   )
   execute function app_private.tg_buyers__parents();
 
+-- Hands what belongs to a lead or purchase over to its new assignee.
+create function app_private.tg__assignee_of_deal() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  deal_table text;
+begin
+  -- tg_argv[0]: the column by which the others refer to this record.
+  for deal_table in
+    select t.table_name from app_private.deal_tables t
+    where exists (select from pg_attribute a
+      where a.attrelid = format('app_public.%I', t.table_name)::regclass and a.attname = tg_argv[0]
+        and not a.attisdropped)
+      and not (t.table_name = 'reservations' and tg_argv[0] = 'buyer_id') -- there it is the user
+    order by t.table_name
+  loop
+    execute format('update app_public.%I set assignee_id = $1 where %I = $2 and assignee_id is distinct from $1 and '
+      'deleted_at is null', deal_table, tg_argv[0])
+      using new.assignee_id, new.id;
+  end loop;
+  if tg_table_name = 'buyers' then
+    update app_public.leads l set assignee_id = new.assignee_id
+      where l.id = (to_jsonb(new) ->> 'lead_id')::uuid and l.assignee_id is distinct from new.assignee_id
+        and l.deleted_at is null;
+  end if;
+  return null;
+end $function$;
+
 -- Shows a purchase to the account that sees the other purchases of the person.
 create function app_private.tg_buyers__account() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -10293,10 +10320,9 @@ create trigger _400_assign before insert on app_public.leads
   for each row
   when (new.assignee_id is null)
   execute function app_private.tg_leads__assign();
-create trigger _400_assignee after update of assignee_id on app_public.leads
-  for each row
-  when (old.assignee_id is distinct from new.assignee_id)
-  execute function app_private.tg__assignee_of_deal('lead_id');
+create trigger _400_assignee after update on app_public.leads
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_leads__hand_over();
 create trigger _420_person_of_purchases after update of email on app_public.leads
   for each row
   when (old.person_id is distinct from new.person_id)
@@ -10316,6 +10342,10 @@ create trigger _530_search_again after update on app_public.leads
     or old.deleted_at is distinct from new.deleted_at
   )
   execute function app_private.tg_leads__search();
+create trigger _600_free_external_ids after update of deleted_at on app_public.leads
+  for each row
+  when (old.deleted_at is null and new.deleted_at is not null)
+  execute function app_private.tg_leads__free_external_ids();
 create trigger _700_duplicate after update of phone on app_public.leads
   for each row
   when (new.phone is not null and old.phone::text is distinct from new.phone::text and new.deleted_at is null)
@@ -10741,6 +10771,37 @@ begin
   return null;
 end$function$;
 
+create function app_private.tg_leads__free_external_ids() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  delete from app_private.lead_external_ids x where x.lead_id = new.id;
+  return null;
+end $function$;
+
+-- Hands what belongs to leads over to their new assignees.
+create function app_private.tg_leads__hand_over() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  handed constant uuid[] := array(select n.id from new_rows n join old_rows o using (id)
+    where n.assignee_id is distinct from o.assignee_id);
+  deal_table text;
+begin
+  if handed = '{}' then
+    return null;
+  end if;
+  for deal_table in
+    select t.table_name from app_private.deal_tables t
+    where exists (select from pg_attribute a where a.attrelid = format('app_public.%I', t.table_name)::regclass
+      and a.attname = 'lead_id' and not a.attisdropped)
+    order by t.table_name
+  loop
+    execute format('update app_public.%I d set assignee_id = n.assignee_id from new_rows n
+      where d.lead_id = any ($1) and n.id = d.lead_id and d.assignee_id is distinct from n.assignee_id
+        and d.deleted_at is null', deal_table) using handed;
+  end loop;
+  return null;
+end $function$;
+
 create function app_private.tg_leads__has_purchase() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -11002,12 +11063,34 @@ language sql stable rows 20
 as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.leads_events(app_public.leads) to plat_anonymous, plat_user;
 
+-- @notNull
+--
+-- The ids by which systems of the viewer's organization know the lead; those of other organizations with a part in
+--   the project are theirs.
+create function app_public.leads_external_ids(l app_public.leads) returns app_public.lead_external_id[]
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select array(select row(x.system, x.external_id)::app_public.lead_external_id
+    from app_private.lead_external_ids x
+    where x.lead_id = l.id and x.organization_id = any (array(select app_private.viewer_parties(x.project_id)))
+      and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.read')
+    order by x.system, x.external_id)
+$function$;
+grant execute on function app_public.leads_external_ids(app_public.leads) to plat_anonymous, plat_user;
+
 -- @filter email
 --
 -- The e-mail address, whatever the case.
 create function app_public.leads_filter_email(l app_public.leads, value text) returns boolean
 language sql stable as $function$ select l.email = lower(btrim(value)) $function$;
 grant execute on function app_public.leads_filter_email(app_public.leads, text) to plat_anonymous, plat_user;
+
+-- @filter externalId
+-- @finder leads_with_external_id
+--
+-- The id by which a system of the viewer's organization knows the lead, as system:id, such as crm:4711.
+create function app_public.leads_filter_external_id(l app_public.leads, value text) returns boolean
+language sql stable as $function$ select l.id = any (array(select app_hidden.leads_with_external_id(value))) $function$;
+grant execute on function app_public.leads_filter_external_id(app_public.leads, text) to plat_anonymous, plat_user;
 
 -- @filter hasOpenTask
 --
@@ -31113,6 +31196,17 @@ language sql stable rows 5 as $function$
 $function$;
 grant execute on function app_public.users_reservations(app_public.users) to plat_anonymous, plat_user;
 
+-- The second factor of the account; null where it has none, and for everybody but the user.
+create function app_public.users_second_factor(u app_public.users) returns app_public.second_factor
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select row(f.confirmed_at, (select count(*) from app_private.recovery_codes c where c.user_id = u.id
+    and c.used_at is null))::app_public.second_factor
+  from app_private.second_factors f
+  where f.user_id = u.id and f.confirmed_at is not null and u.id = app_public.current_user_id()
+    and app_hidden.has_whole_account()
+$function$;
+grant execute on function app_public.users_second_factor(app_public.users) to plat_anonymous, plat_user;
+
 -- The sign-ins that go on, last used first; empty for everybody but the user, and for restricted access tokens.
 create function app_public.users_sessions(u app_public.users) returns app_public.session[]
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -33969,6 +34063,28 @@ create table app_private.job_deaths (
 alter table app_private.job_deaths enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.lead_external_ids
+
+-- By which ids the systems of an organization know leads; an id names one lead of a system.
+create table app_private.lead_external_ids (
+  organization_id          uuid                         not null,
+  system                   text                         not null,
+  external_id              text                         not null,
+  lead_id                  uuid                         not null,
+  project_id               uuid                         not null,
+  -- Another lead has this external id already.
+  constraint lead_external_ids_pkey primary key (organization_id, system, external_id),
+  constraint lead_external_ids_lead_id_fkey foreign key (lead_id, project_id)
+    references app_public.leads(id, project_id) on delete cascade,
+  constraint lead_external_ids_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade
+);
+
+create index lead_external_ids_lead on app_private.lead_external_ids (lead_id, project_id);
+
+alter table app_private.lead_external_ids enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.lead_turns
 
 -- Who got the latest leads of a project whose members take turns, by the number of the turn.
@@ -34443,6 +34559,22 @@ create table app_private.project_record (
 alter table app_private.project_record enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.recovery_codes
+
+-- SHA-256 of the recovery codes of a user, 80 random bits each.
+create table app_private.recovery_codes (
+  code_sha256              bytea                        not null,
+  user_id                  uuid                         not null,
+  used_at                  timestamp with time zone,
+  constraint recovery_codes_pkey primary key (code_sha256),
+  constraint recovery_codes_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index recovery_codes_user on app_private.recovery_codes (user_id);
+
+alter table app_private.recovery_codes enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.refresh_tokens
 
 -- SHA-256 of the refresh tokens of a session: the present one, and those that were used, to know when one comes
@@ -34727,6 +34859,25 @@ create table app_private.searchable_tables (
 );
 
 alter table app_private.searchable_tables enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.second_factors
+
+-- The secret that the authenticator app of a user has, sealed; not asked for until a code has confirmed it.
+create table app_private.second_factors (
+  user_id                  uuid                         not null,
+  sealed                   text                         not null,
+  -- The step of time that the last accepted code was of: none of that or an earlier one is accepted again.
+  last_step                bigint,
+  confirmed_at             timestamp with time zone,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint second_factors_pkey primary key (user_id),
+  constraint second_factors_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index second_factors_open on app_private.second_factors (inserted_at) where confirmed_at is null;
+
+alter table app_private.second_factors enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.sending_changes
@@ -35777,6 +35928,14 @@ create domain app_public.lead_origin as text check (value in (
   'MARKETPLACE' -- A marketplace.
 ));
 
+-- What became of a row.
+create domain app_public.lead_row_outcome as text check (value in (
+  'CREATED', -- A new lead.
+  'UPDATED', -- The lead was changed.
+  'UNCHANGED', -- The lead is as the row says, or was left as it is.
+  'REFUSED' -- Nothing was done; errors say why.
+));
+
 -- The kind of a lead source.
 create domain app_public.lead_source_category as text check (value in (
   'WEBSITE', -- Own website.
@@ -36499,6 +36658,11 @@ create domain app_public.email_address as text
     length(value) <= 254 and value ~ '^[^\s@"<>(),;:\\\[\]]+@[^\s@"<>(),;:\\\[\]]+\.[^\s@"<>(),;:\\\[\]]{2,}$'
   );
 
+-- The id that a record has in another system.
+create domain app_public.external_id as text
+  -- Give an id of 200 characters at most.
+  constraint external_id_length check (length(value) >= 1 and length(value) <= 200);
+
 -- What the API signs into an address: content, name, and the record that has to be public or else a time to expire.
 create domain app_public.file_address as jsonb;
 
@@ -36508,6 +36672,12 @@ create domain app_public.file_address as jsonb;
 -- A secret that the service has just made: itself to be shown once, and sealed to be kept by its webhook alone: the
 --   one that is given, or one to be made with the id of the seed.
 create domain app_public.fresh_secret as jsonb;
+
+-- @transform freshTotpSecret
+-- @given
+--
+-- A secret for an authenticator app that the service has just made: itself to be shown once, and sealed to be kept.
+create domain app_public.fresh_totp_secret as jsonb;
 
 -- @scalar ID
 --
@@ -36538,6 +36708,11 @@ create domain app_public.integration_credentials as jsonb;
 create domain app_public.language_code as text
   -- This is no language code; give one of BCP 47, such as en or fr-CA.
   constraint language_code_format check (value ~ '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$');
+
+-- @inputType LeadEntryInput
+--
+-- A lead of a list.
+create domain app_public.lead_entry as jsonb;
 
 -- @inputType LeadsFilter
 --
@@ -36597,6 +36772,13 @@ create domain app_public.phone_number as text
 create domain app_public.refresh_token_proof as text
   constraint refresh_token_proof_hashed check (value ~ '^[0-9a-f]{64}$') -- This is no refresh token.;
 
+-- @transform proveSecondFactor
+--
+-- A code of the authenticator app, or a recovery code.
+create domain app_public.second_factor_code as text
+  -- This is no code.
+  constraint second_factor_code_proved check (value ~ '^(step:[0-9]{1,12}:[0-9a-f]{64}|code:[0-9a-f]{64}|wrong)$');
+
 -- @transform requestingDevice
 -- @given
 --
@@ -36616,6 +36798,12 @@ create domain app_public.slug as text
     and value ~ '^[a-z0-9]+(-[a-z0-9]+)*$'
     and value !~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
   );
+
+-- The name of a system that knows leads by ids of its own, such as crm.
+create domain app_public.system_name as text
+  -- Give the name of a system in lower case, such as crm: letters, digits, points, hyphens and underscores, 50
+  --   characters at most.
+  constraint system_name_format check (value ~ '^[a-z0-9][a-z0-9._-]{0,49}$');
 
 -- Free words, 50 at most.
 create domain app_public.tags as text[]
@@ -37036,6 +37224,41 @@ create type app_public.import_buyers_payload as (
   buyers app_public.buyers[] -- The purchases that were created or changed, in the order of the file; the first 1,000.
 );
 
+-- What an import of leads did.
+create type app_public.import_leads_payload as (
+  -- @notNull
+  --
+  -- Whether nothing was kept.
+  dry_run boolean,
+  -- @notNull
+  --
+  -- How many leads are new.
+  created_count integer,
+  -- @notNull
+  --
+  -- How many leads were changed.
+  updated_count integer,
+  -- @notNull
+  --
+  -- How many rows had nothing to do: the lead is there already and is not to be changed, or is as the row says.
+  skipped_count integer,
+  -- @notNull
+  --
+  -- How many rows were refused.
+  failed_count integer,
+  -- @notNull
+  --
+  -- How many rows have the e-mail address of an open lead that was there already.
+  duplicate_count integer,
+  -- What is wrong with the rows that were refused, in their order; the first 1,000.
+  errors app_public.import_row_error[],
+  -- @notNull
+  --
+  -- What became of each row, in the order of the file; the first 1,000.
+  rows app_public.lead_row_result[],
+  leads app_public.leads[] -- The leads that were created or changed, in the order of the file; the first 1,000.
+);
+
 -- What is wrong with a row of an imported file.
 create type app_public.import_row_error as (
   -- @notNull
@@ -37079,6 +37302,100 @@ create type app_public.import_units_payload as (
   -- What is wrong with the rows that were refused, in their order; the first 1,000.
   errors app_public.import_row_error[],
   units app_public.units[] -- The units that were created or changed, in the order of the file; the first 1,000.
+);
+
+-- A lead as a program knows it. Of a lead that is there, members that are left out stay as they are, and null
+--   clears.
+create type app_public.lead_entry_input as (
+  -- @notNull
+  --
+  -- The id that the lead has in the system; which lead it is.
+  external_id app_public.external_id,
+  name app_public.short_text, -- Full name; made of first and last name for a new lead where left out.
+  first_name app_public.short_text, -- Given name.
+  last_name app_public.short_text, -- Family name.
+  legal_name app_public.short_text, -- Name for contracts.
+  email app_public.email_address, -- E-mail address; at most one open lead of a project has it.
+  phone app_public.phone_number, -- Phone number.
+  address app_public.address, -- Postal address.
+  company app_public.short_text, -- Company.
+  status app_public.lead_status, -- How far the lead is; NEW for a new one where left out.
+  origin app_public.lead_origin, -- The technical way in; INTEGRATION for a new lead where left out.
+  source app_public.short_text, -- Code or name of a lead source of the project; any other refuses the row.
+  source_id uuid, -- The lead source; or give source.
+  is_agent boolean, -- Whether the lead is an agent.
+  is_represented boolean, -- Whether an agent represents the lead.
+  -- Whether the lead follows marketing mail. Who withdrew from it stays so, and the row says that in warnings.
+  subscribed boolean,
+  do_not_contact boolean, -- Whether the lead asked not to be contacted.
+  preferred_language app_public.language_code, -- Language to write in.
+  assignee text, -- E-mail address of the member who works on the lead; or give assigneeId.
+  assignee_id uuid, -- The member who works on the lead.
+  budget_min app_public.money, -- Lowest budget.
+  budget_max app_public.money, -- Highest budget.
+  preapproved boolean, -- Whether a lender approved the lead.
+  registered_at timestamp with time zone, -- When the lead registered; now for a new one where left out.
+  fallout_reason_id uuid, -- Why the lead was lost; required for the status LOST.
+  fallout_note app_public.long_text, -- Why the lead was lost, in words.
+  tags app_public.tags, -- Free words; they replace those that the lead has.
+  metadata jsonb -- Free data of the organization's own programs.
+);
+
+-- The id by which a system of the viewer's organization knows a lead.
+create type app_public.lead_external_id as (
+  -- @notNull
+  --
+  -- The system, such as crm.
+  system app_public.system_name,
+  -- @notNull
+  --
+  -- The id that the lead has there.
+  external_id app_public.external_id
+);
+
+-- Why a row was refused.
+create type app_public.lead_row_error as (
+  -- @notNull
+  --
+  -- One of the codes of errors, such as BAD_USER_INPUT.
+  code text,
+  field text, -- The member or column that it is about; null where it is about the whole row.
+  -- @notNull
+  --
+  -- What is wrong, and what to do.
+  message text
+);
+
+-- @foreignKey (lead_id) references leads (id)|@fieldName lead|@behavior -manyRelation:resource:list
+--   -manyRelation:resource:connection
+--
+-- What became of one row of many.
+create type app_public.lead_row_result as (
+  -- @notNull
+  --
+  -- Place of the row: in a list from 0, in a file as spreadsheets count, with the names of the columns as row 1.
+  "position" integer,
+  external_id app_public.external_id, -- The external id that the row gives.
+  -- @notNull
+  --
+  -- What became of it.
+  outcome app_public.lead_row_outcome,
+  -- The lead that it became or belongs to; null where the viewer does not see it, and for one that a dry run would
+  --   make.
+  lead_id uuid,
+  -- @notNull
+  --
+  -- Whether an open lead with its e-mail address was there already, which no external id named.
+  is_duplicate boolean,
+  code text, -- The code of the first of its errors; null where nothing is wrong.
+  -- @notNull
+  --
+  -- What is wrong, for a row that was refused.
+  errors app_public.lead_row_error[],
+  -- @notNull
+  --
+  -- What was not taken over though nothing is wrong, and why.
+  warnings text[]
 );
 
 -- A city with public projects.
@@ -37311,6 +37628,14 @@ create type app_public.project_abstract as (
   is_sold_out boolean
 );
 
+-- Codes for when the authenticator app is lost; shown this once, to be kept apart from it.
+create type app_public.recovery_codes as (
+  -- @notNull
+  --
+  -- Ten codes; each works once.
+  codes text[]
+);
+
 -- What the removal of a member changed.
 create type app_public.remove_organization_member_payload as (
   organization app_public.organizations, -- The organization.
@@ -37358,6 +37683,34 @@ create type app_public.search_result as (
   --
   -- The project that it belongs to.
   project_id uuid
+);
+
+-- The second factor of an account.
+create type app_public.second_factor as (
+  -- @notNull
+  --
+  -- Since when it is asked for.
+  enabled_at timestamp with time zone,
+  -- @notNull
+  --
+  -- How many recovery codes were not used.
+  recovery_codes_left integer
+);
+
+-- What an authenticator app has to know; shown this once.
+create type app_public.second_factor_enrollment as (
+  -- @notNull
+  --
+  -- The secret, for typing it in.
+  secret text,
+  -- @notNull
+  --
+  -- The same as otpauth:// address, for a QR code.
+  uri text,
+  -- @notNull
+  --
+  -- Until when confirmSecondFactor takes its first code.
+  expires_at timestamp with time zone
 );
 
 -- How much an organization may send to people outside of it within 24 hours.
@@ -37425,6 +37778,58 @@ create type app_public.transition as (
   --
   -- The fields that must be filled in first.
   blocked_by text[]
+);
+
+-- What became of the leads that were to be changed.
+create type app_public.update_leads_payload as (
+  -- @notNull
+  --
+  -- Whether nothing was kept.
+  dry_run boolean,
+  -- @notNull
+  --
+  -- How many were changed.
+  updated_count integer,
+  -- @notNull
+  --
+  -- How many were so already.
+  unchanged_count integer,
+  -- @notNull
+  --
+  -- How many were refused.
+  refused_count integer,
+  -- @notNull
+  --
+  -- What became of each lead: in the order of ids, or newest registration first.
+  rows app_public.lead_row_result[]
+);
+
+-- What became of a list of leads.
+create type app_public.upsert_leads_payload as (
+  -- @notNull
+  --
+  -- Whether nothing was kept.
+  dry_run boolean,
+  -- @notNull
+  --
+  -- How many leads are new.
+  created_count integer,
+  -- @notNull
+  --
+  -- How many leads were changed.
+  updated_count integer,
+  -- @notNull
+  --
+  -- How many leads are as the list says already.
+  unchanged_count integer,
+  -- @notNull
+  --
+  -- How many were refused.
+  refused_count integer,
+  -- @notNull
+  --
+  -- What became of each entry, in the order of the list.
+  rows app_public.lead_row_result[]
 );
 
 -- A step of a workflow.
@@ -38502,7 +38907,7 @@ begin
         '{"field": "leadsFilter"}');
     end if;
     targets := array(select m from app_hidden.leads_of_filter(workflow.organization_id, workflow.project_id,
-      leads_filter) m limit most + 1);
+      leads_filter, 'leadsFilter') m limit most + 1);
   else
     if exists (select from unnest(subject_ids::text[]) i
       where i !~* '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$') then
@@ -38803,6 +39208,33 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.confirm_email_change(text) to plat_user;
+
+--
+-- @eachTime
+-- @arg code The code that the authenticator app shows for the secret of enrollSecondFactor.
+--
+-- Has signing in ask for a second factor from now on, and gives the recovery codes. All other sessions of the viewer
+--   end;
+-- access tokens stay.
+create function app_public.confirm_second_factor(
+  code app_public.second_factor_code
+) returns app_public.recovery_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+begin
+  perform from app_public.users u where u.id = viewer for no key update;
+  if not app_private.use_second_factor(viewer, code, is_new => true) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is no code of the secret that enrollSecondFactor gave within the '
+      'last hour; look at the clock of the device, and send its next code.', '{"field": "code"}');
+  end if;
+  update app_private.second_factors f set confirmed_at = now() where f.user_id = viewer;
+  -- They were opened without it.
+  perform app_private.end_sessions(viewer, app_hidden.setting('session_id')::uuid);
+  perform app_private.tell_account(viewer, 'SECOND_FACTOR_ENABLED');
+  return app_private.give_recovery_codes(viewer);
+end $function$;
+grant execute on function app_public.confirm_second_factor(app_public.second_factor_code) to plat_user;
 
 --
 -- @arg organization_id The organization.
@@ -39967,6 +40399,30 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_public.disable_organization_integration(uuid, text) to plat_anonymous, plat_user;
 
+--
+-- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code.
+--
+-- Takes the second factor of the viewer's account away, with its recovery codes.
+create function app_public.disable_second_factor(
+  password app_public.password_proof, second_factor_code app_public.second_factor_code
+) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  result app_public.users;
+begin
+  perform from app_public.users u where u.id = viewer for no key update;
+  perform app_private.require_password(viewer, password);
+  perform app_private.require_second_factor(viewer, second_factor_code);
+  perform app_private.remove_second_factor(viewer, 'SECOND_FACTOR_DISABLED');
+  select * into result from app_public.users u where u.id = viewer;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.disable_second_factor(
+  app_public.password_proof, app_public.second_factor_code
+) to plat_user;
+
 -- @arg reason Why; shown as statusReason.
 --
 -- Switches an integration of the viewer off; a refresh switches it on again.
@@ -40012,6 +40468,43 @@ create function app_public.enable_workflow(id uuid) returns app_public.workflows
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.set_workflow_status(id, 'ENABLED') $function$;
 grant execute on function app_public.enable_workflow(uuid) to plat_anonymous, plat_user;
+
+--
+-- @eachTime
+-- @arg password The password of the account.
+--
+-- Makes a secret for an authenticator app, which nothing asks for until confirmSecondFactor has taken a code of it.
+--   Takes
+-- a confirmed e-mail address.
+create function app_public.enroll_second_factor(
+  password app_public.password_proof, made app_public.fresh_totp_secret default null::jsonb
+) returns app_public.second_factor_enrollment
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  address text;
+  result app_public.second_factor_enrollment;
+begin
+  perform app_hidden.require_confirmed_address();
+  perform app_private.require_password(viewer, password);
+  if app_private.has_second_factor(viewer) then
+    perform app_hidden.fail('CONFLICT',
+      'Your account has a second factor; take it away first (disableSecondFactor) to have another one.');
+  end if;
+  insert into app_private.second_factors as f (user_id, sealed) values (viewer, made ->> 'sealed')
+    on conflict on constraint second_factors_pkey do update
+      set sealed = excluded.sealed, last_step = null, inserted_at = excluded.inserted_at
+      where f.confirmed_at is null;
+  select i.email into address from app_hidden.user_identities i where i.user_id = viewer;
+  result.secret := made ->> 'secret';
+  result.uri := format('otpauth://totp/Plat:%s?secret=%s&issuer=Plat&algorithm=SHA1&digits=6&period=30',
+    app_private.percent_encoded(address), result.secret);
+  result.expires_at := now() + interval '1 hour';
+  return result;
+end $function$;
+grant execute on function app_public.enroll_second_factor(
+  app_public.password_proof, app_public.fresh_totp_secret
+) to plat_user;
 
 -- @arg project_id The project.
 -- @arg format The kind of file: PDF where left out, with a page for each plan and its pictures.
@@ -40253,6 +40746,72 @@ begin
 end $function$;
 grant execute on function app_public.import_buyers(uuid, app_public.data_upload, boolean, boolean) to plat_user;
 
+-- @arg projectId The project of the leads.
+-- @arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 rows at
+--   most.
+-- @arg system The system of the organization that the external ids in the file are of, such as crm.
+-- @arg dryRun Nothing is kept; the answer shows what would be.
+-- @arg updateExisting Changes leads that are there already, by their external id or e-mail address, to what the file
+--   says; cells that are empty change nothing. Otherwise they are left as they are, and get the external id at most.
+--
+-- Imports leads from CSV: the good rows, and says what is wrong with the others. An open lead with the same e-mail
+--   address is the same lead. Where members take turns, the new leads are dealt out; nobody is notified, and who
+--   withdrew from marketing mail is not entered anew.
+create function app_public.import_leads(
+  project_id uuid, file app_public.data_upload, system app_public.system_name default null::text,
+  dry_run boolean default null::boolean, update_existing boolean default null::boolean
+) returns app_public.import_leads_payload
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  project app_public.projects;
+  party uuid;
+  result app_public.import_leads_payload;
+begin
+  project := app_private.start_import('importLeads', project_id);
+  if not app_hidden.organization_can(project.organization_id, 'lead.write') then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write in the project.',
+      '{"permission": "lead.write"}');
+  end if;
+  if system is null and exists (select from pg_temp.import_header h where h.column_name = 'external_id') then
+    perform app_hidden.fail('BAD_USER_INPUT', 'The file has external ids; name the system that they are of.',
+      '{"field": "system"}');
+  end if;
+  party := (select o from app_private.viewer_parties(project.id) o limit 1);
+  result.dry_run := coalesce(dry_run, false);
+  create temp table import_cleared (row int not null, column_name text not null) on commit drop;
+  perform app_private.judge_lead_rows(project, system, party, false,
+    case when update_existing then 'SET' else 'RETURN_EXISTING' end, 'IMPORT');
+  if not coalesce(update_existing, false) then
+    insert into pg_temp.import_same select r.row from pg_temp.import_ready r
+      where r.existing_id is not null and not exists (select from pg_temp.import_same s where s.row = r.row);
+  end if;
+  begin
+    perform app_private.write_lead_rows(project, system, party);
+    select count(*) filter (where r.existing_id is null), count(*) filter (where r.existing_id is not null
+        and s.row is null), count(*) filter (where s.row is not null)
+      into result.created_count, result.updated_count, result.skipped_count
+      from pg_temp.import_ready r left join pg_temp.import_same s using (row);
+    select count(distinct e.row) into result.failed_count from pg_temp.import_errors e;
+    select count(*) into result.duplicate_count from pg_temp.import_leads m where m.id is not null and not m.is_linked;
+    result.errors := app_private.import_errors();
+    result.rows := app_private.lead_row_results(1000);
+    result.leads := array(select l.record
+      from (select r.row, coalesce(r.existing_id, r.new_id) as id from pg_temp.import_ready r
+        where not exists (select from pg_temp.import_same s where s.row = r.row) order by r.row limit 1000) r
+      cross join lateral (select l as record from app_public.leads l where l.id = r.id limit 1) l order by r.row);
+    if dry_run then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    null; -- undone, what would have been is in the result
+  end;
+  return result;
+end $function$;
+grant execute on function app_public.import_leads(
+  uuid, app_public.data_upload, app_public.system_name, boolean, boolean
+) to plat_user;
+
 -- @arg projectId The project of the units.
 -- @arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 rows at
 --   most.
@@ -40490,13 +41049,18 @@ plat_user;
 -- @arg username User name or e-mail address.
 -- @arg password The password of the account.
 -- @arg refreshable Whether to get a token for 15 minutes, and a refresh token, rather than one token for 30 days.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an
 --   account from one network, or 50 from a network, within 15 minutes; and after 50 for an account in a day from
---   networks that it has not signed in from.
+--   networks that it has not signed in from. For an account with a second factor, the right password without a code
+--   is refused with UNAUTHENTICATED and reason SECOND_FACTOR_REQUIRED; a wrong code has the reason
+--   SECOND_FACTOR_WRONG.
 create function app_public.login(
   username text, password app_public.password_proof, refreshable boolean default false,
-  device app_public.session_device default null::text
+  device app_public.session_device default null::text,
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.authentication
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -40512,6 +41076,7 @@ begin
     -- One sentence for an unknown name, a wrong password and a user who may not sign in.
     perform app_hidden.fail('UNAUTHENTICATED', 'The name and the password do not match an account that can sign in.');
   end if;
+  perform app_private.require_second_factor(account.id, second_factor_code, 'UNAUTHENTICATED', 'UNAUTHENTICATED');
   if account.last_login_at is not null and network is not null
     and not app_private.is_known_network(account.id, network) then
     perform app_private.tell_account(account.id, 'NEW_NETWORK', jsonb_build_object('device', device::text));
@@ -40527,7 +41092,7 @@ begin
   return app_private.open_session(account.id, account.session_epoch, refreshable, device);
 end $function$;
 grant execute on function app_public.login(
-  text, app_public.password_proof, boolean, app_public.session_device
+  text, app_public.password_proof, boolean, app_public.session_device, app_public.second_factor_code
 ) to plat_anonymous, plat_user;
 
 --
@@ -40864,8 +41429,35 @@ end $function$;
 grant execute on function app_public.remove_processor_card(uuid) to plat_anonymous, plat_user;
 
 --
+-- @eachTime
+-- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code.
+--
+-- Gives ten new recovery codes; those of before work no more.
+create function app_public.renew_recovery_codes(
+  password app_public.password_proof, second_factor_code app_public.second_factor_code
+) returns app_public.recovery_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+begin
+  perform app_private.require_password(viewer, password);
+  if not app_private.has_second_factor(viewer) then
+    perform app_hidden.fail('CONFLICT', 'Your account has no second factor.');
+  end if;
+  perform app_private.require_second_factor(viewer, second_factor_code);
+  perform app_private.tell_account(viewer, 'RECOVERY_CODES_RENEWED');
+  return app_private.give_recovery_codes(viewer);
+end $function$;
+grant execute on function app_public.renew_recovery_codes(
+  app_public.password_proof, app_public.second_factor_code
+) to plat_user;
+
+--
 -- @arg email The new address.
 -- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Asks for another e-mail address for the viewer's account. Both addresses get a mail with a code for
 --   confirmEmailChange,
@@ -40875,7 +41467,8 @@ grant execute on function app_public.remove_processor_card(uuid) to plat_anonymo
 --   and
 -- its owner gets a mail that says so.
 create function app_public.request_email_change(
-  email app_public.email_address, password app_public.password_proof
+  email app_public.email_address, password app_public.password_proof,
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -40887,15 +41480,11 @@ begin
   if address is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'email is required.', '{"field": "email"}');
   end if;
-  perform from app_private.user_passwords p where p.user_id = viewer
-    and p.password_hash = request_email_change.password for update;
-  if not found then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the password of your account.', '{"field": "password"}');
-  end if;
-  perform app_private.forgive_tries(viewer);
+  perform app_private.require_password(viewer, request_email_change.password);
   if exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = address) then
     perform app_hidden.fail('BAD_USER_INPUT', 'This is the address of your account already.', '{"field": "email"}');
   end if;
+  perform app_private.require_second_factor(viewer, second_factor_code);
   perform app_private.rate_limit('email_change.account', viewer::text);
   select * into result from app_public.users u where u.id = viewer;
   insert into app_private.email_changes as c (user_id, email, former_confirmed_at)
@@ -40907,7 +41496,7 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.request_email_change(
-  app_public.email_address, app_public.password_proof
+  app_public.email_address, app_public.password_proof, app_public.second_factor_code
 ) to plat_user;
 
 -- Sends a code for verifyEmail to the e-mail address of the viewer's account; it lives a day and replaces the one
@@ -40997,10 +41586,14 @@ grant execute on function app_public.resend_project_organization_invite(uuid) to
 -- @becomes id
 -- @arg token The one-time code of the mail that createUserOtp sent.
 -- @arg password 10 characters or more.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Sets a new password and ends all login tokens, access tokens and integrations of the user, such as calendar feeds;
 --   accessEnding of the answer says what ended.
-create function app_public.reset_password(token text, password app_public.new_password) returns app_public.users
+create function app_public.reset_password(
+  token text, password app_public.new_password, second_factor_code app_public.second_factor_code default null::text
+) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   account uuid;
@@ -41019,6 +41612,8 @@ begin
   perform set_config('plat.user_id', account::text, true);
   perform set_config('plat.token_id', '', true);
   perform set_config('plat.session_id', '', true);
+  -- The answer is read as this user; and whoever reads the mail alone does not lock out whoever has the factor.
+  perform app_private.require_second_factor(account, second_factor_code);
   perform app_private.set_password(account, password);
   perform app_private.end_access(account, 'PASSWORD_RESET', null, null, null, 'The password was reset.');
   -- The code came to this address, so it is theirs.
@@ -41027,7 +41622,9 @@ begin
   perform app_private.tell_account(account, 'PASSWORD_RESET');
   return app_hidden.masked(result);
 end $function$;
-grant execute on function app_public.reset_password(text, app_public.new_password) to plat_anonymous, plat_user;
+grant execute on function app_public.reset_password(
+  text, app_public.new_password, app_public.second_factor_code
+) to plat_anonymous, plat_user;
 
 -- @arg action What is to be done: one of its availableActions.
 -- @arg note A word about the decision.
@@ -41425,6 +42022,154 @@ begin
 end $function$;
 grant execute on function app_public.update_lead(jsonb, app_public.agent_input) to plat_anonymous, plat_user;
 
+-- @arg ids The leads, 1,000 at most; or give filter.
+-- @arg filter Selects the leads, 1,000 at most; or give ids.
+-- @arg assigneeId The member who works on them from now on.
+-- @arg unassign Leaves them to nobody.
+-- @arg addTags Tags that they get besides those that they have.
+-- @arg removeTags Tags that they lose.
+-- @arg status New status.
+-- @arg falloutReasonId Why they were lost; required for the status LOST.
+-- @arg falloutNote Why they were lost, in words.
+-- @arg dryRun Nothing is kept; the answer shows what would be.
+--
+-- Changes up to 1,000 leads alike, each whole or not at all: the answer says of each whether it was changed, was so
+--   already or was refused, and why. One event for each that was changed.
+create function app_public.update_leads(
+  ids app_public.id_or_slug[] default null::app_public.id_or_slug[],
+  filter app_public.leads_filter default null::jsonb, assignee_id uuid default null::uuid,
+  unassign boolean default null::boolean, add_tags app_public.tags default null::text[],
+  remove_tags app_public.tags default null::text[], status app_public.lead_status default null::text,
+  fallout_reason_id uuid default null::uuid, fallout_note app_public.long_text default null::text,
+  dry_run boolean default null::boolean
+) returns app_public.update_leads_payload
+language plpgsql as $function$
+#variable_conflict use_variable
+declare
+  most constant int := 1000;
+  change constant jsonb := jsonb_strip_nulls(jsonb_build_object('status', status, 'assignee_id', assignee_id,
+    'fallout_reason_id', fallout_reason_id, 'fallout_note', nullif(btrim(fallout_note), '')))
+    || case when unassign then '{"assignee_id": null}'::jsonb else '{}' end;
+  added constant text[] := array(select btrim(t) from unnest(add_tags::text[]) t);
+  removed constant text[] := array(select btrim(t) from unnest(remove_tags::text[]) t);
+  targets uuid[];
+  open_targets uuid[];
+  portions jsonb[];
+  portion uuid[];
+  done uuid[];
+  changed uuid[] := '{}';
+  errors jsonb := '{}';
+  found_message text;
+  found_details text;
+  found_state text;
+  violated text;
+  result app_public.update_leads_payload;
+begin
+  perform app_hidden.require_viewer();
+  if (ids is null) = (filter is null) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the leads by ids or by filter, one of the two.',
+      '{"field": "ids"}');
+  end if;
+  if change = '{}' and cardinality(added || removed) = 0 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Say what to change: assigneeId, unassign, addTags, removeTags, status, '
+      'falloutReasonId or falloutNote.', '{"field": "status"}');
+  end if;
+  if unassign and assignee_id is not null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give assigneeId or unassign, one of the two.', '{"field": "unassign"}');
+  end if;
+  if ids is not null then
+    targets := array(select i.id from (select app_hidden.record_id('leads', g.id, 'ids') as id, min(g.place) as place
+      from unnest(ids::text[]) with ordinality g (id, place) group by 1) i order by i.place limit most + 1);
+  else
+    targets := array(select l.id from app_public.leads l
+      where l.id = any (array(select m from app_hidden.leads_of_filter(null, null, filter, 'filter') m limit most + 1))
+      order by l.registered_at desc, l.id desc);
+  end if;
+  if cardinality(targets) > most then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'At most 1,000 leads are changed at a time.',
+      jsonb_build_object('limit', most, 'field', case when ids is null then 'filter' else 'ids' end));
+  end if;
+  result.dry_run := coalesce(dry_run, false);
+
+  -- What can be told of all at once. In the order of ids, so that two of these wait for each other instead of locking
+  -- each other out; a change of the assignee reaches the deals of a lead, which come before it.
+  if change ? 'assignee_id' then
+    perform app_hidden.lock_seen_leads(targets);
+  end if;
+  open_targets := array(select t.id from (select l.id from app_public.leads l where l.id = any (targets) order by l.id
+    for no key update) t);
+  select jsonb_object_agg(t.id, jsonb_build_object('code', p.code, 'field', p.field, 'message', p.message))
+    into errors
+    from unnest(targets) t (id)
+    left join app_public.leads l on l.id = t.id
+    cross join lateral (
+      select 'NOT_FOUND' as code, 'ids' as field, 'There is no such lead.' as message where l.id is null
+      union all
+      select 'FORBIDDEN', null, 'You may not change this lead.' where l.id is not null and l.id <> all (open_targets)
+      union all
+      select 'INVALID_TRANSITION', 'status', format('A lead that is %s cannot become %s.', l.status, status)
+        where status is not null and l.status <> status and not exists (select from app_hidden.transitions s
+          where s.subject = 'lead' and s.from_state = l.status and s.to_state = status and not s.by_service)
+      union all
+      select 'BAD_USER_INPUT', app_hidden.camel(q.column_name), q.message from app_hidden.transition_requirements q
+        where q.subject = 'lead' and q.to_state = status and to_jsonb(l) ->> q.column_name is null
+          and change ->> q.column_name is null
+      union all
+      select 'BAD_USER_INPUT', 'assigneeId', 'A lead is assigned to a member of an organization of its project.'
+        where assignee_id is not null and l.assignee_id is distinct from assignee_id
+          and l.project_id <> all (array(select app_private.projects_with_part(assignee_id,
+            array(select distinct a.project_id from app_public.leads a where a.id = any (targets)))))
+      limit 1) p;
+  errors := coalesce(errors, '{}');
+  portions := array[to_jsonb(array(select t from unnest(targets) t where not errors ? t::text))];
+  begin
+    while cardinality(portions) > 0 loop
+      portion := array(select jsonb_array_elements_text(portions[cardinality(portions)])::uuid);
+      portions := trim_array(portions, 1);
+      begin
+        changed := changed || app_hidden.change_leads(portion, change, added, removed);
+      exception when sqlstate 'PLAT0' or integrity_constraint_violation or insufficient_privilege then
+        get stacked diagnostics found_state = returned_sqlstate, found_message = message_text,
+          found_details = pg_exception_detail, violated = constraint_name;
+        -- By halves, until who is refused stands alone.
+        if cardinality(portion) > 1 then
+          portions := portions || array[to_jsonb(portion[cardinality(portion) / 2 + 1:]),
+            to_jsonb(portion[:cardinality(portion) / 2])];
+        else
+          errors := errors || jsonb_build_object(portion[1], case found_state
+            when 'PLAT0' then jsonb_build_object('code', found_details::jsonb -> 'code',
+              'field', found_details::jsonb -> 'field', 'message', found_message)
+            when '42501' then '{"code": "FORBIDDEN", "message": "You may not change this lead so."}'
+            else jsonb_build_object('code', 'CONFLICT', 'message', coalesce((select obj_description(c.oid, 'pg_class')
+              from pg_class c where c.relname = violated limit 1), 'This contradicts what is there.')) end);
+        end if;
+      end;
+    end loop;
+    result.rows := array(
+      select row(t.place - 1, null, case when e.code is not null then 'REFUSED' when t.id = any (changed)
+          then 'UPDATED' else 'UNCHANGED' end, case when e.code is distinct from 'NOT_FOUND' then t.id end, false,
+        e.code,
+        case when e.code is null then '{}' else array[row(e.code, e.field, e.message)::app_public.lead_row_error] end,
+        '{}')::app_public.lead_row_result
+      from unnest(targets) with ordinality t (id, place)
+      left join lateral jsonb_to_record(errors -> t.id::text) e (code text, field text, message text) on true
+      order by t.place);
+    select count(*) filter (where r.outcome = 'UPDATED'), count(*) filter (where r.outcome = 'UNCHANGED'),
+        count(*) filter (where r.outcome = 'REFUSED')
+      into result.updated_count, result.unchanged_count, result.refused_count from unnest(result.rows) r;
+    if dry_run then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    null; -- undone, what would have been is in the result
+  end;
+  return result;
+end $function$;
+grant execute on function app_public.update_leads(
+  app_public.id_or_slug[], app_public.leads_filter, uuid, boolean, app_public.tags, app_public.tags,
+  app_public.lead_status, uuid, app_public.long_text, boolean
+) to plat_anonymous, plat_user;
+
 -- Changes a negotiation, or calls it off: status CANCELLED with a cancellationReason, which withdraws the pending
 --   offer. The other states follow the offers and are refused with INVALID_TRANSITION. Members that are left out
 --   stay as they are.
@@ -41552,6 +42297,8 @@ grant execute on function app_public.update_organization_payments_representative
 -- @arg keep_access_token_ids The access tokens that stay, the others end; all stay where left out.
 -- @arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds; all stay where left
 --   out.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Changes the password of the viewer and ends all of their login tokens, the one in use included unless it is to
 --   stay.
@@ -41559,7 +42306,8 @@ grant execute on function app_public.update_organization_payments_representative
 create function app_public.update_password(
   current_password app_public.password_proof, new_password app_public.new_password,
   keep_session boolean default false, keep_access_token_ids uuid[] default null::uuid[],
-  keep_integration_ids uuid[] default null::uuid[]
+  keep_integration_ids uuid[] default null::uuid[],
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -41569,14 +42317,8 @@ begin
   if new_password is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'A password has 10 characters or more.', '{"field": "newPassword"}');
   end if;
-  -- The row of the old password is locked: of two changes at once the second finds another hash than it was proved
-  -- with.
-  perform from app_private.user_passwords p where p.user_id = viewer_id and p.password_hash = current_password for
-    update;
-  if not found then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the current password.', '{"field": "currentPassword"}');
-  end if;
-  perform app_private.forgive_tries(viewer_id);
+  perform app_private.require_password(viewer_id, current_password, 'currentPassword');
+  perform app_private.require_second_factor(viewer_id, second_factor_code);
   perform app_private.set_password(viewer_id, new_password);
   perform app_private.end_access(viewer_id, 'PASSWORD_CHANGED',
     case when keep_session then app_hidden.setting('session_id')::uuid end,
@@ -41588,7 +42330,7 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.update_password(
-  app_public.password_proof, app_public.new_password, boolean, uuid[], uuid[]
+  app_public.password_proof, app_public.new_password, boolean, uuid[], uuid[], app_public.second_factor_code
 ) to plat_user;
 
 -- @arg selections Replaces the options; in DRAFT and CHANGES_REQUESTED only.
@@ -41962,6 +42704,40 @@ grant execute on function app_public.update_workflow(
   jsonb, app_public.workflow_checks, app_public.workflow_step_input[]
 ) to plat_anonymous, plat_user;
 
+-- @arg projectId The project of the leads.
+-- @arg system The system of the organization that the external ids are of, such as crm; the caller chooses the name.
+-- @arg leads The leads, 1,000 at most.
+-- @arg onDuplicate What to do where no lead has the external id, but an open lead the e-mail address; ERROR where
+--   left out. With MERGE and RETURN_EXISTING that lead gets the external id.
+-- @arg dryRun Nothing is kept; the answer shows what would be.
+--
+-- Creates or changes leads by the ids that they have in a system of the viewer's organization: a lead that the
+--   system does not know yet is created, one that it knows becomes what the entry says. Each entry is carried out
+--   whole or refused by itself, with its errors. Takes the permission lead.write; who works on own leads only
+--   changes these. The sales team is not notified.
+create function app_public.upsert_leads(
+  project_id uuid, system app_public.system_name, leads app_public.lead_entry[],
+  on_duplicate app_public.duplicate_policy default 'ERROR', dry_run boolean default null::boolean
+) returns app_public.upsert_leads_payload
+language plpgsql as $function$
+declare
+  most constant int := 1000;
+begin
+  perform app_hidden.require_viewer();
+  if not exists (select from app_hidden.masked_projects p where p.id = upsert_leads.project_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  end if;
+  if cardinality(leads) > most then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'A call takes 1,000 leads at most; send them in several.',
+      jsonb_build_object('limit', most, 'field', 'leads'));
+  end if;
+  return app_private.write_leads(upsert_leads.project_id, upsert_leads.system, upsert_leads.leads::jsonb[],
+    coalesce(upsert_leads.on_duplicate, 'ERROR'), upsert_leads.dry_run);
+end $function$;
+grant execute on function app_public.upsert_leads(
+  uuid, app_public.system_name, app_public.lead_entry[], app_public.duplicate_policy, boolean
+) to plat_anonymous, plat_user;
+
 -- @ordered
 --
 -- The applications that users can connect.
@@ -42041,6 +42817,9 @@ begin
         'app_hidden.plain_number(%1$I) end', p.name)
       when coalesce(obj_description(t.oid, 'pg_type'), '') ~ '^@enum '
         then format('upper(translate(%I, '' -'', ''__''))', p.name)
+      -- Words as people list them; what is an array of SQL already is not one of a file.
+      when t.typcategory = 'A' then format('(select array_agg(btrim(w))::text from regexp_split_to_table(%I, ''[,;]'') w
+        where btrim(w) <> '''')', p.name)
       else format('%I', p.name) end, ', ' order by p.position)
     into expressions
     from unnest(columns) with ordinality as p (name, position)
@@ -42586,6 +43365,35 @@ language sql immutable parallel safe strict as $function$
   select split_part(name, '_', 1) || replace(initcap(substr(name, length(split_part(name, '_', 1)) + 1)), '_', '')
 $function$;
 grant execute on function app_hidden.camel(text) to plat_anonymous, plat_user;
+
+-- Changes those leads that the viewer may change and that are not so already, in one statement; answers which.
+create function app_hidden.change_leads(
+  ids uuid[], change jsonb, add_tags text[], remove_tags text[]
+) returns uuid[]
+language plpgsql as $function$
+declare
+  -- Each tag once, in the order in which they came.
+  tags constant text := '(select coalesce(array_agg(t.tag order by t.place), ''{}'') from (select x.tag, min(x.place) as
+    place from unnest(l.tags::text[] || $3) with ordinality x (tag, place) where x.tag <> all ($4) group by x.tag) t)';
+  changed uuid[];
+begin
+  execute format('with changed as (
+      update app_public.leads l set %s where l.id = any ($1) and (%s) returning l.id)
+    select coalesce(array_agg(c.id), ''{}'') from changed c',
+    (select string_agg(format('%I = %s', m.name, m.value), ', ') from (
+      select key as name, format('($2 ->> %L)::%s', key, format_type(a.atttypid, a.atttypmod)) as value
+        from jsonb_object_keys(change) key
+        join pg_attribute a on a.attrelid = 'app_public.leads'::regclass and a.attname = key
+      union all select 'tags', tags where cardinality(add_tags || remove_tags) > 0) m),
+    (select string_agg(format('l.%s is distinct from %s', m.name, m.value), ' or ') from (
+      select quote_ident(key) as name, format('($2 ->> %L)::%s', key, format_type(a.atttypid, a.atttypmod)) as value
+        from jsonb_object_keys(change) key
+        join pg_attribute a on a.attrelid = 'app_public.leads'::regclass and a.attname = key
+      union all select 'tags::text[]', tags where cardinality(add_tags || remove_tags) > 0) m))
+    into changed using ids, change, add_tags, remove_tags;
+  return changed;
+end $function$;
+grant execute on function app_hidden.change_leads(uuid[], jsonb, text[], text[]) to plat_anonymous, plat_user;
 
 -- The value, where the type takes it; the operations of functions use it, so that a refusal names the argument.
 create function app_hidden.checked(value text, type regtype, field text) returns text
@@ -43498,16 +44306,18 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.lead_words(app_public.leads) to plat_anonymous, plat_user;
 
--- Leads of an organization, or of its project, that match a LeadsFilter as the viewer sees them; refuses members
---   that it does not know.
-create function app_hidden.leads_of_filter(organization_id uuid, project_id uuid, filter jsonb) returns setof uuid
+-- Leads of an organization, of its project, or of all where neither is given, that match a LeadsFilter as the viewer
+--   sees them; refuses members that it does not know.
+create function app_hidden.leads_of_filter(
+  organization_id uuid, project_id uuid, filter jsonb, field text
+) returns setof uuid
 language plpgsql stable as $function$
 declare
   f jsonb := jsonb_strip_nulls(filter);
   -- $1 is the organization, $2 the filter, $3 the project
   known constant jsonb := jsonb_build_object(
     'status', '$2 -> ''status'' ? l.status',
-    'projectIds', 'l.project_id = any (array(select app_hidden.record_id(''projects'', i, ''leadsFilter.projectIds'') '
+    'projectIds', 'l.project_id = any (array(select app_hidden.record_id(''projects'', i, $4) '
       'from jsonb_array_elements_text($2 -> ''projectIds'') i))',
     'assigneeIds', '$2 -> ''assigneeIds'' ? l.assignee_id::text',
     'leadSourceIds', '$2 -> ''leadSourceIds'' ? l.source_id::text',
@@ -43518,6 +44328,7 @@ declare
     'phone', 'app_public.leads_filter_phone(l, $2 ->> ''phone'')',
     'query', 'app_public.leads_filter_query(l, $2 ->> ''query'')',
     'isAgent', 'l.is_agent = ($2 ->> ''isAgent'')::boolean',
+    'externalId', 'app_public.leads_filter_external_id(l, $2 ->> ''externalId'')',
     'hasOpenTask', 'app_public.leads_filter_has_open_task(l, ($2 ->> ''hasOpenTask'')::boolean)',
     'registeredAt', 'l.registered_at <@ app_hidden.range_of(null::tstzrange, $2 -> ''registeredAt'' ->> ''from'', $2 '
       '-> ''registeredAt'' ->> ''to'')',
@@ -43532,14 +44343,26 @@ begin
     limit 1;
   if unknown is not null then
     perform app_hidden.fail('BAD_USER_INPUT', format('%s cannot select leads for this.', unknown),
-      jsonb_build_object('field', 'leadsFilter.' || unknown));
+      jsonb_build_object('field', field || '.' || unknown));
   end if;
-  return query execute 'select l.id from app_public.leads l where l.organization_id = $1 and ($3 is null or '
-    'l.project_id = $3)'
+  return query execute 'select l.id from app_public.leads l where ($1 is null or l.organization_id = $1) '
+    'and ($3 is null or l.project_id = $3)'
     || coalesce((select string_agg(' and ' || (known ->> k), '') from jsonb_object_keys(f) k), '')
-      using organization_id, f, project_id;
+      using organization_id, f, project_id, field || '.projectIds';
 end $function$;
-grant execute on function app_hidden.leads_of_filter(uuid, uuid, jsonb) to plat_anonymous, plat_user;
+grant execute on function app_hidden.leads_of_filter(uuid, uuid, jsonb, text) to plat_anonymous, plat_user;
+
+-- Leads that the systems of the viewer's organizations know by an id, given as system:id; policies say which are
+--   seen.
+create function app_hidden.leads_with_external_id(value text) returns setof uuid
+language sql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select x.lead_id from app_private.lead_external_ids x
+  where x.system = split_part(value, ':', 1) and x.external_id = substr(value, length(split_part(value, ':', 1)) + 2)
+    and x.organization_id = any (array(select m.organization_id from app_public.organization_user_connections m
+      where m.user_id = app_public.current_user_id() and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)))
+$function$;
+grant execute on function app_hidden.leads_with_external_id(text) to plat_anonymous, plat_user;
 
 -- Leads that the viewer sees and whose phone number is this one or ends in these digits.
 create function app_hidden.leads_with_phone(phone text) returns setof uuid
@@ -43571,6 +44394,15 @@ begin
   end case;
 end $function$;
 grant execute on function app_hidden.lock_seen(regclass, uuid) to plat_anonymous, plat_user;
+
+-- Locks those of the leads that the viewer may write, and their deals, in the order of locks.
+create function app_hidden.lock_seen_leads(ids uuid[]) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.lock_leads(array(select l.id from app_public.leads l where l.id = any (ids)
+    and l.deleted_at is null and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')));
+end $function$;
+grant execute on function app_hidden.lock_seen_leads(uuid[]) to plat_anonymous, plat_user;
 
 create function app_hidden.lots_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -46137,6 +46969,39 @@ begin
   perform graphile_worker.add_job(task, payload => payload::json, run_at => run_at, job_key => job_key);
 end $function$;
 
+-- Makes the rows of an import of a list: import_rows of what the entries say, by their places from 0, import_cleared
+--   of what they set to null.
+create function app_private.add_lead_entries(entries jsonb[]) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  flat constant jsonb[] := array(select e - 'address' || case when jsonb_typeof(e -> 'address') = 'object'
+    then e -> 'address' else '{}' end from unnest(entries) e);
+  header constant text[] := array(select c.column_name from app_hidden.import_columns c
+    where c.operation = 'importLeads' and (c.column_name = 'external_id' or exists (select from unnest(flat) e
+      where e ? app_hidden.camel(c.column_name))) order by c.position);
+begin
+  perform app_private.open_import('importLeads', header);
+  execute format('insert into pg_temp.import_rows (row, %s) select e.place - 1, %s from unnest($1) with ordinality e '
+    '(value, place)', array_to_string(header, ', '),
+    (select string_agg(case h
+      when 'tags' then $tags$case when jsonb_typeof(e.value -> 'tags') = 'array'
+        then array(select btrim(t) from jsonb_array_elements_text(e.value -> 'tags') t)::text end$tags$
+      when 'metadata' then 'nullif((e.value -> ''metadata'')::text, ''null'')'
+      else format('nullif(btrim(e.value ->> %L, E'' \t\n\r''), '''')', app_hidden.camel(h)) end, ', ' order by place)
+      from unnest(header) with ordinality u (h, place))) using flat;
+  create temp table import_cleared (row int not null, column_name text not null) on commit drop;
+  insert into pg_temp.import_cleared
+    select e.place - 1, c.column_name
+    from unnest(flat, entries) with ordinality e (value, entry, place)
+    cross join lateral jsonb_each(e.value || case when e.entry -> 'address' = 'null'
+      then '{"address": null}'::jsonb else '{}' end) m
+    join lateral (select i.column_name from app_hidden.import_columns i where i.operation = 'importLeads'
+        and app_hidden.camel(i.column_name) = m.key
+      union all select 'address' where m.key = 'address'
+      union all select 'assignee_id' where m.key = 'assignee') c on true
+    where m.value = 'null' or (jsonb_typeof(m.value) = 'string' and btrim(m.value #>> '{}', E' \t\n\r') = '');
+end $function$;
+
 -- Writes what the events of a range, and so many messages to the team, tell to whom.
 create function app_private.add_notifications(
   organization_id uuid, after_sequence bigint, to_sequence bigint, messages integer
@@ -46518,8 +47383,7 @@ begin
       'This invitation is unknown, answered, expired or revoked; ask for a new one.',
       jsonb_build_object('field', field));
   end if;
-  if token is not null and not exists (select from app_hidden.user_identities i
-      where i.user_id = viewer and i.email = invite.email) then
+  if token is not null and not app_private.has_address(viewer, invite.email) then
     perform app_hidden.fail('FORBIDDEN',
       'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
       '{"field": "token"}');
@@ -46932,6 +47796,23 @@ begin
   end if;
 end $function$;
 grant execute on function app_private.begin_reset(text) to plat_authenticator;
+
+-- @step The password, or the code of the mail, is right; or the user is the viewer, whose token is verified.
+--
+-- The sealed secret that a code is to be compared with; counts nothing. RATE_LIMITED where there were too many wrong
+--   ones.
+create function app_private.begin_second_factor(way text, who text) returns table(user_id uuid, sealed text)
+language plpgsql security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  account constant uuid := app_private.user_by(way, who);
+begin
+  perform app_private.refuse_codes((select max(app_private.seconds_to_wait(l.key, l.most))
+    from app_private.second_factor_limits(account, way) l));
+  return query select f.user_id, f.sealed from app_private.second_factors f
+    where f.user_id = account and (f.confirmed_at is not null or f.inserted_at > now() - interval '1 hour');
+end $function$;
+grant execute on function app_private.begin_second_factor(text, text) to plat_authenticator;
 
 -- RATE_LIMITED where no further account may be made from there at the moment; counts nothing.
 create function app_private.begin_sign_up(ip text) returns void
@@ -49919,6 +50800,27 @@ begin
 end $function$;
 grant execute on function app_private.give_back_lead(uuid) to plat_user;
 
+-- Ten new recovery codes, in an alphabet without letters that look like digits; those of before work no more.
+create function app_private.give_recovery_codes(user_id uuid) returns app_public.recovery_codes
+language plpgsql as $function$
+declare
+  alphabet constant text := '0123456789abcdefghjkmnpqrstvwxyz';
+  bytes bytea;
+  code text;
+  result app_public.recovery_codes;
+begin
+  delete from app_private.recovery_codes c where c.user_id = give_recovery_codes.user_id;
+  for n in 1 .. 10 loop
+    bytes := public.gen_random_bytes(16);
+    code := (select string_agg(substr(alphabet, get_byte(bytes, i) % 32 + 1, 1), '' order by i)
+      from generate_series(0, 15) i);
+    insert into app_private.recovery_codes (code_sha256, user_id)
+      values (sha256(convert_to(code, 'UTF8')), give_recovery_codes.user_id);
+    result.codes := result.codes || regexp_replace(code, '(.{4})(?=.)', '\1-', 'g');
+  end loop;
+  return result;
+end $function$;
+
 -- The tokens of a session as they are from now on.
 create function app_private.give_tokens(
   session app_private.sessions, session_epoch integer
@@ -50146,6 +51048,12 @@ begin
         and (only_organization is null or m.organization_id = only_organization))
     or has_part_in.project_id = any (array(select app_hidden.viewer_purchase_projects()));
 end $function$;
+
+-- Whether signing in asks for a second factor.
+create function app_private.has_second_factor(user_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_private.second_factors f where f.user_id = $1 and f.confirmed_at is not null)
+$function$;
 
 -- Says where the active tracker with the key leads, nulls where there is none, and counts the hit where `counts`.
 create function app_private.hit_tracker(
@@ -50672,6 +51580,227 @@ begin
 end $function$;
 grant execute on function app_private.issue_verification(uuid) to plat_worker;
 
+-- Makes import_ready of the rows of import_rows that nothing is wrong with: what becomes of each lead. import_same
+--   has those of them that change nothing. own_only: the viewer works on own leads only; on_duplicate: what becomes
+--   of a lead found by e-mail address, as for createLead, or SET: the row changes it.
+create function app_private.judge_lead_rows(
+  project app_public.projects, system text, party uuid, own_only boolean, on_duplicate text, default_origin text
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog',
+'pg_temp' set enable_nestloop to 'off' set work_mem to '64MB' as $function$
+declare
+  viewer constant uuid := app_public.current_user_id();
+  home_country constant text := coalesce((project.address).country, 'US');
+  digits constant int := coalesce((select c.digits from app_hidden.currencies c where c.code = project.currency), 2);
+  sources constant text := (select string_agg(s.code, ', ' order by s.code) from app_public.lead_sources s
+    where s.project_id = project.id and s.deleted_at is null and s.active);
+  today constant date := (now() at time zone project.time_zone)::date;
+begin
+  perform app_private.check_import_rows('importLeads');
+  insert into pg_temp.import_errors
+    select d.row, d.column_name, 'CONFLICT', format('Row %s has this %s already.', d.first_row,
+      case d.column_name when 'email' then 'e-mail address' else 'external id' end), left(d.value, 200)
+    from (select r.row, k.column_name, k.value, first_value(r.row) over (partition by k.column_name, k.value
+        order by r.row) as first_row
+      from pg_temp.import_rows r
+      cross join lateral (values ('email', lower(r.email)), ('external_id', r.external_id)) k (column_name, value)
+      where k.value is not null) d
+    where d.row <> d.first_row;
+  insert into pg_temp.import_errors
+    select r.row, 'phone', 'BAD_USER_INPUT', 'This is no phone number; give one such as +1 416 555 0123.',
+      left(r.phone, 200)
+    from pg_temp.import_rows r where r.phone is not null and app_private.try_e164(r.phone, home_country) is null
+      and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = 'phone');
+  insert into pg_temp.import_errors
+    select r.row, a.name, 'BAD_USER_INPUT', format('%s has %s digits after the point at most.', project.currency,
+      digits), a.amount
+    from pg_temp.import_rows r
+    cross join lateral (values ('budget_min', r.budget_min), ('budget_max', r.budget_max)) a (name, amount)
+    where pg_input_is_valid(a.amount, 'numeric') and case when pg_input_is_valid(a.amount, 'numeric')
+      then a.amount::numeric <> round(a.amount::numeric, digits) end;
+  insert into pg_temp.import_errors
+    select r.row, 'registered_at', 'BAD_USER_INPUT', case when r.registered_at ~ '^\d{4}-\d\d-\d\d'
+        then 'A lead cannot be registered in the future.'
+        else 'Give a time such as 2027-05-31 or 2027-05-31T10:15:00Z.' end, left(r.registered_at, 200)
+    from pg_temp.import_rows r
+    where pg_input_is_valid(r.registered_at, 'timestamptz') and (r.registered_at !~ '^\d{4}-\d\d-\d\d'
+      or case when pg_input_is_valid(r.registered_at, 'timestamptz')
+        then r.registered_at::timestamptz > case when length(r.registered_at) = 10 then today + interval '1 day'
+          else now() + interval '1 minute' end end);
+
+  -- What rows name by other things than ids.
+  create temp table import_sources on commit drop as
+    select d.source as name, app_private.lead_source_named(project.id, d.source) as id
+    from (select distinct r.source from pg_temp.import_rows r where r.source is not null) d;
+  insert into pg_temp.import_errors
+    select r.row, 'source', 'BAD_USER_INPUT', format('There is no such lead source in this project. %s',
+      coalesce('Give one of ' || sources || ', or make it by createLeadSource.', 'Make it by createLeadSource.')),
+      left(r.source, 200)
+    from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source where s.id is null;
+  insert into pg_temp.import_errors
+    select r.row, k.column_name, 'NOT_FOUND', format('There is no such %s in this project.', k.kind), left(k.value, 200)
+    from pg_temp.import_rows r
+    cross join lateral (
+      select 'source_id' as column_name, 'lead source' as kind, r.source_id as value
+        where r.source_id not in (select s.id::text from app_public.lead_sources s where s.project_id = project.id
+          and s.deleted_at is null)
+      union all select 'fallout_reason_id', 'fallout reason', r.fallout_reason_id
+        where r.fallout_reason_id not in (select f.id::text from app_public.fallout_reasons f
+          where f.project_id = project.id and f.deleted_at is null and 'LEAD' = any (f.applies_to::text[]))) k
+    where pg_input_is_valid(k.value, 'uuid');
+  create temp table import_assignees on commit drop as
+    select distinct i.email::text as email, i.user_id
+    from app_hidden.user_identities i
+    join app_public.organization_user_connections m on m.user_id = i.user_id
+    join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = project.id;
+  insert into pg_temp.import_errors
+    select r.row, k.column_name, 'NOT_FOUND',
+      'There is no such member in the organizations of the project.', left(k.value, 200)
+    from pg_temp.import_rows r
+    cross join lateral (select 'assignee' as column_name, r.assignee as value
+        where lower(r.assignee) not in (select a.email from pg_temp.import_assignees a)
+      union all select 'assignee_id', r.assignee_id
+        where r.assignee_id not in (select a.user_id::text from pg_temp.import_assignees a)) k
+    where not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = k.column_name);
+  insert into pg_temp.import_errors
+    select r.row, 'assignee', 'BAD_USER_INPUT', 'Name the assignee by e-mail address or id, not both.', null
+    from pg_temp.import_rows r where num_nonnulls(r.assignee, r.assignee_id) = 2;
+  insert into pg_temp.import_errors
+    select r.row, 'source', 'BAD_USER_INPUT', 'Name the source by code or id, not both.', null
+    from pg_temp.import_rows r where num_nonnulls(r.source, r.source_id) = 2;
+
+  -- Which lead each row is about, and what may be done with it.
+  create temp table import_leads on commit drop as
+    select r.row, l.id, by_id.lead_id is not null as is_linked, by_id.lead_id is not null and by_id.project_id
+        <> project.id as is_elsewhere,
+      l.id is not null and (not own_only or coalesce(l.assignee_id = viewer, false)) as is_seen,
+      l.id is not null and by_id.lead_id is null and exists (select from app_private.lead_external_ids o
+        where o.lead_id = l.id and o.organization_id = party and o.system = judge_lead_rows.system) as has_other,
+      case when by_id.lead_id is not null then 'SET' else on_duplicate end as mode
+    from pg_temp.import_rows r
+    left join app_private.lead_external_ids by_id on by_id.organization_id = party
+      and by_id.system = judge_lead_rows.system and by_id.external_id = r.external_id
+    left join app_public.leads by_email on by_id.lead_id is null and by_email.project_id = project.id
+      and by_email.email = lower(r.email) and by_email.deleted_at is null
+      and by_email.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED')
+    left join app_public.leads l on l.id = coalesce(by_id.lead_id, by_email.id) and l.deleted_at is null;
+  analyze pg_temp.import_leads;
+  insert into pg_temp.import_errors
+    select m.row, case when m.is_linked then 'external_id' else 'email' end, 'CONFLICT', case
+        when m.is_elsewhere then 'The lead with this external id is in another project.'
+        when m.is_linked then 'The lead with this external id is somebody else''s.'
+        when m.has_other and m.is_seen and r.external_id is not null
+          then 'The lead with this e-mail address has another external id already.'
+        else 'There is an open lead with this e-mail address in the project already.' end, null
+    from pg_temp.import_leads m join pg_temp.import_rows r using (row)
+    where m.is_elsewhere or (m.id is not null and not m.is_seen) or (m.id is not null and not m.is_linked
+      and (m.mode = 'ERROR' or (m.has_other and r.external_id is not null)));
+  insert into pg_temp.import_errors
+    select r.row, 'name', 'BAD_USER_INPUT', 'name is required; give it, or first and last name.', null
+    from pg_temp.import_rows r join pg_temp.import_leads m using (row)
+    where m.id is null and num_nonnulls(r.name, r.first_name, r.last_name) = 0;
+  insert into pg_temp.import_errors
+    select c.row, c.column_name, 'BAD_USER_INPUT',
+      format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(c.column_name)), null
+    from pg_temp.import_cleared c join pg_temp.import_leads m using (row)
+    join app_private.lead_row_columns() k on k.name = c.column_name and k.required
+    where m.id is not null and m.mode = 'SET';
+  -- Nobody gives away what they then could not see.
+  insert into pg_temp.import_errors
+    select r.row, case when r.assignee_id is null then 'assignee' else 'assignee_id' end, 'FORBIDDEN',
+      'You see your own leads only in this project; others hand them on.', null
+    from pg_temp.import_rows r where own_only and num_nonnulls(r.assignee, r.assignee_id) > 0
+      and not exists (select from pg_temp.import_assignees a where a.user_id = viewer
+        and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id));
+
+  -- What each row makes of its lead: what it says, else what the lead has.
+  execute format($build$
+    create temp table import_ready on commit drop as
+      select m.row, uuidv7() as new_id, m.id as existing_id, m.mode, m.is_linked, r.external_id, l.version as
+        version_before, l.status::text as status_before, '{}'::text[] as warnings, %s,
+        case when m.id is not null and m.mode = 'RETURN_EXISTING' then l.address
+          when 'address' = any (c.names) and m.mode = 'SET' then null
+          when num_nonnulls(r.thoroughfare, r.premise, r.locality, r.administrative_area, r.postal_code, r.country) = 0
+            or (m.mode = 'MERGE' and l.address is distinct from null) then l.address
+          else row(%s, coalesce(r.country, (l.address).country, $1), (l.address).latitude,
+            (l.address).longitude)::app_public.address end as address
+      from (select x.row, x.external_id, %s, x.thoroughfare, x.premise, x.locality, x.administrative_area,
+          x.postal_code, x.country
+        from pg_temp.import_rows x
+        left join pg_temp.import_sources s on s.name = x.source
+        left join pg_temp.import_assignees a on a.email = lower(x.assignee)
+        where not exists (select from pg_temp.import_errors e where e.row = x.row)) r
+      join pg_temp.import_leads m using (row)
+      left join (select k.row, array_agg(k.column_name) as names from pg_temp.import_cleared k group by k.row) c
+        on c.row = m.row
+      left join app_public.leads l on l.id = m.id $build$,
+    (select string_agg(case
+        when k.required then format('case when m.id is not null and m.mode in (''MERGE'', ''RETURN_EXISTING'') then '
+          'l.%1$I else coalesce(r.%1$I::%2$s, l.%1$I%3$s) end as %1$I', k.name, k.type, case k.name
+            when 'status' then ', ''NEW''' when 'origin' then ', ' || quote_literal(default_origin)
+            when 'tags' then ', ''{}''' when 'registered_at' then ', now()' when 'name' then '' else ', false' end)
+        else format('case when m.id is not null and m.mode = ''RETURN_EXISTING'' then l.%1$I
+          when m.mode = ''MERGE'' then coalesce(l.%1$I, r.%1$I::%2$s)
+          when %1$L = any (c.names) then null else coalesce(r.%1$I::%2$s, l.%1$I) end as %1$I', k.name, k.type) end,
+        E',\n        ')
+      from app_private.lead_row_columns() k where k.name <> 'source'),
+    (select string_agg(
+        format('case when %1$L = any (c.names) then null else coalesce(r.%1$I, (l.address).%1$I) end', a), ', ')
+      from unnest('{thoroughfare,premise,locality,administrative_area,postal_code}'::text[]) a),
+    (select string_agg(format('%s as %I', case k.name
+        when 'name' then 'coalesce(x.name, case when num_nonnulls(x.first_name, x.last_name) > 0 and not exists ('
+          'select from pg_temp.import_leads o where o.row = x.row and o.id is not null) '
+          'then concat_ws('' '', x.first_name, x.last_name) end)'
+        when 'email' then 'lower(x.email)'
+        when 'phone' then 'app_private.try_e164(x.phone, $1)'
+        when 'source_id' then 'coalesce(x.source_id, s.id::text)'
+        when 'assignee_id' then 'coalesce(x.assignee_id, a.user_id::text)'
+        when 'registered_at' then 'case when length(x.registered_at) = 10 then least(now(), '
+          '(x.registered_at::date)::timestamp at time zone $2)::text else x.registered_at end'
+        else format('x.%I', k.name) end, k.name), ', ')
+      from app_private.lead_row_columns() k where k.name <> 'source')) using home_country, project.time_zone;
+  create unique index on pg_temp.import_ready (row);
+  analyze pg_temp.import_ready;
+  -- Names that were taken from the full name follow it, as they do when the lead is changed by itself.
+  update pg_temp.import_ready r
+    set (first_name, last_name) = (select s.given, s.family from app_hidden.split_name(r.name) s)
+    from app_public.leads l
+    where l.id = r.existing_id and l.name <> r.name
+      and row(r.first_name, r.last_name)::text = row(l.first_name, l.last_name)::text
+      and row(l.first_name, l.last_name)::text = app_hidden.split_name(l.name)::text;
+  -- Who withdrew from marketing mail is not entered anew by a list.
+  update pg_temp.import_ready r set subscribed = false, warnings = array['The lead has unsubscribed from marketing '
+      'mail, and a list does not undo that: subscribed was left out.']
+    where r.subscribed and (exists (select from app_public.leads l where l.id = r.existing_id
+        and l.unsubscribed_at is not null)
+      or exists (select from app_private.withdrawn_addresses w where w.organization_id = project.organization_id
+        and w.email = r.email));
+  -- The codes of sources follow from their ids; that of a lead without one stays as it was given.
+  create temp table import_same on commit drop as select null::int as row where false;
+  execute format('insert into pg_temp.import_same select r.row from pg_temp.import_ready r
+    join app_public.leads l on l.id = r.existing_id where row(r.address, %s) is not distinct from row(l.address, %s)',
+    (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'),
+    (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'));
+  perform app_private.check_import_states('lead');
+  insert into pg_temp.import_errors
+    select r.row, 'budget_max', 'BAD_USER_INPUT', 'The highest budget is below the lowest.', r.budget_max::text
+    from pg_temp.import_ready r where r.budget_max < r.budget_min;
+  insert into pg_temp.import_errors
+    select r.row, 'email', 'CONFLICT', 'There is an open lead with this e-mail address in the project already.', r.email
+    from pg_temp.import_ready r join app_public.leads l on l.project_id = project.id and l.email = r.email
+      and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED') and l.id <> r.existing_id
+    where r.is_linked and r.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED');
+  delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
+  if project.lead_assignment = 'ROUND_ROBIN' and not own_only then
+    update pg_temp.import_ready r set assignee_id = t.user_id
+      from (select n.row, row_number() over (order by n.row) as place from pg_temp.import_ready n
+        where n.existing_id is null and n.assignee_id is null) n
+      join unnest(app_private.next_turns(project.id, (select count(*)::int from pg_temp.import_ready c
+        where c.existing_id is null and c.assignee_id is null))) with ordinality t (user_id, place) using (place)
+      where r.row = n.row;
+  end if;
+end $function$;
+
 -- Says where the file of an export will lie, before it does: so that it is removed, whatever happens.
 create function app_private.keep_export_file(id uuid, worker uuid, file_key text) returns void
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -50751,12 +51880,44 @@ begin
         or (is_response and (l.first_response_at is null or l.status = 'NEW' or l.status_before_deal = 'NEW')));
 end $function$;
 
--- The lead source of a project with this code or, where none has it, this name, whatever the case.
+-- The columns of leads that a row may fill by their own names; assignee, address and external id go other ways.
+create function app_private.lead_row_columns() returns table(name name, type text, required boolean)
+language sql stable as $function$
+  select a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull
+  from app_hidden.import_columns c
+  join pg_attribute a on a.attrelid = 'app_public.leads'::regclass and a.attname = c.column_name
+  where c.operation = 'importLeads' order by c.position
+$function$;
+
+-- What became of the rows of the import, in their order, so many at most.
+create function app_private.lead_row_results(
+  most integer default null::integer
+) returns app_public.lead_row_result[]
+language plpgsql as $function$
+begin
+  return array(
+    select row(i.row, i.external_id, case when e.code is not null then 'REFUSED'
+        when r.existing_id is null then 'CREATED' when s.row is not null then 'UNCHANGED' else 'UPDATED' end,
+      case when e.code is null then coalesce(r.existing_id, r.new_id) when m.is_seen then m.id end,
+      coalesce(m.id is not null and not m.is_linked and m.is_seen, false), e.code, coalesce(e.errors, '{}'),
+      coalesce(r.warnings, '{}'))::app_public.lead_row_result
+    from pg_temp.import_rows i
+    left join pg_temp.import_ready r using (row)
+    left join pg_temp.import_leads m using (row)
+    left join pg_temp.import_same s using (row)
+    left join (select x.row, (array_agg(x.code order by x.column_name nulls last, x.code))[1] as code,
+        array_agg(row(x.code, app_hidden.camel(x.column_name), x.message)::app_public.lead_row_error
+          order by x.column_name nulls last, x.code) as errors
+      from pg_temp.import_errors x group by x.row) e using (row)
+    order by i.row limit most);
+end $function$;
+
+-- The lead source of a project with this code or, where none has it, this name, whatever its case and punctuation.
 create function app_private.lead_source_named(project_id uuid, source text) returns uuid
 language sql stable as $function$
   select s.id from app_public.lead_sources s
   where s.project_id = lead_source_named.project_id and s.deleted_at is null
-    and (s.code = upper(btrim(source)) or lower(s.name) = lower(btrim(source)))
+    and (s.code = upper(btrim(source)) or app_hidden.spelling(s.name) = app_hidden.spelling(source))
   order by s.code = upper(btrim(source)) desc, s.active desc, s.id limit 1
 $function$;
 
@@ -50870,6 +52031,16 @@ begin
   perform from app_public.leads l
     where l.id = coalesce(lock_lead_or_buyer.lead_id,
       (select b.lead_id from app_public.buyers b where b.id = lock_lead_or_buyer.buyer_id)) for no key update;
+end $function$;
+
+-- Locks leads and, before them, their deals; each in the order of ids.
+create function app_private.lock_leads(ids uuid[]) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform from app_public.reservations r where r.lead_id = any (ids) order by r.id for no key update;
+  perform from app_public.negotiations n where n.lead_id = any (ids) order by n.id for no key update;
+  perform from app_public.buyers b where b.lead_id = any (ids) order by b.id for no key update;
+  perform from app_public.leads l where l.id = any (ids) order by l.id for no key update;
 end $function$;
 
 -- Locks what a negotiation is about, then the negotiation, and gives it as it is then.
@@ -52191,18 +53362,11 @@ declare
   -- Locks are few; a transaction that hands out more than that does so without, at the risk of the same turn twice.
   most constant int := 100;
   taken constant int := coalesce(app_hidden.setting('turns_taken')::int, 0);
-  members uuid[];
+  members constant uuid[] := app_private.turn_takers(project_id);
   latest app_private.lead_turns;
   turn bigint := 0;
   chosen uuid;
 begin
-  select array_agg(m.user_id order by m.user_id) into members
-    from app_public.projects p
-    join app_public.organization_user_connections m on m.organization_id = p.organization_id
-    where p.id = project_id
-      and (m.role = 'MEMBER' or not exists (
-        select from app_public.organization_user_connections o where o.organization_id = p.organization_id
-          and o.role = 'MEMBER'));
   if members is null then
     return null;
   end if;
@@ -52222,6 +53386,27 @@ begin
   delete from app_private.lead_turns t where t.id = any (array(select o.id from app_private.lead_turns o
     where o.project_id = project_id and o.turn < turn - 50 order by o.turn limit 5 for update skip locked));
   return chosen;
+end $function$;
+
+-- Whose turns it is to get so many leads of the project, in their order; and they were theirs then.
+create function app_private.next_turns(project_id uuid, amount integer) returns uuid[]
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  members constant uuid[] := app_private.turn_takers(project_id);
+  latest app_private.lead_turns;
+  before int;
+begin
+  if members is null or amount < 1 then
+    return '{}';
+  end if;
+  -- Whoever hands out many at a time does so after the other; single leads go on meanwhile and may repeat a turn.
+  perform pg_advisory_xact_lock(hashtextextended('plat.turns ' || project_id, 0));
+  select t.* into latest from app_private.lead_turns t where t.project_id = project_id order by t.turn desc limit 1;
+  before := (select count(*) from unnest(members) m where m <= latest.user_id);
+  insert into app_private.lead_turns (project_id, turn, user_id) values (project_id,
+    coalesce(latest.turn, 0) + amount, members[(before + amount - 1) % cardinality(members) + 1]);
+  return array(select members[(before + place - 1) % cardinality(members) + 1] from generate_series(1, amount) place);
 end $function$;
 
 -- @step It is what the processor says of the account.
@@ -52549,6 +53734,26 @@ begin
   perform set_config('plat.service', service, true), set_config('plat.clock', '', true);
 end $function$;
 grant execute on function app_private.note_refund(uuid, jsonb) to plat_authenticator, plat_worker;
+
+-- Notes for rows of an import what the database refused them with.
+create function app_private.note_refusal(
+  rows integer[], state text, message text, details text, violated text
+) returns void
+language plpgsql as $function$
+declare
+  of_caller constant jsonb := case when state = 'PLAT0' then details::jsonb else '{}' end;
+begin
+  insert into pg_temp.import_errors
+    select r, (select c.column_name from app_hidden.import_columns c where c.operation = 'importLeads'
+        and app_hidden.camel(c.column_name) = of_caller ->> 'field'),
+      coalesce(of_caller ->> 'code', case when state = '23514' then 'BAD_USER_INPUT' else 'CONFLICT' end),
+      case when state = 'PLAT0' then message else coalesce(
+        (select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.conname = violated
+          and obj_description(c.oid, 'pg_constraint') is not null limit 1),
+        (select obj_description(c.oid, 'pg_class') from pg_class c where c.relname = violated limit 1),
+        'This row contradicts what is there.') end, null
+    from unnest(rows) r;
+end $function$;
 
 -- Notes, to the minute, that a report was looked at by somebody who sees it.
 create function app_private.note_report_run(id uuid) returns void
@@ -53009,6 +54214,13 @@ begin
   return card;
 end $function$;
 
+-- Whether of the leads of a project the viewer, who may enter some, changes those assigned to them only.
+create function app_private.own_leads_only(project app_public.projects) returns boolean
+language sql stable as $function$
+  select not coalesce(project.organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+    or project.id = any (array(select app_hidden.viewer_projects('lead.write'))), false)
+$function$;
+
 -- The addresses of the owners of an organization.
 create function app_private.owner_addresses(organization_id uuid) returns text[]
 language sql stable as $function$
@@ -53183,6 +54395,13 @@ language sql stable as $function$
   where a.project_id = $2 and a.permission = $4 and (a.reach = 'ALL' or m.user_id = $3)
     and not exists (select from app_public.organization_user_connections o where o.organization_id = $1
       and o.user_id = m.user_id)
+$function$;
+
+create function app_private.percent_encoded(value text) returns text
+language sql immutable strict as $function$
+  select string_agg(case when c ~ '[A-Za-z0-9._~-]' then c
+    else regexp_replace(upper(encode(convert_to(c, 'UTF8'), 'hex')), '(..)', '%\1', 'g') end, '' order by n)
+  from regexp_split_to_table(value, '') with ordinality t (c, n)
 $function$;
 
 -- Has the function of the step's type carry it out, for all executions at once or, where that fails, for each by
@@ -53412,6 +54631,17 @@ language sql stable as $function$
   select coalesce(app_private.lacking_permission(i.owner_id, null, '{project.manage}'),
     app_private.affiliate_role_lacks(i.owner_id, i.role, i.permissions))
 $function$;
+
+-- Those of the projects where the user is a member of an organization with a part, as far as the viewer may write
+--   leads there, as the check of assignees tells them too.
+create function app_private.projects_with_part(user_id uuid, project_ids uuid[]) returns setof uuid
+language sql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select distinct p.project_id from app_public.organization_user_connections m
+  join app_public.project_organizations p on p.organization_id = m.organization_id
+  where m.user_id = projects_with_part.user_id and p.project_id = any (project_ids)
+    and app_hidden.project_can(p.project_id, p.owner_id, 'lead.write')
+$function$;
+grant execute on function app_private.projects_with_part(uuid, uuid[]) to plat_user;
 
 -- What limits tries for the password of an account, or of a name that nobody has, from an address.
 create function app_private.proof_limits(user_id uuid, name text, ip text) returns table(
@@ -53848,6 +55078,15 @@ language sql as $function$
     '{"field": "token"}')
 $function$;
 
+create function app_private.refuse_codes(wait integer) returns void
+language plpgsql as $function$
+begin
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', format('Too many wrong codes. Wait %s seconds.', wait),
+      jsonb_build_object('retryAfterSeconds', wait));
+  end if;
+end $function$;
+
 -- Refuses a definition because of what stands at the path.
 create function app_private.refuse_definition(path text, message text) returns void
 language plpgsql as $function$
@@ -54086,6 +55325,19 @@ language sql as $function$
       or exists (select from app_public.buyers b where b.assignee_id = p and b.project_id = $2)
     on conflict do nothing
 $function$;
+
+-- Takes a second factor away and tells its user.
+create function app_private.remove_second_factor(
+  user_id uuid, change text, facts jsonb default '{}'::jsonb
+) returns void
+language plpgsql as $function$
+begin
+  delete from app_private.second_factors f where f.user_id = remove_second_factor.user_id;
+  if found then
+    perform app_private.tell_account(user_id, change, facts);
+  end if;
+  delete from app_private.recovery_codes c where c.user_id = remove_second_factor.user_id;
+end $function$;
 
 -- By what id the processor knows a card that its owner has removed; null for one that is there.
 create function app_private.removed_card(id uuid) returns text
@@ -54474,6 +55726,20 @@ begin
   return member;
 end $function$;
 
+-- Refuses a user who has not given their password once more.
+create function app_private.require_password(user_id uuid, proof text, field text default 'password') returns void
+language plpgsql as $function$
+begin
+  -- The row is locked: of two changes at once the second finds another hash than it was proved with.
+  perform from app_private.user_passwords p where p.user_id = require_password.user_id and p.password_hash = proof
+    for update;
+  if not found then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the password of your account.',
+      jsonb_build_object('field', field));
+  end if;
+  perform app_private.forgive_tries(user_id);
+end $function$;
+
 -- Refuses to end an offer that has ended.
 create function app_private.require_pending(offer_id uuid, wanted text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -54527,6 +55793,27 @@ begin
     perform app_hidden.fail('FORBIDDEN',
       format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
         role, lacking), jsonb_build_object('permission', lacking));
+  end if;
+end $function$;
+
+-- Takes the code of an account that has a second factor; with which code a missing or a wrong one is refused.
+create function app_private.require_second_factor(
+  user_id uuid, proof text, missing text default 'FORBIDDEN', wrong text default 'BAD_USER_INPUT'
+) returns void
+language plpgsql as $function$
+begin
+  if not app_private.has_second_factor(user_id) then
+    return;
+  end if;
+  if proof is null then
+    perform app_hidden.fail(missing,
+      'This account has a second factor: send secondFactorCode too, a code of the authenticator app or a recovery '
+      'code.', '{"reason": "SECOND_FACTOR_REQUIRED", "field": "secondFactorCode"}');
+  end if;
+  if not app_private.use_second_factor(user_id, proof) then
+    perform app_hidden.fail(wrong,
+      'This code is wrong, was used already, or is too old; send the next one of the authenticator app.',
+      '{"reason": "SECOND_FACTOR_WRONG", "field": "secondFactorCode"}');
   end if;
 end $function$;
 
@@ -55445,6 +56732,30 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     limit 40) r
 $function$;
 
+-- Whether a code would be accepted. That a step of time was computed with the secret is known by the hash of the
+--   sealed text, which only begin_second_factor gives.
+create function app_private.second_factor_fits(user_id uuid, proof text) returns boolean
+language sql stable as $function$
+  select case split_part(proof, ':', 1)
+    when 'step' then exists (select from app_private.second_factors f where f.user_id = $1
+      and encode(sha256(convert_to(f.sealed, 'UTF8')), 'hex') = split_part(proof, ':', 3)
+      and split_part(proof, ':', 2)::bigint > coalesce(f.last_step, -1))
+    when 'code' then exists (select from app_private.recovery_codes c where c.user_id = $1
+      and c.code_sha256 = decode(split_part(proof, ':', 2), 'hex') and c.used_at is null)
+    else false end
+$function$;
+
+-- What limits wrong codes for an account.
+create function app_private.second_factor_limits(user_id uuid, way text) returns table(
+  key text, most integer, within interval
+)
+language sql stable as $function$
+  select app_private.limit_key(l.name, way || ' ' || user_id), o.most, o.within
+  from (values ('second_factor.hour'), ('second_factor.day')) l (name)
+  cross join lateral app_private.limit_of(l.name) o
+  where user_id is not null
+$function$;
+
 -- How long until there is room for one more use: seconds, 0 for at once. Counts nothing.
 create function app_private.seconds_to_wait(key text, most integer) returns integer
 language sql as $function$
@@ -56101,6 +57412,29 @@ begin
   perform set_config('plat.clock', '', true);
   perform set_config('plat.service', before, true);
 end $function$;
+
+-- @step The password, or the code of the mail, is right; or the user is the viewer, whose token is verified.
+--
+-- Counts a wrong code, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile. The
+--   user is told of the third.
+create function app_private.settle_second_factor(way text, who text, proof text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  account constant uuid := app_private.user_by(way, who);
+  fits constant boolean := app_private.second_factor_fits(account, proof);
+begin
+  perform app_private.refuse_codes((select max(app_private.take_use(l.key, l.most, l.within, not fits))
+    from app_private.second_factor_limits(account, way) l));
+  if not fits and exists (select from app_private.second_factors f where f.user_id = account
+      and f.confirmed_at is not null)
+    -- Of the limit of the day: three wrong ones are more than a slip.
+    and (select bool_and(app_private.seconds_to_wait(l.key, 3) > 0)
+      from app_private.second_factor_limits(account, way) l)
+    and app_private.is_within_limit('second_factor.notice', account::text) then
+    perform app_private.tell_account(account, 'SECOND_FACTOR_GUESSED');
+  end if;
+end $function$;
+grant execute on function app_private.settle_second_factor(text, text, text) to plat_authenticator;
 
 -- Carries out a computed step for those of the executions that the worker still holds: [{executionId, attempt, input
 --   | error, code}].
@@ -58068,33 +59402,6 @@ language sql as $function$
     from jsonb_array_elements(suspended) i where i ->> 'organizationId' is not null group by 1) s
 $function$;
 
--- Hands what belongs to a lead or purchase over to its new assignee.
-create function app_private.tg__assignee_of_deal() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  deal_table text;
-begin
-  -- tg_argv[0]: the column by which the others refer to this record.
-  for deal_table in
-    select t.table_name from app_private.deal_tables t
-    where exists (select from pg_attribute a
-      where a.attrelid = format('app_public.%I', t.table_name)::regclass and a.attname = tg_argv[0]
-        and not a.attisdropped)
-      and not (t.table_name = 'reservations' and tg_argv[0] = 'buyer_id') -- there it is the user
-    order by t.table_name
-  loop
-    execute format('update app_public.%I set assignee_id = $1 where %I = $2 and assignee_id is distinct from $1 and '
-      'deleted_at is null', deal_table, tg_argv[0])
-      using new.assignee_id, new.id;
-  end loop;
-  if tg_table_name = 'buyers' then
-    update app_public.leads l set assignee_id = new.assignee_id
-      where l.id = (to_jsonb(new) ->> 'lead_id')::uuid and l.assignee_id is distinct from new.assignee_id
-        and l.deleted_at is null;
-  end if;
-  return null;
-end $function$;
-
 -- Refuses what contradicts a claim: deletion, a status by hand, another lot.
 create function app_private.tg__claimed() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -58681,6 +59988,18 @@ exception when sqlstate 'PLAT0' then
   return null;
 end $function$;
 
+-- Who takes turns in getting the leads of a project, in the order of the turns; null where there is nobody.
+create function app_private.turn_takers(project_id uuid) returns uuid[]
+language sql stable as $function$
+  select array_agg(m.user_id order by m.user_id)
+  from app_public.projects p
+  join app_public.organization_user_connections m on m.organization_id = p.organization_id
+  where p.id = turn_takers.project_id
+    and (m.role = 'MEMBER' or not exists (
+      select from app_public.organization_user_connections o where o.organization_id = p.organization_id
+        and o.role = 'MEMBER'))
+$function$;
+
 -- Columns of which a process that starts opens texts that are bound to no row, as earlier versions left them.
 create function app_private.unbound_columns() returns setof text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -58701,6 +60020,46 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
     where m.id = unsubscribe.member_id and k.kind = unsubscribe.kind and to_jsonb(m.notifications) -> k.kind = 'true'
 $function$;
 grant execute on function app_private.unsubscribe(uuid, text) to plat_authenticator;
+
+-- Accepts a code, this once; false where it is none. is_new: of a secret that waits for its first code.
+create function app_private.use_second_factor(
+  user_id uuid, proof text, is_new boolean default false
+) returns boolean
+language plpgsql as $function$
+declare
+  remaining int;
+begin
+  if proof is null or not app_private.second_factor_fits(user_id, proof) then
+    return false;
+  end if;
+  if proof like 'step:%' then
+    -- Of two requests with one code, the second one waits here and finds that it was used.
+    update app_private.second_factors f set last_step = split_part(proof, ':', 2)::bigint
+      where f.user_id = use_second_factor.user_id and (f.confirmed_at is null) = is_new
+        and (f.confirmed_at is not null or f.inserted_at > now() - interval '1 hour')
+        and coalesce(f.last_step, -1) < split_part(proof, ':', 2)::bigint;
+    return found;
+  end if;
+  update app_private.recovery_codes c set used_at = now() where c.user_id = use_second_factor.user_id and not is_new
+    and c.code_sha256 = decode(split_part(proof, ':', 2), 'hex') and c.used_at is null;
+  if not found then
+    return false;
+  end if;
+  select count(*) into remaining from app_private.recovery_codes c where c.user_id = use_second_factor.user_id
+    and c.used_at is null;
+  perform app_private.tell_account(user_id, 'RECOVERY_CODE_USED', jsonb_build_object('left', remaining));
+  return true;
+end $function$;
+
+-- The user whose second factor is asked for: by the name that they sign in with, the code of a mail, or their id.
+create function app_private.user_by(way text, who text) returns uuid
+language sql stable as $function$
+  select case way
+    when 'LOGIN' then app_private.account_named(who)
+    when 'RESET' then (select o.user_id from app_private.user_otps o
+      where o.code_sha256 = sha256(convert_to(btrim(who), 'UTF8')) and o.expires_at > now())
+    when 'VIEWER' then who::uuid end
+$function$;
 
 -- Something where the viewer is not the user, or reaches only a part of their account; null where they may.
 create function app_private.user_integration_lacks(i app_public.user_integrations) returns text
@@ -58741,6 +60100,17 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select exists (select from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
     where i.user_id = app_public.current_user_id() and i.email = lower($1) and u.email_verified_at is not null
       and app_hidden.setting('scopes') is null)
+$function$;
+
+-- The organizations with a part in the project that the viewer belongs to, and their token opens; the owner first.
+create function app_private.viewer_parties(project_id uuid) returns setof uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select p.organization_id from app_public.project_organizations p
+  join app_public.organization_user_connections m on m.organization_id = p.organization_id
+  where p.project_id = $1 and m.user_id = app_public.current_user_id()
+    and (app_hidden.setting('organization_id') is null
+      or m.organization_id = app_hidden.setting('organization_id')::uuid)
+  order by p.organization_id <> p.owner_id, p.organization_id
 $function$;
 
 -- Whether the policies of a table show the viewer a row, also where policies do not hold for whoever asks: in
@@ -59101,6 +60471,117 @@ begin
     where b.id = buyer_id;
   return buyer_id;
 end $function$;
+
+-- Writes the rows of import_ready, all at once where none is refused; who is refused is noted in import_errors and
+--   taken out.
+create function app_private.write_lead_rows(project app_public.projects, system text, party uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  columns constant text := (select string_agg(format('%I', k.name), ', ') from app_private.lead_row_columns() k
+    where k.name <> 'source');
+  first_rows int[];
+  last_rows int[];
+  first_row int;
+  last_row int;
+  middle int;
+  state text;
+  message text;
+  details text;
+  violated text;
+begin
+  -- Two of these wait for each other instead of locking each other out.
+  perform app_private.lock_leads(array(select r.existing_id from pg_temp.import_ready r
+    where r.existing_id is not null and not exists (select from pg_temp.import_same s where s.row = r.row)));
+  insert into pg_temp.import_errors
+    select r.row, null, 'CONFLICT', 'Somebody else changed this lead at the same moment; send the row again.', null
+    from pg_temp.import_ready r join app_public.leads l on l.id = r.existing_id
+    where (l.version <> r.version_before or l.deleted_at is not null)
+      and not exists (select from pg_temp.import_same s where s.row = r.row);
+  delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
+  select array[min(r.row)], array[max(r.row)] into first_rows, last_rows from pg_temp.import_ready r;
+  while cardinality(array_remove(first_rows, null)) > 0 loop
+    first_row := first_rows[cardinality(first_rows)];
+    last_row := last_rows[cardinality(last_rows)];
+    first_rows := trim_array(first_rows, 1);
+    last_rows := trim_array(last_rows, 1);
+    begin
+      -- By address, in which order others who enter the same people wait for each other.
+      execute format('insert into app_public.leads (id, project_id, address, %1$s)
+        select r.new_id, $1, r.address, %1$s from pg_temp.import_ready r
+        where r.existing_id is null and r.row between $2 and $3 order by r.email, r.row', columns)
+        using project.id, first_row, last_row;
+      execute format('update app_public.leads l set (address, %1$s) = row(r.address, %2$s)
+        from pg_temp.import_ready r where l.id = r.existing_id and r.row between $1 and $2
+          and not exists (select from pg_temp.import_same s where s.row = r.row)', columns,
+        (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k
+          where k.name <> 'source')) using first_row, last_row;
+      insert into app_private.lead_external_ids (organization_id, system, external_id, lead_id, project_id)
+        select party, write_lead_rows.system, r.external_id, coalesce(r.existing_id, r.new_id), project.id
+        from pg_temp.import_ready r
+        where r.external_id is not null and not r.is_linked and r.row between first_row and last_row
+        order by r.external_id;
+    exception when sqlstate 'PLAT0' or integrity_constraint_violation then
+      get stacked diagnostics state = returned_sqlstate, message = message_text, details = pg_exception_detail,
+        violated = constraint_name;
+      if first_row = last_row then
+        perform app_private.note_refusal(array[first_row], state, message, details, violated);
+        delete from pg_temp.import_ready r where r.row = first_row;
+      else
+        select r.row into middle from pg_temp.import_ready r where r.row between first_row and last_row order by r.row
+          offset (select count(*) / 2 from pg_temp.import_ready n where n.row between first_row and last_row) limit 1;
+        first_rows := first_rows || array[middle, first_row];
+        last_rows := last_rows || array[last_row, (select max(r.row) from pg_temp.import_ready r
+          where r.row between first_row and middle - 1)];
+      end if;
+    end;
+  end loop;
+end $function$;
+
+-- upsertLeads for whoever was seen to see the project.
+create function app_private.write_leads(
+  project_id uuid, system text, entries jsonb[], on_duplicate text, dry_run boolean
+) returns app_public.upsert_leads_payload
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  project app_public.projects;
+  party uuid;
+  result app_public.upsert_leads_payload;
+begin
+  select p.* into project from app_public.projects p where p.id = project_id and p.deleted_at is null;
+  if project.id is null or not app_hidden.project_can(project.id, project.organization_id, 'lead.write') then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write in the project.',
+      '{"permission": "lead.write"}');
+  end if;
+  if project.archived_at is not null then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  end if;
+  party := (select o from app_private.viewer_parties(project.id) o limit 1);
+  -- One list of a system after the other, so that the second finds what the first one made.
+  perform pg_advisory_xact_lock(hashtextextended(format('plat.leads %s %s', party, system), 0));
+  perform app_private.add_lead_entries(entries);
+  insert into pg_temp.import_errors
+    select r.row, 'external_id', 'BAD_USER_INPUT', 'externalId is required.', null
+    from pg_temp.import_rows r where r.external_id is null;
+  perform app_private.judge_lead_rows(project, system, party, app_private.own_leads_only(project), on_duplicate,
+    'INTEGRATION');
+  result.dry_run := coalesce(dry_run, false);
+  begin
+    perform app_private.write_lead_rows(project, system, party);
+    result.rows := app_private.lead_row_results();
+    select count(*) filter (where r.outcome = 'CREATED'), count(*) filter (where r.outcome = 'UPDATED'),
+        count(*) filter (where r.outcome = 'UNCHANGED'), count(*) filter (where r.outcome = 'REFUSED')
+      into result.created_count, result.updated_count, result.unchanged_count, result.refused_count
+      from unnest(result.rows) r;
+    if dry_run then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    null; -- undone, what would have been is in the result
+  end;
+  return result;
+end $function$;
+grant execute on function app_private.write_leads(uuid, text, jsonb[], text, boolean) to plat_user;
 
 -- Writes the steps of the present revision.
 create function app_private.write_steps(
@@ -59606,6 +61087,57 @@ insert into app_hidden.import_columns (operation, "position", column_name, type,
   ('importBuyers', 8, 'company', null, false, array['Organization', 'Firm'], 'Company that buys.'),
   ('importBuyers', 9, 'status', null, false, array['Purchase Status', 'Stage'],
     'How far the purchase is; DRAFT where left out.'),
+  ('importLeads', 1, 'external_id', 'app_public.external_id', false, array['External ID', 'Record ID', 'CRM ID'],
+    'Id of the lead in the given system: which lead it is.'),
+  ('importLeads', 10, 'origin', null, false, '{}', 'The technical way in; IMPORT where left out.'),
+  ('importLeads', 11, 'source', null, false, array['Lead Source', 'Source Name', 'Channel'],
+    'Code or name of a lead source of the project.'),
+  ('importLeads', 12, 'source_id', null, false, '{}', 'Id of a lead source of the project.'),
+  ('importLeads', 13, 'is_agent', null, false, array['Agent'], 'yes or no: whether the lead is an agent.'),
+  ('importLeads', 14, 'is_represented', null, false, array['Represented'],
+    'yes or no: whether an agent represents the lead.'),
+  ('importLeads', 15, 'subscribed', null, false, array['Newsletter', 'Opt-in', 'Subscribe'],
+    'yes or no: whether the lead follows marketing mail. Who withdrew from it stays so.'),
+  ('importLeads', 16, 'do_not_contact', null, false, array['DNC', 'Do Not Call'],
+    'yes or no: whether the lead asked not to be contacted.'),
+  ('importLeads', 17, 'preferred_language', null, false, array['Language'], 'Language to write in, such as fr.'),
+  ('importLeads', 18, 'assignee', 'app_public.email_address', false,
+    array['Agent Email', 'Sales Rep', 'Salesperson', 'Owner', 'Assigned To'],
+    'E-mail address of the member who works on the lead.'),
+  ('importLeads', 19, 'assignee_id', null, false, '{}', 'Id of the member who works on the lead.'),
+  ('importLeads', 2, 'name', null, false, array['Full Name', 'Lead', 'Lead Name', 'Contact', 'Contact Name'],
+    'Full name; made of first and last name where left out.'),
+  ('importLeads', 20, 'budget_min', null, false, array['Minimum Budget', 'Min Budget', 'Budget From'],
+    'Lowest budget.'),
+  ('importLeads', 21, 'budget_max', null, false, array['Maximum Budget', 'Max Budget', 'Budget To', 'Budget'],
+    'Highest budget.'),
+  ('importLeads', 22, 'preapproved', null, false, array['Pre-approved', 'Mortgage Approved'],
+    'yes or no: whether a lender approved the lead.'),
+  ('importLeads', 23, 'registered_at', null, false,
+    array['Registered', 'Registration Date', 'Created', 'Created At', 'Date'],
+    'When the lead registered, such as 2027-05-31 or 2027-05-31T10:15:00Z; now where left out.'),
+  ('importLeads', 24, 'fallout_reason_id', null, false, '{}', 'Id of the reason why the lead was lost.'),
+  ('importLeads', 25, 'fallout_note', null, false, '{}', 'Why the lead was lost, in words.'),
+  ('importLeads', 26, 'tags', null, false, array['Tag', 'Labels'], 'Free words, separated by commas or semicolons.'),
+  ('importLeads', 27, 'metadata', null, false, '{}', 'Free data of the organization''s own programs, as JSON.'),
+  ('importLeads', 28, 'thoroughfare', 'app_public.short_text', false, array['Street', 'Address', 'Street Address'],
+    'Street and number.'),
+  ('importLeads', 29, 'premise', 'app_public.short_text', false, '{}', 'Apartment or suite.'),
+  ('importLeads', 3, 'first_name', null, false, array['First', 'Given Name'], 'Given name.'),
+  ('importLeads', 30, 'locality', 'app_public.short_text', false, array['City', 'Town'], 'City.'),
+  ('importLeads', 31, 'administrative_area', 'app_public.short_text', false, array['State', 'Province', 'Region'],
+    'State or province.'),
+  ('importLeads', 32, 'postal_code', 'app_public.short_text', false, array['Zip', 'Zip Code', 'Postcode'],
+    'Postal code.'),
+  ('importLeads', 33, 'country', 'app_public.country_code', false, '{}',
+    'Country by ISO 3166-1, such as CA; the one of the project where left out.'),
+  ('importLeads', 4, 'last_name', null, false, array['Last', 'Surname', 'Family Name'], 'Family name.'),
+  ('importLeads', 5, 'legal_name', null, false, '{}', 'Name for contracts.'),
+  ('importLeads', 6, 'email', null, false, array['E-mail', 'Email Address', 'E-mail Address'],
+    'E-mail address: which lead it is, where no external id says so.'),
+  ('importLeads', 7, 'phone', null, false, array['Telephone', 'Phone Number', 'Mobile', 'Cell'], 'Phone number.'),
+  ('importLeads', 8, 'company', null, false, array['Organization', 'Firm'], 'Company.'),
+  ('importLeads', 9, 'status', null, false, array['Lead Status', 'Stage'], 'How far the lead is; NEW where left out.'),
   ('importUnits', 1, 'number', null, true,
     array['Unit #', 'Unit', 'Unit No', 'Unit Number', 'Suite', 'Suite #', 'No', '#'],
     'Number, unique in the project: which unit it is.'),
@@ -59664,6 +61196,7 @@ insert into app_hidden.import_columns (operation, "position", column_name, type,
 
 insert into app_hidden.imports (operation, table_name, permission) values
   ('importBuyers', 'buyers', 'project.manage'),
+  ('importLeads', 'leads', 'project.manage'),
   ('importUnits', 'units', 'inventory.manage');
 
 insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition,
@@ -61108,6 +62641,9 @@ insert into app_hidden.workflow_step_types (type, subjects, refusal, changes_rec
   ('WAIT', null, null, false),
   ('WAIT_FOR_EVENT', null, null, false);
 
+insert into app_private.bound_columns (relation, name) values
+  ('app_private.second_factors', 'sealed');
+
 insert into app_private.clock_steps (subject, name, at, near, pending, changes) values
   ('deposit', 'due', 'n.due_at::timestamp at time zone p.time_zone',
     'n.due_at between ($1 - interval ''2 days'')::date and ($2 + interval ''2 days'')::date',
@@ -61303,6 +62839,9 @@ insert into app_private.limits (name, most, within, description) values
   ('organization.user', 10, '24:00:00', 'Organizations that one user founds.'),
   ('otp.account', 5, '01:00:00', 'One-time codes for one account; further ones are quietly not sent.'),
   ('otp.network', 60, '01:00:00', 'One-time codes asked for from one network.'),
+  ('second_factor.day', 30, '24:00:00', 'Wrong codes of the second factor of an account, for each way to give one.'),
+  ('second_factor.hour', 10, '01:00:00', 'Wrong codes of the second factor of an account, for each way to give one.'),
+  ('second_factor.notice', 1, '24:00:00', 'Mails that tell the user of wrong codes of their second factor.'),
   ('sign_up.area', 480, '01:00:00',
     'New accounts from one area: the networks whose IPv4 addresses begin with the same 24 bits, or IPv6 with 48.'),
   ('sign_up.further', 60, '00:01:00',
@@ -61471,6 +63010,7 @@ insert into app_private.retention (relation, over) values
   ('app_private.message_answers', 'received_at < now() - interval ''90 days'''),
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
+  ('app_private.second_factors', 'confirmed_at is null and inserted_at < now() - interval ''1 hour'''),
   ('app_private.sending_counts', 'hour < now() - interval ''2 days'''),
   ('app_private.sessions', 'expires_at < now() or (ended_at < now() - interval ''1 day'' and not is_adopted)'),
   ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
@@ -61589,6 +63129,7 @@ insert into app_private.role_permissions (role, permission, reach, in_affiliated
 
 insert into app_private.sealed_columns (relation, name, key) values
   ('app_private.integration_secrets', 'sealed', 'integration_id'),
+  ('app_private.second_factors', 'sealed', 'user_id'),
   ('app_private.webhook_secrets', 'previous_sealed', 'webhook_id'),
   ('app_private.webhook_secrets', 'sealed', 'webhook_id');
 
