@@ -44,6 +44,7 @@ import { SearchPlugin } from "./plugins/SearchPlugin.ts";
 import { SignedTextsPlugin } from "./plugins/SignedTextsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
 import type { IntegrationTransforms } from "./integrations/transforms.ts";
+import { proveSigningCode } from "./signing/codes.ts";
 import type { PaymentTransforms } from "./payments/transforms.ts";
 import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
 import type { WebhookTransforms } from "./webhooks/transforms.ts";
@@ -88,10 +89,13 @@ export interface PresetOptions {
 /** Settings of a transaction that acts for the viewer of a request. */
 export function viewerSettings(request: IncomingMessage): Record<string, string> {
   const { ip } = request as { ip?: string };
+  // As PostgreSQL takes it.
+  const userAgent = request.headers["user-agent"]?.slice(0, 500).replaceAll("\0", "");
   return pgSettings(claimsOf(request) as Claims, {
     requestId: requestState(request).id,
     channel: "API",
     ...(ip ? { ip } : {}),
+    ...(userAgent ? { userAgent } : {}),
   });
 }
 
@@ -132,6 +136,7 @@ export function createPreset({
     ...paymentTransforms,
     ...draftTransforms,
     ...integrationTransforms,
+    proveSigningCode,
   };
 
   return {
