@@ -140,9 +140,10 @@ create table app_private.agreement_envelopes (
   file_id uuid not null references app_public.agreement_files on delete restrict,
   envelope_id text unique,
   ended boolean not null default false,
-  last_error text,
-  inserted_at timestamptz not null default now()
+  asked_at timestamptz not null default now()
 );
+create index agreement_envelopes_asked_at on app_private.agreement_envelopes (asked_at)
+  where envelope_id is not null and not ended;
 create index agreement_envelopes_integration on app_private.agreement_envelopes (integration_id);
 create index agreement_envelopes_file on app_private.agreement_envelopes (file_id);
 alter table app_private.agreement_envelopes enable row level security;

@@ -26,6 +26,8 @@ import type { SmsProvider } from "./providers/sms/index.ts";
 import { trackers } from "./http/trackers.ts";
 import { unsubscribePage } from "./http/unsubscribe.ts";
 import { confirmPage } from "./http/confirm.ts";
+import { signingWebhook } from "./http/signingWebhook.ts";
+import { signingPage } from "./http/signing.ts";
 import { calendars } from "./http/calendars.ts";
 import { consentPage } from "./http/consent.ts";
 import { createIntegrations } from "./integrations/integrations.ts";
@@ -91,8 +93,10 @@ export interface Graphql {
     | "trackers"
     | "unsubscribe"
     | "confirm"
+    | "signing"
     | "paymentsWebhook"
     | "messagesWebhook"
+    | "signingWebhook"
     | "calendars"
     | "consent"
   >;
@@ -199,8 +203,10 @@ export async function startGraphql({
         trackers: trackers(pages),
         unsubscribe: unsubscribePage(pages),
         confirm: confirmPage(pages),
+        signing: signingPage({ pool: pages, addresses }),
         paymentsWebhook: paymentsWebhook(payments, pool),
         ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
+        signingWebhook: signingWebhook(integrations, pool),
         calendars: calendars(pages, baseUrl),
         consent: consentPage(integrations),
         pools: () => ({ api: numbersOf(pool), pages: numbersOf(pages) }),

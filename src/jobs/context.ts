@@ -14,7 +14,7 @@ export interface TaskContext {
   fileStore: FileStore;
   payments: PaymentProcessor;
   sms: SmsProvider;
-  integrations: Pick<Integrations, "keep" | "retry" | "sendAs">;
+  integrations: Pick<Integrations, "account" | "keep" | "noteFailure" | "noteSynced" | "retry" | "sendAs">;
   /** What secrets are sealed with. */
   seal: Seal;
   /** For files on their way to the store. */

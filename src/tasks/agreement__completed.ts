@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { idOf } from "../jobs/payload.ts";
 import { agreementCompleted } from "../providers/mail/signingLetters.ts";
-import { openSigningProvider, type Proof } from "../providers/signing/index.ts";
+import type { Proof } from "../providers/signing/index.ts";
+import { atProvider } from "../signing/atProvider.ts";
 import { writeToSigners } from "../signing/letters.ts";
 
 /**
@@ -12,9 +13,11 @@ import { writeToSigners } from "../signing/letters.ts";
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
-  const provider = await openSigningProvider(helpers, id);
-  for (const proof of await provider.proof(undefined)) await keep(helpers, id, proof);
-  if (provider.writesItself) await writeToSigners(helpers, id, "completed", agreementCompleted);
+  await atProvider(helpers, id, async ({ provider, envelope }) => {
+    for (const proof of await provider.proof(envelope?.envelopeId ?? undefined))
+      await keep(helpers, id, proof);
+    if (provider.writesItself) await writeToSigners(helpers, id, "completed", agreementCompleted);
+  });
 };
 
 async function keep(helpers: JobHelpers, id: string, { kind, filename, content }: Proof): Promise<void> {

@@ -4,12 +4,13 @@
 
 create function app_hidden.may_write_agreement(agreement_id uuid) returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select case when a.lead_id is not null then (select app_hidden.deal_can(l.organization_id, l.project_id,
-    l.assignee_id,
-      'lead.write') from app_public.leads l where l.id = a.lead_id)
-    else (select app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write')
-      from app_public.buyers b where b.id = a.buyer_id) end
-  from app_public.agreements a where a.id = may_write_agreement.agreement_id and a.deleted_at is null
+  -- False also where there is none: it tells nobody which ids there are.
+  select coalesce((select case when a.lead_id is not null
+      then (select app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
+        from app_public.leads l where l.id = a.lead_id)
+      else (select app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write')
+        from app_public.buyers b where b.id = a.buyer_id) end
+    from app_public.agreements a where a.id = may_write_agreement.agreement_id and a.deleted_at is null), false)
 $$;
 grant execute on function app_hidden.may_write_agreement(uuid) to plat_user;
 comment on function app_hidden.may_write_agreement(uuid) is

@@ -92,7 +92,8 @@ begin
   result.consent_text := app_private.signing_consent();
   result.code_sent_to := (select app_private.shortened_address(case c.channel when 'SMS' then signer.phone
       else signer.email end)
-    from app_private.agreement_codes c where c.signer_id = signer.id and c.expires_at > now());
+    from app_private.agreement_codes c where c.signer_id = signer.id
+      and coalesce(c.expires_at, c.requested_at + interval '10 minutes') > now());
   result.expires_at := agreement.expires_at;
   result.signed_at := signer.signed_at;
   return result;

@@ -116,7 +116,11 @@ begin
       perform app_private.add_job('agreement__sent', jsonb_build_object('id', new.id));
     end if;
     perform app_private.invite_signers(new.id);
-  elsif new.status in ('VOIDED', 'DECLINED', 'EXPIRED') then
+  end if;
+  if new.status in ('VOIDED', 'DECLINED', 'EXPIRED', 'EXECUTED') then
+    update app_private.agreement_envelopes e set ended = true where e.agreement_id = new.id;
+  end if;
+  if new.status in ('VOIDED', 'DECLINED', 'EXPIRED') then
     if new.status <> 'DECLINED' then
       perform app_private.note_trail(new.id, new.status::text, note => new.void_reason);
     end if;
@@ -263,6 +267,7 @@ begin
     perform app_private.invite_signers(agreement_id);
   else
     perform app_private.note_trail(agreement_id, 'COMPLETED', file => file);
+    update app_private.agreement_envelopes e set ended = true where e.agreement_id = agreement_id;
     if all_sellers > 0 then
       update app_public.agreements a set status = 'EXECUTED' where a.id = agreement_id;
     end if;

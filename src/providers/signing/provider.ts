@@ -18,6 +18,8 @@ export interface Envelope {
 /** How far a provider is with an envelope. */
 export interface EnvelopeState {
   status: "OPEN" | "COMPLETED" | "DECLINED" | "VOIDED";
+  /** Why it was voided. */
+  reason: string | null;
   signers: {
     /** The id of our signer. */
     id: string;
