@@ -28,6 +28,7 @@ import { unsubscribePage } from "./http/unsubscribe.ts";
 import { confirmPage } from "./http/confirm.ts";
 import { signingWebhook } from "./http/signingWebhook.ts";
 import { signingPage } from "./http/signing.ts";
+import { stopEmailChangePage } from "./http/stopEmailChange.ts";
 import { calendars } from "./http/calendars.ts";
 import { consentPage } from "./http/consent.ts";
 import { createIntegrations } from "./integrations/integrations.ts";
@@ -94,6 +95,7 @@ export interface Graphql {
     | "unsubscribe"
     | "confirm"
     | "signing"
+    | "stopEmailChange"
     | "paymentsWebhook"
     | "messagesWebhook"
     | "signingWebhook"
@@ -204,6 +206,7 @@ export async function startGraphql({
         unsubscribe: unsubscribePage(pages),
         confirm: confirmPage(pages),
         signing: signingPage({ pool: pages, addresses }),
+        stopEmailChange: stopEmailChangePage(pages),
         paymentsWebhook: paymentsWebhook(payments, pool),
         ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
         signingWebhook: signingWebhook(integrations, pool),

@@ -243,6 +243,47 @@ export function recipes(
     locale: undefined,
   });
 
+  /** Another organization, invited by an address. */
+  const toProject: Recipe = async (player) => {
+    await confirmed(bosses.get(homeOf(player)) ?? player);
+    await confirmed(player);
+    return {
+      ...(await find(player, someProject)),
+      organizationId: undefined,
+      email: email(),
+      role: "AGENCY",
+      permissions: undefined,
+    };
+  };
+  /** The token of an invitation to a project of their organization, sent to the player. */
+  const invitedToProject = async (player: Player): Promise<Input> => {
+    await run(bossOf(player), "createProjectOrganization", {
+      ...(await toProject(player)),
+      email: player.person.email,
+    });
+    return {
+      id: undefined,
+      ...(await secret(
+        `insert into app_private.project_organization_invite_tokens (invite_id, token_hash)
+         select i.id, $1 from app_public.project_organization_invites i join app_hidden.user_identities u on u.email = i.email and u.user_id = $2
+         where i.status = 'PENDING' order by i.id desc limit 1
+         on conflict (invite_id) do update set token_hash = excluded.token_hash`,
+      )(player)),
+    };
+  };
+  /** The part of an organization that is the boss's too. */
+  const affiliated: Recipe = async (player) => {
+    const { projectId } = await find(player, someProject);
+    const { rows } = await owner.query<{ id: string }>(
+      `with o as (insert into app_public.organizations (name) values ($2) returning id),
+         m as (insert into app_public.organization_user_connections (organization_id, user_id, role) select id, $3, 'OWNER' from o)
+       insert into app_public.project_organizations (project_id, owner_id, organization_id, role)
+       select p.id, p.organization_id, o.id, 'AGENCY' from app_public.projects p, o where p.id = $1 returning id`,
+      [projectId, name(), bossOf(player).id],
+    );
+    return { id: rows[0]?.id, handOver: undefined, assigneeId: undefined };
+  };
+
   return {
     // Who accepts becomes a buyer: others stay what they are.
     acceptBuyerInvite: async (player) => {
@@ -282,6 +323,11 @@ export function recipes(
          on conflict (invite_id) do update set token_hash = excluded.token_hash`,
       )(player);
     },
+    // For an organization of their own that is founded for it: nobody else gets a part in a project.
+    acceptProjectOrganizationInvite: async (player) => {
+      const { id: organizationId } = await run(player.person, "createOrganization", { name: name() });
+      return { ...(await invitedToProject(player)), organizationId };
+    },
     batchWorkflow: async (player) => ({
       ...(await find(
         player,
@@ -289,6 +335,25 @@ export function recipes(
          where w.subject_type = 'LEAD' and w.status = 'ENABLED' and l.deleted_at is null and w.${ofHome}`,
       )),
     }),
+    cancelBuyer: async (player) => {
+      const { projectId } = await find(player, someProject);
+      const { id } = await run(bossOf(player), "createBuyer", {
+        projectId,
+        legalName: name(),
+        price: "400000.00",
+      });
+      return {
+        id,
+        ...(await find(
+          player,
+          `select id as "falloutReasonId" from app_public.fallout_reasons
+           where project_id = '${projectId}' and 'BUYER' = any (applies_to::text[]) and deleted_at is null`,
+        )),
+        refunds: undefined,
+        returns: undefined,
+        expectedVersion: undefined,
+      };
+    },
     cancelExport: async (player) => {
       const boss = bossOf(player);
       const { id } = await run(boss, "createCustomExport", {
@@ -303,6 +368,11 @@ export function recipes(
     cancelWorkflowExecution: execution("RUNNING"),
     cancelWorkflowExecutions: found(
       `select w.id as "workflowId" from app_public.workflows w where w.${ofHome}`,
+    ),
+    // One of the two addresses: whoever plays keeps theirs.
+    confirmEmailChange: secret(
+      `insert into app_private.email_changes (user_id, email, code_sha256) values ($2, 'fuzz.' || gen_random_uuid() || '@example.com', $1)
+       on conflict (user_id) do update set code_sha256 = excluded.code_sha256, former_confirmed_at = null, expires_at = excluded.expires_at`,
     ),
     convertLead: found(freeHome),
     createAccount: account,
@@ -351,6 +421,9 @@ export function recipes(
     createPaymentIntent: payment,
     createProcessorCard: () => ({ token: "tok_visa" }),
     createProcessorCharge: payment,
+    createProjectOrganization: toProject,
+    declineProjectOrganizationInvite: (player) => invitedToProject(player),
+    deleteProjectOrganization: affiliated,
     createPromotion: async (player) => ({
       ...(await find(player, someProject)),
       percent: "5",
@@ -361,6 +434,7 @@ export function recipes(
       lotIds: undefined,
     }),
     createReservation: found(freeHome, { acceptedTerms: true, status: undefined, expiration: undefined }),
+    createUnitHold: found(freeHome, { expiration: undefined }),
     createUserIntegration: feed,
     createUserOtp: ({ person }) => ({ email: person.email ?? email() }),
     createWebhook: async (player) => ({ ...(await inHome(player)), ...webhook() }),
@@ -385,6 +459,7 @@ export function recipes(
     },
     deleteOrganizationIntegration: found(integration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteProject: after("createProject", () => ({ title: name(), status: "SELLING", currency: "CAD" })),
+    deleteUnitHold: afterBoss("createUnitHold", found(freeHome)),
     deleteUserIntegration: found(ownIntegration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteWebhook: after("createWebhook", webhook),
     deleteWorkflow: after("createWorkflow", waiting),
@@ -400,6 +475,12 @@ export function recipes(
     importBuyers: async (player) => ({
       ...(await find(player, someProject)),
       file: csv(`legal_name,price\n${name()},400000\n`),
+      dryRun: false,
+    }),
+    importLeads: async (player) => ({
+      ...(await find(player, someProject)),
+      file: csv(`name,email,tags\n${name()},${email()},fuzz; file\n`),
+      system: "fuzz",
       dryRun: false,
     }),
     importUnits: async (player) => ({
@@ -427,6 +508,11 @@ export function recipes(
       return { id, fromSequence: "1", toSequence: undefined };
     },
     refreshOrganizationIntegration: found(integration(["ENABLED", "ERROR"])),
+    refreshSession: async ({ person }) => {
+      const input = { username: person.email ?? "nobody@example.com", password, refreshable: true };
+      const { data } = await person.ask(mutationOf("login", "{ refreshToken }"), { input });
+      return { refreshToken: data?.login?.refreshToken ?? "none" };
+    },
     refreshUserIntegration: found(ownIntegration(["ENABLED", "ERROR"])),
     refundProcessorCharge: async (player) => {
       const query = `select id as "chargeId", null as amount from app_public.processor_charges
@@ -446,6 +532,7 @@ export function recipes(
       organizationId: undefined,
       token: "tok_visa",
     })),
+    requestEmailChange: () => ({ email: email(), password }),
     requestEmailVerification: async (player) => {
       await unconfirmed(player);
       return {};
@@ -457,6 +544,9 @@ export function recipes(
     requestSigningCode: turn,
     resendOrganizationInvite: found(
       `select id from app_public.organization_invites where status = 'PENDING' and ${ofHome}`,
+    ),
+    resendProjectOrganizationInvite: found(
+      `select id from app_public.project_organization_invites where status = 'PENDING' and expires_at > now() and owner_id in (select id from home)`,
     ),
     resetPassword: secret(
       `insert into app_private.user_otps (user_id, code_sha256, expires_at) values ($2, $1, now() + interval '10 minutes')
@@ -470,6 +560,7 @@ export function recipes(
     }),
     resumeWorkflowExecution: execution("PAUSED"),
     revokeAccessToken: after("createAccessToken", () => ({ name: name(), organizationId: undefined })),
+    revokeProjectOrganizationInvite: afterBoss("createProjectOrganization", toProject),
     revokeOrganizationInvite: found(
       `select id from app_public.organization_invites where status = 'PENDING' and ${ofHome}`,
     ),
@@ -486,6 +577,23 @@ export function recipes(
       const { agreementId, file } = await agreement(player, email());
       return { agreementId, file, voidSignatures: undefined };
     },
+    updateLeads: async (player) => ({
+      ...(await find(
+        player,
+        `select jsonb_build_array(l.id) as ids, null as filter, null as "assigneeId", null as unassign, null as status,
+           null as "falloutReasonId" from app_public.leads l where l.deleted_at is null and l.${ofHome}`,
+      )),
+      addTags: [name()],
+      dryRun: false,
+    }),
+    upsertLeads: async (player) => ({
+      ...(await find(player, someProject)),
+      system: "fuzz",
+      leads: [{ externalId: name(), name: name(), email: email() }],
+    }),
+    updateUnitHold: found(
+      `select id, 2 as expiration, null as "leadId", null as "expectedVersion" from app_public.unit_holds where status = 'ACTIVE' and ${ofHome}`,
+    ),
     updateUnits: found(
       `select jsonb_build_array(u.id) as ids, u.project_id as "projectId", null as filter, null as "expectedVersion"
        from app_public.units u where u.deleted_at is null and u.status = 'AVAILABLE' and u.${ofHome}`,
@@ -493,6 +601,13 @@ export function recipes(
     updateProcessorCharge: found(
       `select id, null as "expectedVersion" from app_public.processor_charges where ${ofHome}`,
     ),
+    updateProjectOrganization: async (player) => ({
+      ...(await affiliated(player)),
+      role: "BROKER",
+      permissions: undefined,
+      assigneeId: undefined,
+      expectedVersion: undefined,
+    }),
     updateOrganizationIntegration: found(integration(["ENABLED", "DISABLED", "PENDING", "ERROR"]), {
       config: undefined,
       credentials: undefined,

@@ -525,6 +525,23 @@ describe("new accounts", () => {
 });
 
 describe("verify_email", () => {
+  test("the first login after signing up asks for no second code, which would end the first", async () => {
+    const id = (
+      await run<{ id: string }>(nobody, "select (app_public.create_account($1, $2)).id", [
+        "nell@example.com",
+        oldHash,
+      ])
+    )[0]!.id;
+    // The job that mails the first is under way or done: the next would be another one.
+    await owner.query("delete from graphile_worker._private_jobs where payload->>'user_id' = $1", [id]);
+    const before = await jobsOf("user__verification_requested");
+    await login("nell@example.com", oldHash);
+    expect(await jobsOf("user__verification_requested")).toBe(before);
+    await owner.query("delete from app_private.limit_uses");
+    await login("nell@example.com", oldHash);
+    expect(await jobsOf("user__verification_requested")).toBe(before + 1);
+  });
+
   const issue = async (id: string) =>
     (await owner.query<{ code: string }>("select * from app_private.issue_verification($1)", [id])).rows[0];
   const verify = (claims: Claims, code: string) =>
