@@ -32436,6 +32436,17 @@ language sql stable rows 5 as $function$
 $function$;
 grant execute on function app_public.users_reservations(app_public.users) to plat_anonymous, plat_user;
 
+-- The second factor of the account; null where it has none, and for everybody but the user.
+create function app_public.users_second_factor(u app_public.users) returns app_public.second_factor
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select row(f.confirmed_at, (select count(*) from app_private.recovery_codes c where c.user_id = u.id
+    and c.used_at is null))::app_public.second_factor
+  from app_private.second_factors f
+  where f.user_id = u.id and f.confirmed_at is not null and u.id = app_public.current_user_id()
+    and app_hidden.has_whole_account()
+$function$;
+grant execute on function app_public.users_second_factor(app_public.users) to plat_anonymous, plat_user;
+
 -- The sign-ins that go on, last used first; empty for everybody but the user, and for restricted access tokens.
 create function app_public.users_sessions(u app_public.users) returns app_public.session[]
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -35843,6 +35854,22 @@ create table app_private.project_record (
 alter table app_private.project_record enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.recovery_codes
+
+-- SHA-256 of the recovery codes of a user, 80 random bits each.
+create table app_private.recovery_codes (
+  code_sha256              bytea                        not null,
+  user_id                  uuid                         not null,
+  used_at                  timestamp with time zone,
+  constraint recovery_codes_pkey primary key (code_sha256),
+  constraint recovery_codes_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index recovery_codes_user on app_private.recovery_codes (user_id);
+
+alter table app_private.recovery_codes enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.refresh_tokens
 
 -- SHA-256 of the refresh tokens of a session: the present one, and those that were used, to know when one comes
@@ -36127,6 +36154,25 @@ create table app_private.searchable_tables (
 );
 
 alter table app_private.searchable_tables enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.second_factors
+
+-- The secret that the authenticator app of a user has, sealed; not asked for until a code has confirmed it.
+create table app_private.second_factors (
+  user_id                  uuid                         not null,
+  sealed                   text                         not null,
+  -- The step of time that the last accepted code was of: none of that or an earlier one is accepted again.
+  last_step                bigint,
+  confirmed_at             timestamp with time zone,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint second_factors_pkey primary key (user_id),
+  constraint second_factors_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index second_factors_open on app_private.second_factors (inserted_at) where confirmed_at is null;
+
+alter table app_private.second_factors enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.sending_changes
@@ -37977,6 +38023,12 @@ create domain app_public.file_address as jsonb;
 --   one that is given, or one to be made with the id of the seed.
 create domain app_public.fresh_secret as jsonb;
 
+-- @transform freshTotpSecret
+-- @given
+--
+-- A secret for an authenticator app that the service has just made: itself to be shown once, and sealed to be kept.
+create domain app_public.fresh_totp_secret as jsonb;
+
 -- @scalar ID
 --
 -- The id of a record, or its slug.
@@ -38069,6 +38121,13 @@ create domain app_public.phone_number as text
 -- A refresh token.
 create domain app_public.refresh_token_proof as text
   constraint refresh_token_proof_hashed check (value ~ '^[0-9a-f]{64}$') -- This is no refresh token.;
+
+-- @transform proveSecondFactor
+--
+-- A code of the authenticator app, or a recovery code.
+create domain app_public.second_factor_code as text
+  -- This is no code.
+  constraint second_factor_code_proved check (value ~ '^(step:[0-9]{1,12}:[0-9a-f]{64}|code:[0-9a-f]{64}|wrong)$');
 
 -- @transform requestingDevice
 -- @given
@@ -38924,6 +38983,14 @@ create type app_public.project_abstract as (
   is_sold_out boolean
 );
 
+-- Codes for when the authenticator app is lost; shown this once, to be kept apart from it.
+create type app_public.recovery_codes as (
+  -- @notNull
+  --
+  -- Ten codes; each works once.
+  codes text[]
+);
+
 -- What the removal of a member changed.
 create type app_public.remove_organization_member_payload as (
   organization app_public.organizations, -- The organization.
@@ -38971,6 +39038,34 @@ create type app_public.search_result as (
   --
   -- The project that it belongs to.
   project_id uuid
+);
+
+-- The second factor of an account.
+create type app_public.second_factor as (
+  -- @notNull
+  --
+  -- Since when it is asked for.
+  enabled_at timestamp with time zone,
+  -- @notNull
+  --
+  -- How many recovery codes were not used.
+  recovery_codes_left integer
+);
+
+-- What an authenticator app has to know; shown this once.
+create type app_public.second_factor_enrollment as (
+  -- @notNull
+  --
+  -- The secret, for typing it in.
+  secret text,
+  -- @notNull
+  --
+  -- The same as otpauth:// address, for a QR code.
+  uri text,
+  -- @notNull
+  --
+  -- Until when confirmSecondFactor takes its first code.
+  expires_at timestamp with time zone
 );
 
 -- How much an organization may send to people outside of it within 24 hours.
@@ -40581,6 +40676,33 @@ end $function$;
 grant execute on function app_public.confirm_email_change(text) to plat_user;
 
 --
+-- @eachTime
+-- @arg code The code that the authenticator app shows for the secret of enrollSecondFactor.
+--
+-- Has signing in ask for a second factor from now on, and gives the recovery codes. All other sessions of the viewer
+--   end;
+-- access tokens stay.
+create function app_public.confirm_second_factor(
+  code app_public.second_factor_code
+) returns app_public.recovery_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+begin
+  perform from app_public.users u where u.id = viewer for no key update;
+  if not app_private.use_second_factor(viewer, code, is_new => true) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is no code of the secret that enrollSecondFactor gave within the '
+      'last hour; look at the clock of the device, and send its next code.', '{"field": "code"}');
+  end if;
+  update app_private.second_factors f set confirmed_at = now() where f.user_id = viewer;
+  -- They were opened without it.
+  perform app_private.end_sessions(viewer, app_hidden.setting('session_id')::uuid);
+  perform app_private.tell_account(viewer, 'SECOND_FACTOR_ENABLED');
+  return app_private.give_recovery_codes(viewer);
+end $function$;
+grant execute on function app_public.confirm_second_factor(app_public.second_factor_code) to plat_user;
+
+--
 -- @arg organization_id The organization.
 -- @arg name Who writes.
 -- @arg email Where the answer goes.
@@ -41776,6 +41898,30 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_public.disable_organization_integration(uuid, text) to plat_anonymous, plat_user;
 
+--
+-- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code.
+--
+-- Takes the second factor of the viewer's account away, with its recovery codes.
+create function app_public.disable_second_factor(
+  password app_public.password_proof, second_factor_code app_public.second_factor_code
+) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  result app_public.users;
+begin
+  perform from app_public.users u where u.id = viewer for no key update;
+  perform app_private.require_password(viewer, password);
+  perform app_private.require_second_factor(viewer, second_factor_code);
+  perform app_private.remove_second_factor(viewer, 'SECOND_FACTOR_DISABLED');
+  select * into result from app_public.users u where u.id = viewer;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.disable_second_factor(
+  app_public.password_proof, app_public.second_factor_code
+) to plat_user;
+
 -- @arg reason Why; shown as statusReason.
 --
 -- Switches an integration of the viewer off; a refresh switches it on again.
@@ -41821,6 +41967,43 @@ create function app_public.enable_workflow(id uuid) returns app_public.workflows
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.set_workflow_status(id, 'ENABLED') $function$;
 grant execute on function app_public.enable_workflow(uuid) to plat_anonymous, plat_user;
+
+--
+-- @eachTime
+-- @arg password The password of the account.
+--
+-- Makes a secret for an authenticator app, which nothing asks for until confirmSecondFactor has taken a code of it.
+--   Takes
+-- a confirmed e-mail address.
+create function app_public.enroll_second_factor(
+  password app_public.password_proof, made app_public.fresh_totp_secret default null::jsonb
+) returns app_public.second_factor_enrollment
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  address text;
+  result app_public.second_factor_enrollment;
+begin
+  perform app_hidden.require_confirmed_address();
+  perform app_private.require_password(viewer, password);
+  if app_private.has_second_factor(viewer) then
+    perform app_hidden.fail('CONFLICT',
+      'Your account has a second factor; take it away first (disableSecondFactor) to have another one.');
+  end if;
+  insert into app_private.second_factors as f (user_id, sealed) values (viewer, made ->> 'sealed')
+    on conflict on constraint second_factors_pkey do update
+      set sealed = excluded.sealed, last_step = null, inserted_at = excluded.inserted_at
+      where f.confirmed_at is null;
+  select i.email into address from app_hidden.user_identities i where i.user_id = viewer;
+  result.secret := made ->> 'secret';
+  result.uri := format('otpauth://totp/Plat:%s?secret=%s&issuer=Plat&algorithm=SHA1&digits=6&period=30',
+    app_private.percent_encoded(address), result.secret);
+  result.expires_at := now() + interval '1 hour';
+  return result;
+end $function$;
+grant execute on function app_public.enroll_second_factor(
+  app_public.password_proof, app_public.fresh_totp_secret
+) to plat_user;
 
 -- @arg project_id The project.
 -- @arg format The kind of file: PDF where left out, with a page for each plan and its pictures.
@@ -42365,13 +42548,18 @@ plat_user;
 -- @arg username User name or e-mail address.
 -- @arg password The password of the account.
 -- @arg refreshable Whether to get a token for 15 minutes, and a refresh token, rather than one token for 30 days.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an
 --   account from one network, or 50 from a network, within 15 minutes; and after 50 for an account in a day from
---   networks that it has not signed in from.
+--   networks that it has not signed in from. For an account with a second factor, the right password without a code
+--   is refused with UNAUTHENTICATED and reason SECOND_FACTOR_REQUIRED; a wrong code has the reason
+--   SECOND_FACTOR_WRONG.
 create function app_public.login(
   username text, password app_public.password_proof, refreshable boolean default false,
-  device app_public.session_device default null::text
+  device app_public.session_device default null::text,
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.authentication
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -42387,6 +42575,7 @@ begin
     -- One sentence for an unknown name, a wrong password and a user who may not sign in.
     perform app_hidden.fail('UNAUTHENTICATED', 'The name and the password do not match an account that can sign in.');
   end if;
+  perform app_private.require_second_factor(account.id, second_factor_code, 'UNAUTHENTICATED', 'UNAUTHENTICATED');
   if account.last_login_at is not null and network is not null
     and not app_private.is_known_network(account.id, network) then
     perform app_private.tell_account(account.id, 'NEW_NETWORK', jsonb_build_object('device', device::text));
@@ -42402,7 +42591,7 @@ begin
   return app_private.open_session(account.id, account.session_epoch, refreshable, device);
 end $function$;
 grant execute on function app_public.login(
-  text, app_public.password_proof, boolean, app_public.session_device
+  text, app_public.password_proof, boolean, app_public.session_device, app_public.second_factor_code
 ) to plat_anonymous, plat_user;
 
 --
@@ -42761,8 +42950,35 @@ end $function$;
 grant execute on function app_public.remove_processor_card(uuid) to plat_anonymous, plat_user;
 
 --
+-- @eachTime
+-- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code.
+--
+-- Gives ten new recovery codes; those of before work no more.
+create function app_public.renew_recovery_codes(
+  password app_public.password_proof, second_factor_code app_public.second_factor_code
+) returns app_public.recovery_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+begin
+  perform app_private.require_password(viewer, password);
+  if not app_private.has_second_factor(viewer) then
+    perform app_hidden.fail('CONFLICT', 'Your account has no second factor.');
+  end if;
+  perform app_private.require_second_factor(viewer, second_factor_code);
+  perform app_private.tell_account(viewer, 'RECOVERY_CODES_RENEWED');
+  return app_private.give_recovery_codes(viewer);
+end $function$;
+grant execute on function app_public.renew_recovery_codes(
+  app_public.password_proof, app_public.second_factor_code
+) to plat_user;
+
+--
 -- @arg email The new address.
 -- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Asks for another e-mail address for the viewer's account. Both addresses get a mail with a code for
 --   confirmEmailChange,
@@ -42772,7 +42988,8 @@ grant execute on function app_public.remove_processor_card(uuid) to plat_anonymo
 --   and
 -- its owner gets a mail that says so.
 create function app_public.request_email_change(
-  email app_public.email_address, password app_public.password_proof
+  email app_public.email_address, password app_public.password_proof,
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -42784,15 +43001,11 @@ begin
   if address is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'email is required.', '{"field": "email"}');
   end if;
-  perform from app_private.user_passwords p where p.user_id = viewer
-    and p.password_hash = request_email_change.password for update;
-  if not found then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the password of your account.', '{"field": "password"}');
-  end if;
-  perform app_private.forgive_tries(viewer);
+  perform app_private.require_password(viewer, request_email_change.password);
   if exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = address) then
     perform app_hidden.fail('BAD_USER_INPUT', 'This is the address of your account already.', '{"field": "email"}');
   end if;
+  perform app_private.require_second_factor(viewer, second_factor_code);
   perform app_private.rate_limit('email_change.account', viewer::text);
   select * into result from app_public.users u where u.id = viewer;
   insert into app_private.email_changes as c (user_id, email, former_confirmed_at)
@@ -42804,7 +43017,7 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.request_email_change(
-  app_public.email_address, app_public.password_proof
+  app_public.email_address, app_public.password_proof, app_public.second_factor_code
 ) to plat_user;
 
 -- Sends a code for verifyEmail to the e-mail address of the viewer's account; it lives a day and replaces the one
@@ -42930,10 +43143,14 @@ grant execute on function app_public.resend_project_organization_invite(uuid) to
 -- @becomes id
 -- @arg token The one-time code of the mail that createUserOtp sent.
 -- @arg password 10 characters or more.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Sets a new password and ends all login tokens, access tokens and integrations of the user, such as calendar feeds;
 --   accessEnding of the answer says what ended.
-create function app_public.reset_password(token text, password app_public.new_password) returns app_public.users
+create function app_public.reset_password(
+  token text, password app_public.new_password, second_factor_code app_public.second_factor_code default null::text
+) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   account uuid;
@@ -42952,6 +43169,8 @@ begin
   perform set_config('plat.user_id', account::text, true);
   perform set_config('plat.token_id', '', true);
   perform set_config('plat.session_id', '', true);
+  -- The answer is read as this user; and whoever reads the mail alone does not lock out whoever has the factor.
+  perform app_private.require_second_factor(account, second_factor_code);
   perform app_private.set_password(account, password);
   perform app_private.end_access(account, 'PASSWORD_RESET', null, null, null, 'The password was reset.');
   -- The code came to this address, so it is theirs.
@@ -42960,7 +43179,9 @@ begin
   perform app_private.tell_account(account, 'PASSWORD_RESET');
   return app_hidden.masked(result);
 end $function$;
-grant execute on function app_public.reset_password(text, app_public.new_password) to plat_anonymous, plat_user;
+grant execute on function app_public.reset_password(
+  text, app_public.new_password, app_public.second_factor_code
+) to plat_anonymous, plat_user;
 
 -- @arg action What is to be done: one of its availableActions.
 -- @arg note A word about the decision.
@@ -43701,6 +43922,8 @@ grant execute on function app_public.update_organization_payments_representative
 -- @arg keep_access_token_ids The access tokens that stay, the others end; all stay where left out.
 -- @arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds; all stay where left
 --   out.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Changes the password of the viewer and ends all of their login tokens, the one in use included unless it is to
 --   stay.
@@ -43708,7 +43931,8 @@ grant execute on function app_public.update_organization_payments_representative
 create function app_public.update_password(
   current_password app_public.password_proof, new_password app_public.new_password,
   keep_session boolean default false, keep_access_token_ids uuid[] default null::uuid[],
-  keep_integration_ids uuid[] default null::uuid[]
+  keep_integration_ids uuid[] default null::uuid[],
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -43718,14 +43942,8 @@ begin
   if new_password is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'A password has 10 characters or more.', '{"field": "newPassword"}');
   end if;
-  -- The row of the old password is locked: of two changes at once the second finds another hash than it was proved
-  -- with.
-  perform from app_private.user_passwords p where p.user_id = viewer_id and p.password_hash = current_password for
-    update;
-  if not found then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the current password.', '{"field": "currentPassword"}');
-  end if;
-  perform app_private.forgive_tries(viewer_id);
+  perform app_private.require_password(viewer_id, current_password, 'currentPassword');
+  perform app_private.require_second_factor(viewer_id, second_factor_code);
   perform app_private.set_password(viewer_id, new_password);
   perform app_private.end_access(viewer_id, 'PASSWORD_CHANGED',
     case when keep_session then app_hidden.setting('session_id')::uuid end,
@@ -43737,7 +43955,7 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.update_password(
-  app_public.password_proof, app_public.new_password, boolean, uuid[], uuid[]
+  app_public.password_proof, app_public.new_password, boolean, uuid[], uuid[], app_public.second_factor_code
 ) to plat_user;
 
 -- @arg selections Replaces the options; in DRAFT and CHANGES_REQUESTED only.
@@ -48887,8 +49105,7 @@ begin
       'This invitation is unknown, answered, expired or revoked; ask for a new one.',
       jsonb_build_object('field', field));
   end if;
-  if token is not null and not exists (select from app_hidden.user_identities i
-      where i.user_id = viewer and i.email = invite.email) then
+  if token is not null and not app_private.has_address(viewer, invite.email) then
     perform app_hidden.fail('FORBIDDEN',
       'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
       '{"field": "token"}');
@@ -49301,6 +49518,23 @@ begin
   end if;
 end $function$;
 grant execute on function app_private.begin_reset(text) to plat_authenticator;
+
+-- @step The password, or the code of the mail, is right; or the user is the viewer, whose token is verified.
+--
+-- The sealed secret that a code is to be compared with; counts nothing. RATE_LIMITED where there were too many wrong
+--   ones.
+create function app_private.begin_second_factor(way text, who text) returns table(user_id uuid, sealed text)
+language plpgsql security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  account constant uuid := app_private.user_by(way, who);
+begin
+  perform app_private.refuse_codes((select max(app_private.seconds_to_wait(l.key, l.most))
+    from app_private.second_factor_limits(account, way) l));
+  return query select f.user_id, f.sealed from app_private.second_factors f
+    where f.user_id = account and (f.confirmed_at is not null or f.inserted_at > now() - interval '1 hour');
+end $function$;
+grant execute on function app_private.begin_second_factor(text, text) to plat_authenticator;
 
 -- RATE_LIMITED where no further account may be made from there at the moment; counts nothing.
 create function app_private.begin_sign_up(ip text) returns void
@@ -52380,6 +52614,27 @@ begin
 end $function$;
 grant execute on function app_private.give_back_lead(uuid) to plat_user;
 
+-- Ten new recovery codes, in an alphabet without letters that look like digits; those of before work no more.
+create function app_private.give_recovery_codes(user_id uuid) returns app_public.recovery_codes
+language plpgsql as $function$
+declare
+  alphabet constant text := '0123456789abcdefghjkmnpqrstvwxyz';
+  bytes bytea;
+  code text;
+  result app_public.recovery_codes;
+begin
+  delete from app_private.recovery_codes c where c.user_id = give_recovery_codes.user_id;
+  for n in 1 .. 10 loop
+    bytes := public.gen_random_bytes(16);
+    code := (select string_agg(substr(alphabet, get_byte(bytes, i) % 32 + 1, 1), '' order by i)
+      from generate_series(0, 15) i);
+    insert into app_private.recovery_codes (code_sha256, user_id)
+      values (sha256(convert_to(code, 'UTF8')), give_recovery_codes.user_id);
+    result.codes := result.codes || regexp_replace(code, '(.{4})(?=.)', '\1-', 'g');
+  end loop;
+  return result;
+end $function$;
+
 -- The tokens of a session as they are from now on.
 create function app_private.give_tokens(
   session app_private.sessions, session_epoch integer
@@ -52607,6 +52862,12 @@ begin
         and (only_organization is null or m.organization_id = only_organization))
     or has_part_in.project_id = any (array(select app_hidden.viewer_purchase_projects()));
 end $function$;
+
+-- Whether signing in asks for a second factor.
+create function app_private.has_second_factor(user_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_private.second_factors f where f.user_id = $1 and f.confirmed_at is not null)
+$function$;
 
 -- What is kept of the code of a signer.
 create function app_private.hash_of_code(signer_id uuid, code text) returns bytea
@@ -56182,6 +56443,13 @@ language sql stable as $function$
       and o.user_id = m.user_id)
 $function$;
 
+create function app_private.percent_encoded(value text) returns text
+language sql immutable strict as $function$
+  select string_agg(case when c ~ '[A-Za-z0-9._~-]' then c
+    else regexp_replace(upper(encode(convert_to(c, 'UTF8'), 'hex')), '(..)', '%\1', 'g') end, '' order by n)
+  from regexp_split_to_table(value, '') with ordinality t (c, n)
+$function$;
+
 -- Has the function of the step's type carry it out, for all executions at once or, where that fails, for each by
 --   itself; and writes what became of it.
 create function app_private.perform_step(step app_public.workflow_steps, work app_private.step_work[]) returns void
@@ -56864,6 +57132,15 @@ language sql as $function$
     '{"field": "token"}')
 $function$;
 
+create function app_private.refuse_codes(wait integer) returns void
+language plpgsql as $function$
+begin
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', format('Too many wrong codes. Wait %s seconds.', wait),
+      jsonb_build_object('retryAfterSeconds', wait));
+  end if;
+end $function$;
+
 -- Refuses a definition because of what stands at the path.
 create function app_private.refuse_definition(path text, message text) returns void
 language plpgsql as $function$
@@ -57179,6 +57456,19 @@ begin
   end if;
 end $function$;
 grant execute on function app_private.remind_signer_by_itself(uuid, integer, integer) to plat_worker;
+
+-- Takes a second factor away and tells its user.
+create function app_private.remove_second_factor(
+  user_id uuid, change text, facts jsonb default '{}'::jsonb
+) returns void
+language plpgsql as $function$
+begin
+  delete from app_private.second_factors f where f.user_id = remove_second_factor.user_id;
+  if found then
+    perform app_private.tell_account(user_id, change, facts);
+  end if;
+  delete from app_private.recovery_codes c where c.user_id = remove_second_factor.user_id;
+end $function$;
 
 -- By what id the processor knows a card that its owner has removed; null for one that is there.
 create function app_private.removed_card(id uuid) returns text
@@ -57567,6 +57857,20 @@ begin
   return member;
 end $function$;
 
+-- Refuses a user who has not given their password once more.
+create function app_private.require_password(user_id uuid, proof text, field text default 'password') returns void
+language plpgsql as $function$
+begin
+  -- The row is locked: of two changes at once the second finds another hash than it was proved with.
+  perform from app_private.user_passwords p where p.user_id = require_password.user_id and p.password_hash = proof
+    for update;
+  if not found then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the password of your account.',
+      jsonb_build_object('field', field));
+  end if;
+  perform app_private.forgive_tries(user_id);
+end $function$;
+
 -- Refuses to end an offer that has ended.
 create function app_private.require_pending(offer_id uuid, wanted text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -57620,6 +57924,27 @@ begin
     perform app_hidden.fail('FORBIDDEN',
       format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
         role, lacking), jsonb_build_object('permission', lacking));
+  end if;
+end $function$;
+
+-- Takes the code of an account that has a second factor; with which code a missing or a wrong one is refused.
+create function app_private.require_second_factor(
+  user_id uuid, proof text, missing text default 'FORBIDDEN', wrong text default 'BAD_USER_INPUT'
+) returns void
+language plpgsql as $function$
+begin
+  if not app_private.has_second_factor(user_id) then
+    return;
+  end if;
+  if proof is null then
+    perform app_hidden.fail(missing,
+      'This account has a second factor: send secondFactorCode too, a code of the authenticator app or a recovery '
+      'code.', '{"reason": "SECOND_FACTOR_REQUIRED", "field": "secondFactorCode"}');
+  end if;
+  if not app_private.use_second_factor(user_id, proof) then
+    perform app_hidden.fail(wrong,
+      'This code is wrong, was used already, or is too old; send the next one of the authenticator app.',
+      '{"reason": "SECOND_FACTOR_WRONG", "field": "secondFactorCode"}');
   end if;
 end $function$;
 
@@ -58575,6 +58900,30 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     limit 40) r
 $function$;
 
+-- Whether a code would be accepted. That a step of time was computed with the secret is known by the hash of the
+--   sealed text, which only begin_second_factor gives.
+create function app_private.second_factor_fits(user_id uuid, proof text) returns boolean
+language sql stable as $function$
+  select case split_part(proof, ':', 1)
+    when 'step' then exists (select from app_private.second_factors f where f.user_id = $1
+      and encode(sha256(convert_to(f.sealed, 'UTF8')), 'hex') = split_part(proof, ':', 3)
+      and split_part(proof, ':', 2)::bigint > coalesce(f.last_step, -1))
+    when 'code' then exists (select from app_private.recovery_codes c where c.user_id = $1
+      and c.code_sha256 = decode(split_part(proof, ':', 2), 'hex') and c.used_at is null)
+    else false end
+$function$;
+
+-- What limits wrong codes for an account.
+create function app_private.second_factor_limits(user_id uuid, way text) returns table(
+  key text, most integer, within interval
+)
+language sql stable as $function$
+  select app_private.limit_key(l.name, way || ' ' || user_id), o.most, o.within
+  from (values ('second_factor.hour'), ('second_factor.day')) l (name)
+  cross join lateral app_private.limit_of(l.name) o
+  where user_id is not null
+$function$;
+
 -- How long until there is room for one more use: seconds, 0 for at once. Counts nothing.
 create function app_private.seconds_to_wait(key text, most integer) returns integer
 language sql as $function$
@@ -59231,6 +59580,29 @@ begin
   perform set_config('plat.clock', '', true);
   perform set_config('plat.service', before, true);
 end $function$;
+
+-- @step The password, or the code of the mail, is right; or the user is the viewer, whose token is verified.
+--
+-- Counts a wrong code, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile. The
+--   user is told of the third.
+create function app_private.settle_second_factor(way text, who text, proof text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  account constant uuid := app_private.user_by(way, who);
+  fits constant boolean := app_private.second_factor_fits(account, proof);
+begin
+  perform app_private.refuse_codes((select max(app_private.take_use(l.key, l.most, l.within, not fits))
+    from app_private.second_factor_limits(account, way) l));
+  if not fits and exists (select from app_private.second_factors f where f.user_id = account
+      and f.confirmed_at is not null)
+    -- Of the limit of the day: three wrong ones are more than a slip.
+    and (select bool_and(app_private.seconds_to_wait(l.key, 3) > 0)
+      from app_private.second_factor_limits(account, way) l)
+    and app_private.is_within_limit('second_factor.notice', account::text) then
+    perform app_private.tell_account(account, 'SECOND_FACTOR_GUESSED');
+  end if;
+end $function$;
+grant execute on function app_private.settle_second_factor(text, text, text) to plat_authenticator;
 
 -- Carries out a computed step for those of the executions that the worker still holds: [{executionId, attempt, input
 --   | error, code}].
@@ -62029,6 +62401,46 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.unsubscribe(uuid, text) to plat_authenticator;
 
+-- Accepts a code, this once; false where it is none. is_new: of a secret that waits for its first code.
+create function app_private.use_second_factor(
+  user_id uuid, proof text, is_new boolean default false
+) returns boolean
+language plpgsql as $function$
+declare
+  remaining int;
+begin
+  if proof is null or not app_private.second_factor_fits(user_id, proof) then
+    return false;
+  end if;
+  if proof like 'step:%' then
+    -- Of two requests with one code, the second one waits here and finds that it was used.
+    update app_private.second_factors f set last_step = split_part(proof, ':', 2)::bigint
+      where f.user_id = use_second_factor.user_id and (f.confirmed_at is null) = is_new
+        and (f.confirmed_at is not null or f.inserted_at > now() - interval '1 hour')
+        and coalesce(f.last_step, -1) < split_part(proof, ':', 2)::bigint;
+    return found;
+  end if;
+  update app_private.recovery_codes c set used_at = now() where c.user_id = use_second_factor.user_id and not is_new
+    and c.code_sha256 = decode(split_part(proof, ':', 2), 'hex') and c.used_at is null;
+  if not found then
+    return false;
+  end if;
+  select count(*) into remaining from app_private.recovery_codes c where c.user_id = use_second_factor.user_id
+    and c.used_at is null;
+  perform app_private.tell_account(user_id, 'RECOVERY_CODE_USED', jsonb_build_object('left', remaining));
+  return true;
+end $function$;
+
+-- The user whose second factor is asked for: by the name that they sign in with, the code of a mail, or their id.
+create function app_private.user_by(way text, who text) returns uuid
+language sql stable as $function$
+  select case way
+    when 'LOGIN' then app_private.account_named(who)
+    when 'RESET' then (select o.user_id from app_private.user_otps o
+      where o.code_sha256 = sha256(convert_to(btrim(who), 'UTF8')) and o.expires_at > now())
+    when 'VIEWER' then who::uuid end
+$function$;
+
 -- Something where the viewer is not the user, or reaches only a part of their account; null where they may.
 create function app_private.user_integration_lacks(i app_public.user_integrations) returns text
 language sql stable as $function$
@@ -64627,6 +65039,9 @@ insert into app_hidden.workflow_step_types (type, subjects, refusal, changes_rec
   ('WAIT', null, null, false),
   ('WAIT_FOR_EVENT', null, null, false);
 
+insert into app_private.bound_columns (relation, name) values
+  ('app_private.second_factors', 'sealed');
+
 insert into app_private.clock_steps (subject, name, at, near, pending, changes) values
   ('deposit', 'due', 'n.due_at::timestamp at time zone p.time_zone',
     'n.due_at between ($1 - interval ''2 days'')::date and ($2 + interval ''2 days'')::date',
@@ -64828,6 +65243,9 @@ insert into app_private.limits (name, most, within, description) values
   ('organization.user', 10, '24:00:00', 'Organizations that one user founds.'),
   ('otp.account', 5, '01:00:00', 'One-time codes for one account; further ones are quietly not sent.'),
   ('otp.network', 60, '01:00:00', 'One-time codes asked for from one network.'),
+  ('second_factor.day', 30, '24:00:00', 'Wrong codes of the second factor of an account, for each way to give one.'),
+  ('second_factor.hour', 10, '01:00:00', 'Wrong codes of the second factor of an account, for each way to give one.'),
+  ('second_factor.notice', 1, '24:00:00', 'Mails that tell the user of wrong codes of their second factor.'),
   ('sign_up.area', 480, '01:00:00',
     'New accounts from one area: the networks whose IPv4 addresses begin with the same 24 bits, or IPv6 with 48.'),
   ('sign_up.further', 60, '00:01:00',
@@ -65000,6 +65418,7 @@ insert into app_private.retention (relation, over) values
   ('app_private.message_answers', 'received_at < now() - interval ''90 days'''),
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
+  ('app_private.second_factors', 'confirmed_at is null and inserted_at < now() - interval ''1 hour'''),
   ('app_private.sending_counts', 'hour < now() - interval ''2 days'''),
   ('app_private.sessions', 'expires_at < now() or (ended_at < now() - interval ''1 day'' and not is_adopted)'),
   ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
@@ -65118,6 +65537,7 @@ insert into app_private.role_permissions (role, permission, reach, in_affiliated
 
 insert into app_private.sealed_columns (relation, name, key) values
   ('app_private.integration_secrets', 'sealed', 'integration_id'),
+  ('app_private.second_factors', 'sealed', 'user_id'),
   ('app_private.webhook_secrets', 'previous_sealed', 'webhook_id'),
   ('app_private.webhook_secrets', 'sealed', 'webhook_id');
 

@@ -3,6 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { Person } from "../harness/api.ts";
 import { representative, type Payments } from "../harness/payments.ts";
 import { mutationOf } from "../harness/records.ts";
+import { codeOf } from "../harness/secondFactor.ts";
 import { password, setConfirmed } from "../harness/signUp.ts";
 import { until } from "../harness/until.ts";
 import type { Player, Recipe } from "./fuzzer.ts";
@@ -243,6 +244,26 @@ export function recipes(
     locale: undefined,
   });
 
+  /** Whoever has got a second factor by chance would need its code. */
+  const withoutFactor = async ({ person }: Player) => {
+    if (person.id)
+      await owner.query("delete from app_private.second_factors where user_id = $1", [person.id]);
+  };
+  const enroll = async (player: Player): Promise<string> => {
+    await withoutFactor(player);
+    await confirmed(player);
+    const { data } = await player.person.ask(mutationOf("enrollSecondFactor", "{ secret }"), {
+      input: { password },
+    });
+    return data?.enrollSecondFactor?.secret ?? "";
+  };
+  /** With the next code of an account that has just got its second factor. */
+  const withFactor: Recipe = async (player) => {
+    const ofApp = await enroll(player);
+    const { person } = player;
+    await person.ask(mutationOf("confirmSecondFactor", "{ codes }"), { input: { code: codeOf(ofApp) } });
+    return { password, secondFactorCode: codeOf(ofApp, 1) };
+  };
   /** Another organization, invited by an address. */
   const toProject: Recipe = async (player) => {
     await confirmed(bosses.get(homeOf(player)) ?? player);
@@ -374,6 +395,7 @@ export function recipes(
       `insert into app_private.email_changes (user_id, email, code_sha256) values ($2, 'fuzz.' || gen_random_uuid() || '@example.com', $1)
        on conflict (user_id) do update set code_sha256 = excluded.code_sha256, former_confirmed_at = null, expires_at = excluded.expires_at`,
     ),
+    confirmSecondFactor: async (player) => ({ code: codeOf(await enroll(player)) }),
     convertLead: found(freeHome),
     createAccount: account,
     createAgreementSigner: ofDraft("agreementId", "agreementId", () => ({
@@ -468,6 +490,7 @@ export function recipes(
     disableWorkflow: found(
       `select id, null as "expectedVersion" from app_public.workflows where status = 'ENABLED' and ${ofHome}`,
     ),
+    disableSecondFactor: withFactor,
     discardGeneration: afterBoss("suggestLeadEmail", draft),
     enableWorkflow: found(
       `select id, null as "expectedVersion" from app_public.workflows where status in ('DRAFT', 'DISABLED') and ${ofHome}`,
@@ -498,7 +521,15 @@ export function recipes(
         email: email(),
       };
     },
-    login: ({ person }) => ({ username: person.email ?? "nobody@example.com", password }),
+    enrollSecondFactor: async (player) => {
+      await withoutFactor(player);
+      await confirmed(player);
+      return { password };
+    },
+    login: async (player) => {
+      await withoutFactor(player);
+      return { username: player.person.email ?? "nobody@example.com", password };
+    },
     pauseWorkflowExecution: execution("RUNNING"),
     redeliverEvents: async (player) => {
       const { id } = await run(bossOf(player), "createWebhook", {
@@ -508,7 +539,9 @@ export function recipes(
       return { id, fromSequence: "1", toSequence: undefined };
     },
     refreshOrganizationIntegration: found(integration(["ENABLED", "ERROR"])),
-    refreshSession: async ({ person }) => {
+    refreshSession: async (player) => {
+      await withoutFactor(player);
+      const { person } = player;
       const input = { username: person.email ?? "nobody@example.com", password, refreshable: true };
       const { data } = await person.ask(mutationOf("login", "{ refreshToken }"), { input });
       return { refreshToken: data?.login?.refreshToken ?? "none" };
@@ -532,7 +565,11 @@ export function recipes(
       organizationId: undefined,
       token: "tok_visa",
     })),
-    requestEmailChange: () => ({ email: email(), password }),
+    renewRecoveryCodes: withFactor,
+    requestEmailChange: async (player) => {
+      await withoutFactor(player);
+      return { email: email(), password };
+    },
     requestEmailVerification: async (player) => {
       await unconfirmed(player);
       return {};
@@ -548,11 +585,14 @@ export function recipes(
     resendProjectOrganizationInvite: found(
       `select id from app_public.project_organization_invites where status = 'PENDING' and expires_at > now() and owner_id in (select id from home)`,
     ),
-    resetPassword: secret(
-      `insert into app_private.user_otps (user_id, code_sha256, expires_at) values ($2, $1, now() + interval '10 minutes')
-       on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at`,
-      { password },
-    ),
+    resetPassword: async (player) => {
+      await withoutFactor(player);
+      return secret(
+        `insert into app_private.user_otps (user_id, code_sha256, expires_at) values ($2, $1, now() + interval '10 minutes')
+         on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at`,
+        { password },
+      )(player);
+    },
     resolveEscalationTicket: async (player) => ({
       ...(await ticket(player)),
       action: "DISMISS",
@@ -613,7 +653,10 @@ export function recipes(
       credentials: undefined,
     }),
     updateOrganizationMemberRole: async (player) => ({ ...(await newMember(player)), role: "MEMBER" }),
-    updatePassword: () => ({ currentPassword: password, newPassword: password }),
+    updatePassword: async (player) => {
+      await withoutFactor(player);
+      return { currentPassword: password, newPassword: password };
+    },
     verifyEmail: async (player) => {
       await unconfirmed(player);
       return secret(

@@ -325,8 +325,7 @@ begin
       'This invitation is unknown, answered, expired or revoked; ask for a new one.',
       jsonb_build_object('field', field));
   end if;
-  if token is not null and not exists (select from app_hidden.user_identities i
-      where i.user_id = viewer and i.email = invite.email) then
+  if token is not null and not app_private.has_address(viewer, invite.email) then
     perform app_hidden.fail('FORBIDDEN',
       'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
       '{"field": "token"}');
