@@ -16,6 +16,8 @@ export interface RowTrial {
 /** @param databaseUrl a migrated database of its own, as superuser */
 export async function startRowTrial(databaseUrl: string): Promise<RowTrial> {
   const client = new Client({ connectionString: databaseUrl });
+  // What went wrong before the cluster ends is the error to tell.
+  client.on("error", () => {});
   await client.connect();
   const world = await startRows(client);
   const reached = async (tables: string[]) => {
