@@ -95,6 +95,7 @@ export interface Graphql {
     | "messagesWebhook"
     | "calendars"
     | "consent"
+    | "languageOfUser"
   >;
   isReachable(): Promise<boolean>;
   release(): Promise<void>;
@@ -203,6 +204,8 @@ export async function startGraphql({
         ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
         calendars: calendars(pages, baseUrl),
         consent: consentPage(integrations),
+        languageOfUser: async (userId) =>
+          (await pool.query("select app_private.language_of($1) as language", [userId])).rows[0]?.language,
         pools: () => ({ api: numbersOf(pool), pages: numbersOf(pages) }),
       },
       isReachable: async () => {

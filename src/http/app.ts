@@ -2,6 +2,7 @@ import express, { type Express, type RequestHandler } from "express";
 import type { Logger } from "pino";
 import type { PostGraphileInstance } from "postgraphile";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
+import type { LanguageOfUser } from "../messages/viewerLanguage.ts";
 import { acceptJson } from "./accept.ts";
 import { type Authenticate, authentication } from "./authentication.ts";
 import { readBody } from "./body.ts";
@@ -33,6 +34,8 @@ export interface AppDeps {
   readonly pgl: Pick<PostGraphileInstance, "createServ">;
   readonly authenticate: Authenticate;
   readonly constraintMessages: ConstraintMessages;
+  /** The language of messages to a user; that of the header Accept-Language where left out. */
+  readonly languageOfUser?: LanguageOfUser;
   /** What counts requests; they are not counted where left out. */
   readonly metrics?: Metrics;
   /** Whose numbers are counted too. */
@@ -95,7 +98,7 @@ export function createApp(deps: AppDeps): Express {
     ...(deps.uploads ? [uploads(deps.uploads)] : []),
     ...unlessRead(readBody, graphqlRequest),
     ...(deps.beforeGraphql ?? []),
-    graphql(serv),
+    graphql(serv, deps.languageOfUser),
   );
   if (deps.filePage) app.all("/files/:key/:name", onlyMethods("GET", "HEAD"), deps.filePage);
   for (const [path, page] of Object.entries(deps.pages ?? {}))
@@ -113,6 +116,6 @@ export function createApp(deps: AppDeps): Express {
   if (deps.paymentsWebhook) app.all("/webhooks/payments", onlyMethods("POST"), ...deps.paymentsWebhook);
   if (deps.messagesWebhook) app.all("/webhooks/messages", onlyMethods("POST"), ...deps.messagesWebhook);
   if (config.explorer) app.use(explorer(serv));
-  app.use(notFound, refuse);
+  app.use(notFound, refuse(deps.languageOfUser));
   return app;
 }
