@@ -1906,6 +1906,7 @@ create table app_public.buyers (
     ) stored,
   currency                 app_public.currency_code     not null, -- Currency of its amounts: the one of the project.
   invited_at               timestamp with time zone, -- When the buyer was last invited to the service.
+  person_id                uuid, -- Who buys; the same for all leads and purchases of a person.
   constraint buyers_pkey primary key (id),
   constraint buyers_id_project_id_key unique (id, project_id),
   -- @fieldName agent
@@ -1926,7 +1927,8 @@ create table app_public.buyers (
   constraint buyers_fallout_reason_id_fkey foreign key (fallout_reason_id, project_id)
     references app_public.fallout_reasons(id, project_id) on delete restrict,
   -- @fieldName lead
-  -- @backwardBehavior -*
+  -- @foreignFieldName purchases
+  -- @backwardDescription What the lead bought, cancelled purchases too, latest first.
   --
   -- The lead that became the buyer.
   constraint buyers_lead_id_fkey foreign key (lead_id, project_id)
@@ -1937,6 +1939,13 @@ create table app_public.buyers (
   -- The lot that is bought by itself.
   constraint buyers_lot_id_fkey foreign key (lot_id, project_id)
     references app_public.lots(id, project_id) on delete restrict,
+  -- @fieldName person
+  -- @foreignFieldName purchases
+  -- @backwardDescription What they buy and bought, of all projects that the viewer sees, latest first.
+  --
+  -- Who buys; the same for all leads and purchases of a person.
+  constraint buyers_person_id_fkey foreign key (person_id, organization_id)
+    references app_public.persons(id, organization_id) on delete restrict,
   -- @parent
   -- @fieldName project
   -- @foreignFieldName buyers
@@ -1989,10 +1998,14 @@ create index buyers_assignee on app_public.buyers (assignee_id, project_id, inse
   where deleted_at is null;
 create index buyers_email on app_public.buyers (project_id, email) where deleted_at is null and email is not null;
 create index buyers_fallout_reason on app_public.buyers (fallout_reason_id);
--- This lead is a buyer already.
-create unique index buyers_lead on app_public.buyers (lead_id)
-  where deleted_at is null and status::text <> 'CANCELLED' and lead_id is not null;
 create index buyers_lead_history on app_public.buyers (lead_id, id desc);
+-- This lead has a purchase without a home already.
+create unique index buyers_lead_without_home on app_public.buyers (lead_id)
+  where deleted_at is null
+    and status::text <> 'CANCELLED'
+    and lead_id is not null
+    and unit_id is null
+    and lot_id is null;
 -- There is a purchase of this lot already.
 create unique index buyers_lot on app_public.buyers (lot_id)
   where deleted_at is null and status::text <> 'CANCELLED' and lot_id is not null and unit_id is null;
@@ -2001,6 +2014,7 @@ create index buyers_organization on app_public.buyers (organization_id, inserted
   where deleted_at is null;
 create index buyers_organization_status on app_public.buyers (organization_id, status, inserted_at desc, id desc)
   where deleted_at is null;
+create index buyers_person on app_public.buyers (person_id, id desc);
 create index buyers_project on app_public.buyers (project_id, inserted_at desc, id desc) where deleted_at is null;
 create index buyers_project_status on app_public.buyers (project_id, status, inserted_at desc, id desc)
   where deleted_at is null;
@@ -2063,12 +2077,12 @@ grant
       preferred_language, address, status, status_changed_at, source, source_id, occupancy_type,
       occupancy_type_other, financing_type, financing_contingency, amount_financed, price, contract_sent_at,
       purchase_date, rescission_ends_at, purchase_firm_date, estimated_closing_date, closing_date,
-      cancellation_date, fallout_reason_id, search_text, currency, invited_at
+      cancellation_date, fallout_reason_id, search_text, currency, invited_at, person_id
     ) on app_public.buyers to plat_anonymous, plat_user;
 grant insert (
   project_id, lead_id, unit_id, lot_id, reservation_id, assignee_id, first_name, last_name, legal_name, email,
-  phone, company, address, status, occupancy_type, financing_type, financing_contingency, amount_financed, price,
-  purchase_date, estimated_closing_date, metadata
+  phone, dob, company, preferred_language, address, status, occupancy_type, occupancy_type_other, financing_type,
+  financing_contingency, amount_financed, price, purchase_date, estimated_closing_date, closing_date, metadata
 ) on app_public.buyers to plat_user;
 grant update (
   assignee_id, first_name, last_name, legal_name, email, phone, dob, company, preferred_language, address, status,
@@ -2082,6 +2096,16 @@ create trigger _060_refuse_archived before delete or update on app_public.buyers
   for each row execute function app_private.tg__refuse_archived();
 create trigger _200_prepare before insert or update on app_public.buyers
   for each row execute function app_private.tg_buyers__prepare();
+create trigger _210_person before update of email, lead_id on app_public.buyers
+  for each row
+  when (old.email::text is distinct from new.email::text or old.lead_id is distinct from new.lead_id)
+  execute function app_private.tg_buyers__person();
+create trigger _210_person_first before insert on app_public.buyers
+  for each row execute function app_private.tg_buyers__person();
+create trigger _220_account before insert on app_public.buyers
+  for each row
+  when (new.user_id is null and new.status::text <> all (array['DRAFT', 'CANCELLED']))
+  execute function app_private.tg_buyers__account();
 create trigger _300_keep before delete on app_public.buyers
   for each row execute function app_private.tg_buyers__keep();
 create trigger _300_state before update on app_public.buyers
@@ -2207,6 +2231,18 @@ reservation_id, source_id, unit_id on app_public.buyers
   )
   execute function app_private.tg_buyers__parents();
 
+-- Shows a purchase to the account that sees the other purchases of the person.
+create function app_private.tg_buyers__account() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  new.user_id := coalesce(
+    (select r.buyer_id from app_public.reservations r where r.id = new.reservation_id),
+    (select b.user_id from app_public.buyers b
+      join app_hidden.user_identities i on i.user_id = b.user_id and i.email = new.email
+      where b.person_id = new.person_id and b.user_id is not null and b.deleted_at is null order by b.id desc limit 1));
+  return new;
+end $function$;
+
 create function app_private.tg_buyers__cancel_executions() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -2233,10 +2269,14 @@ begin
     return new;
   end if;
   perform app_private.lock_deal(new.unit_id, new.lot_id, new.reservation_id, null);
+  -- Several homes of one lead are several purchases; the same home is the same purchase.
   select b.id into existing_id from app_public.buyers b where b.lead_id = new.lead_id and b.status <> 'CANCELLED'
-    and b.deleted_at is null;
+    and b.deleted_at is null and b.unit_id is not distinct from new.unit_id
+    and b.lot_id is not distinct from new.lot_id;
   if found then
-    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already.',
+    perform app_hidden.fail('CONFLICT', case when num_nonnulls(new.unit_id, new.lot_id) = 0
+        then 'This lead has a purchase without a home already; name the unit or lot of another one.'
+        else 'This lead is the buyer of this home already.' end,
       jsonb_build_object('field', 'leadId', 'existingId', existing_id));
   end if;
   if num_nonnulls(new.unit_id, new.lot_id) = 0 then
@@ -2250,7 +2290,8 @@ begin
     end if;
   end if;
   -- What the reservation of the purchase has claimed, or the negotiation of its lead that ended in acceptance, is taken
-  -- over.
+  -- over, and so is what is held for it.
+  perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'buyer', new.id);
   select c.* into claim from app_hidden.claims c
     where c.released_at is null and (c.unit_id = new.unit_id
       or (new.unit_id is null and c.unit_id is null and c.lot_id = new.lot_id))
@@ -2312,12 +2353,12 @@ begin
     perform app_private.end_negotiations(buyer_id => new.id,
       reason => coalesce(new.cancellation_reason, 'The purchase was cancelled.'));
     -- What is due and not paid is due no more; the machine of deposits says which those are.
-    update app_public.deposits d set status = 'CANCELLED' where d.buyer_id = new.id and d.deleted_at is null
+    update app_public.deposits d set status = 'CANCELLED'
+      where (d.buyer_id = new.id or (d.reservation_id = new.reservation_id and d.lead_id = new.lead_id))
+      and d.deleted_at is null
       and exists (select from app_hidden.transitions t where t.subject = 'deposit' and t.from_state = d.status
         and t.to_state = 'CANCELLED');
-    update app_public.leads l set status = coalesce(nullif(nullif(l.status_before_deal, 'RESERVED'), 'NEGOTIATING'),
-      'HOT'), converted_at = null
-      where l.id = new.lead_id and l.status = 'CONVERTED' and l.deleted_at is null;
+    perform app_private.reopen_lead(new);
   end if;
   perform set_config('plat.service', before, true);
   if new.lead_id is not null then
@@ -2357,6 +2398,7 @@ begin
     n.currency as currency,
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     n.first_name as "firstName",
@@ -2429,6 +2471,7 @@ begin
     n.currency as currency,
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     n.first_name as "firstName",
@@ -2477,6 +2520,7 @@ begin
     n.currency as currency,
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     n.first_name as "firstName",
@@ -2563,7 +2607,8 @@ begin
     || case when o.fallout_reason_id is distinct from n.fallout_reason_id then jsonb_build_object('falloutReasonId', jsonb_build_array(o.fallout_reason_id, n.fallout_reason_id)) else '{}' end
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
     || case when o.currency is distinct from n.currency then jsonb_build_object('currency', jsonb_build_array(o.currency, n.currency)) else '{}' end
-    || case when o.invited_at is distinct from n.invited_at then jsonb_build_object('invitedAt', jsonb_build_array(to_char(o.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.invited_at is distinct from n.invited_at then jsonb_build_object('invitedAt', jsonb_build_array(to_char(o.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.person_id is distinct from n.person_id then jsonb_build_object('personId', jsonb_build_array(o.person_id, n.person_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.email as email,
     n.lot_id as "lotId",
     n.phone as phone,
@@ -2579,6 +2624,7 @@ begin
     n.currency as currency,
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     n.first_name as "firstName",
@@ -2645,7 +2691,8 @@ begin
     o.fallout_reason_id,
     o.metadata,
     o.currency,
-    o.invited_at) is distinct
+    o.invited_at,
+    o.person_id) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -2687,7 +2734,8 @@ begin
     n.fallout_reason_id,
     n.metadata,
     n.currency,
-    n.invited_at) order by n.id returning stream_id)
+    n.invited_at,
+    n.person_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -2743,6 +2791,23 @@ begin
   end if;
   return null;
 end$function$;
+
+-- Says who buys: the person of the lead, without one by the e-mail address.
+create function app_private.tg_buyers__person() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if new.lead_id is not null then
+    new.person_id := (select l.person_id from app_public.leads l where l.id = new.lead_id);
+  elsif tg_op = 'INSERT' or (new.email is not null
+    and (exists (select from app_public.leads l where l.person_id = old.person_id
+        and l.email is not distinct from old.email)
+      or exists (select from app_public.buyers b where b.person_id = old.person_id and b.id <> old.id
+        and b.lead_id is null and b.email is not distinct from old.email)
+      or not app_private.rename_person(old.person_id, new.email))) then
+    new.person_id := app_private.person_of(new.organization_id, new.email);
+  end if;
+  return new;
+end $function$;
 
 create function app_private.tg_buyers__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -2813,10 +2878,10 @@ begin
         perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
       end if;
       if num_nonnulls(new.first_name, new.last_name) = 0 then
-        new.first_name := coalesce(lead.first_name, case when lead.last_name is null
-          then regexp_replace(lead.name, '\s+\S+$', '') end);
-        new.last_name := coalesce(lead.last_name, case when lead.first_name is null
-          then substring(lead.name from '\s(\S+)$') end);
+        -- A name that cannot be taken apart stays whole.
+        select coalesce(lead.first_name, n.given, case when coalesce(lead.last_name, n.family) is null
+            then lead.name end), coalesce(lead.last_name, n.family) into new.first_name, new.last_name
+          from app_hidden.split_name(lead.name) n;
       end if;
       new.legal_name := coalesce(new.legal_name, lead.legal_name);
       new.email := coalesce(new.email, lead.email);
@@ -3018,6 +3083,7 @@ language sql stable rows 5 as $function$
   select c.* from app_hidden.masked_processor_charges c
   where c.id = any (array(select k.id from app_public.processor_charges k where k.buyer_id = b.id
     union select k.id from app_public.processor_charges k where k.lead_id = b.lead_id
+      and b.id = app_hidden.purchase_of_lead(k.lead_id, k.reservation_id)
     union select k.id from app_public.processor_charges k where k.reservation_id = b.reservation_id))
   order by c.id desc
 $function$;
@@ -3037,7 +3103,7 @@ grant execute on function app_public.buyers_contacts(app_public.buyers) to plat_
 -- The deposits, in order; those of the lead that the buyer was among them.
 create function app_public.buyers_deposits(b app_public.buyers) returns setof app_public.deposits
 language sql stable rows 5
-as $function$ select c.* from app_hidden.masked_deposits c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
+as $function$ select c.* from app_hidden.masked_deposits c where (c.buyer_id = b.id or (c.lead_id = b.lead_id and b.id = app_hidden.purchase_of_lead(c.lead_id, c.reservation_id)))
       and c.deleted_at is null order by sequence asc, id asc $function$;
 grant execute on function app_public.buyers_deposits(app_public.buyers) to plat_user;
 
@@ -3092,7 +3158,8 @@ grant execute on function app_public.buyers_metadata(app_public.buyers) to plat_
 create function app_public.buyers_negotiations(b app_public.buyers) returns setof app_public.negotiations
 language sql stable rows 2 as $function$
   select n.* from app_hidden.masked_negotiations n
-  where (n.buyer_id = b.id or n.lead_id = b.lead_id) and n.deleted_at is null order by n.id desc
+  where (n.buyer_id = b.id or (n.lead_id = b.lead_id and n.buyer_id is null and n.unit_id = b.unit_id))
+    and n.deleted_at is null order by n.id desc
 $function$;
 grant execute on function app_public.buyers_negotiations(app_public.buyers) to plat_anonymous, plat_user;
 
@@ -4735,7 +4802,8 @@ create table app_public.deposits (
   deleted_at               timestamp with time zone,
   lead_id                  uuid, -- The lead; either this or the buyer.
   buyer_id                 uuid, -- The buyer; either this or the lead.
-  reservation_id           uuid, -- The reservation that it belongs to.
+  -- The reservation that it belongs to. Of one without a lead, neither lead nor buyer is named.
+  reservation_id           uuid,
   -- The milestone of the project's deposit schedule; says the amount or percentage, and the day, where they are left
   --   out.
   milestone_id             uuid,
@@ -4781,6 +4849,8 @@ create table app_public.deposits (
   offer_id                 uuid, -- The offer that it belongs to: the accepted one where left out.
   -- What was given back of it so far; the refunds of its charges are in it by themselves.
   amount_refunded          app_public.money             not null default 0,
+  -- Whether it is the fee of its reservation.
+  is_reservation_fee       boolean                      not null default false,
   constraint deposits_pkey primary key (id),
   constraint deposits_in_project unique (id, project_id),
   -- @fieldName buyer
@@ -4825,7 +4895,10 @@ create table app_public.deposits (
   constraint deposits_reservation_id_fkey foreign key (reservation_id, project_id)
     references app_public.reservations(id, project_id) on delete restrict,
   constraint deposits_amount_some check (amount::numeric > 0::numeric), -- Give an amount above zero.
-  constraint deposits_one_person check (num_nonnulls(lead_id, buyer_id) = 1), -- Name either the lead or the buyer.
+  -- Name either the lead or the buyer, or a reservation that has neither.
+  constraint deposits_one_person check (
+    num_nonnulls(lead_id, buyer_id) = 1 or (num_nonnulls(lead_id, buyer_id) = 0 and reservation_id is not null)
+  ),
   constraint deposits_one_value check (num_nonnulls(amount, percent) = 1), -- Give either an amount or a percentage.
   -- A percentage needs what it is of, and only a percentage has that.
   constraint deposits_percent_base check ((percent is null) = (percent_base is null)),
@@ -4850,8 +4923,53 @@ create index deposits_milestone on app_public.deposits (milestone_id) where dele
 create index deposits_offer on app_public.deposits (offer_id, sequence, id) where deleted_at is null;
 create index deposits_project on app_public.deposits (project_id, sequence, id) where deleted_at is null;
 create index deposits_reservation on app_public.deposits (reservation_id, sequence, id) where deleted_at is null;
+-- The fee of this reservation is a deposit already.
+create unique index deposits_reservation_fee on app_public.deposits (reservation_id)
+  where is_reservation_fee and deleted_at is null;
 
 alter table app_public.deposits enable row level security;
+create policy own_reservations on app_public.deposits for select to plat_user
+  using (
+    deleted_at is null
+    and (
+      reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
+      or (
+        lead_id is null
+        and buyer_id is null
+        and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+        and (
+          select r.assignee_id from app_public.reservations r where r.id = deposits.reservation_id
+        ) = (select app_public.current_user_id())
+      )
+    )
+  );
+create policy own_reservations_delete on app_public.deposits for delete to plat_user
+  using (
+    lead_id is null
+    and buyer_id is null
+    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and (
+      select r.assignee_id from app_public.reservations r where r.id = deposits.reservation_id
+    ) = (select app_public.current_user_id())
+  );
+create policy own_reservations_insert on app_public.deposits for insert to plat_user
+  with check (
+    lead_id is null
+    and buyer_id is null
+    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and (
+      select r.assignee_id from app_public.reservations r where r.id = deposits.reservation_id
+    ) = (select app_public.current_user_id())
+  );
+create policy own_reservations_update on app_public.deposits for update to plat_user
+  using (
+    lead_id is null
+    and buyer_id is null
+    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and (
+      select r.assignee_id from app_public.reservations r where r.id = deposits.reservation_id
+    ) = (select app_public.current_user_id())
+  );
 create policy sellers on app_public.deposits for select to plat_user
   using (
     deleted_at is null
@@ -4962,7 +5080,8 @@ grant
       id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, buyer_id,
       reservation_id, milestone_id, title, status, status_changed_at, sequence, amount, percent, percent_base,
       amount_fixed, amount_paid, currency, due_at, due_rule, due_offset_days, paid_at, method, reference, held_by,
-      sent_to_holder_at, released_at, refunded_at, forfeited_at, invoice_number, offer_id, amount_refunded
+      sent_to_holder_at, released_at, refunded_at, forfeited_at, invoice_number, offer_id, amount_refunded,
+      is_reservation_fee
     ) on app_public.deposits to plat_anonymous, plat_user;
 grant insert (
   lead_id, buyer_id, reservation_id, milestone_id, title, sequence, amount, percent, percent_base, due_at, method,
@@ -4974,7 +5093,7 @@ grant update (
 ) on app_public.deposits to plat_user;
 
 create trigger _010_deal before insert on app_public.deposits
-  for each row execute function app_private.tg__deal_child();
+  for each row execute function app_private.tg__deal_child('reservation');
 create trigger _050_organization before insert on app_public.deposits
   for each row execute function app_private.tg__project_organization();
 create trigger _060_refuse_archived before delete or update on app_public.deposits
@@ -5069,7 +5188,8 @@ begin
     n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.is_reservation_fee as "isReservationFee") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5133,7 +5253,8 @@ begin
     n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.is_reservation_fee as "isReservationFee") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -5173,7 +5294,8 @@ begin
     n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.is_reservation_fee as "isReservationFee") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5226,7 +5348,8 @@ begin
     || case when o.invoice_number is distinct from n.invoice_number then jsonb_build_object('invoiceNumber', jsonb_build_array(o.invoice_number, n.invoice_number)) else '{}' end
     || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
     || case when o.offer_id is distinct from n.offer_id then jsonb_build_object('offerId', jsonb_build_array(o.offer_id, n.offer_id)) else '{}' end
-    || case when o.amount_refunded is distinct from n.amount_refunded then jsonb_build_object('amountRefunded', jsonb_build_array(o.amount_refunded::text, n.amount_refunded::text)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.amount_refunded is distinct from n.amount_refunded then jsonb_build_object('amountRefunded', jsonb_build_array(o.amount_refunded::text, n.amount_refunded::text)) else '{}' end
+    || case when o.is_reservation_fee is distinct from n.is_reservation_fee then jsonb_build_object('isReservationFee', jsonb_build_array(o.is_reservation_fee, n.is_reservation_fee)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.due_at as "dueAt",
     n.notes as notes,
     n.title as title,
@@ -5259,7 +5382,8 @@ begin
     n.amount_refunded::text as "amountRefunded",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.is_reservation_fee as "isReservationFee") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
     o.inserted_at,
@@ -5292,7 +5416,8 @@ begin
     o.invoice_number,
     o.notes,
     o.offer_id,
-    o.amount_refunded) is distinct
+    o.amount_refunded,
+    o.is_reservation_fee) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -5326,7 +5451,8 @@ begin
     n.invoice_number,
     n.notes,
     n.offer_id,
-    n.amount_refunded) order by n.id returning stream_id)
+    n.amount_refunded,
+    n.is_reservation_fee) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5434,7 +5560,8 @@ begin
     if new.reservation_id is not null and not exists (
       select from app_public.reservations r left join app_public.buyers b on b.id = new.buyer_id
       where r.id = new.reservation_id and r.deleted_at is null
-        and (r.lead_id = new.lead_id or r.purchase_id = b.id or r.id = b.reservation_id or r.lead_id = b.lead_id)) then
+        and (num_nonnulls(new.lead_id, new.buyer_id) = 0 or r.lead_id = new.lead_id or r.purchase_id = b.id
+          or r.id = b.reservation_id or r.lead_id = b.lead_id)) then
       perform app_hidden.fail('BAD_USER_INPUT', 'The reservation is not of this lead or buyer.',
         '{"field": "reservationId"}');
     end if;
@@ -5448,7 +5575,9 @@ begin
     perform from app_public.leads l where l.id = new.lead_id for no key update;
     new.sequence := coalesce(new.sequence, milestone.sequence,
       (select coalesce(max(d.sequence), 0) + 1 from app_public.deposits d
-      where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id) and d.deleted_at is null));
+      where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id
+        or (num_nonnulls(new.lead_id, new.buyer_id) = 0 and d.reservation_id = new.reservation_id))
+        and d.deleted_at is null));
     return new;
   end if;
 
@@ -7844,7 +7973,7 @@ create policy writers_update on app_public.floor_plan_elevation_images for updat
 grant select on app_public.floor_plan_elevation_images to plat_anonymous, plat_user;
 grant delete on app_public.floor_plan_elevation_images to plat_user;
 grant insert (
-  file, title, alt, sequence, elevation, floor_plan_id
+  file, title, alt, sequence, elevation, price_delta, floor_plan_id
 ) on app_public.floor_plan_elevation_images to plat_user;
 grant update (title, alt, sequence, elevation, price_delta) on app_public.floor_plan_elevation_images to plat_user;
 
@@ -9858,10 +9987,12 @@ create table app_public.leads (
   -- The project.
   project_id               uuid                         not null,
   name                     app_public.short_text        not null, -- Full name as given.
-  first_name               app_public.short_text, -- Given name.
-  last_name                app_public.short_text, -- Family name.
+  -- Given name; taken from the full name where neither name is given, as far as that tells it.
+  first_name               app_public.short_text,
+  -- Family name; taken from the full name where neither name is given, as far as that tells it.
+  last_name                app_public.short_text,
   legal_name               app_public.short_text, -- Name for contracts.
-  email                    app_public.email_address, -- E-mail address; at most one lead of a project has it.
+  email                    app_public.email_address, -- E-mail address; at most one open lead of a project has it.
   phone                    app_public.phone_number, -- Phone number.
   address                  app_public.address, -- Postal address.
   company                  app_public.short_text, -- Company.
@@ -9877,9 +10008,11 @@ create table app_public.leads (
   tags                     app_public.tags              not null default '{}'::text[],
   -- @filter
   --
-  -- The technical way in.
+  -- The technical way in; API where a program does not say.
   origin                   app_public.lead_origin       not null default 'API',
-  source                   app_public.short_text, -- Code of the source, such as WEB_DIRECT.
+  -- Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the
+  --   project; any other is refused, and the error says which there are.
+  source                   app_public.short_text,
   -- @filter leadSourceIds
   --
   -- The lead source.
@@ -9947,6 +10080,7 @@ create table app_public.leads (
   -- When the lead withdrew from marketing mail, by the link in a mail or through the team; null once they follow it
   --   again, and for those who never did either.
   unsubscribed_at          timestamp with time zone,
+  person_id                uuid, -- Who the lead is; the same for all leads and purchases of a person.
   constraint leads_pkey primary key (id),
   constraint leads_id_project_id_key unique (id, project_id),
   -- @fieldName agent
@@ -9967,6 +10101,13 @@ create table app_public.leads (
   -- Why the lead was lost.
   constraint leads_fallout_reason_id_fkey foreign key (fallout_reason_id, project_id)
     references app_public.fallout_reasons(id, project_id) on delete restrict,
+  -- @fieldName person
+  -- @foreignFieldName leads
+  -- @backwardDescription The leads that they are or were, of all projects that the viewer sees, latest first.
+  --
+  -- Who the lead is; the same for all leads and purchases of a person.
+  constraint leads_person_id_fkey foreign key (person_id, organization_id)
+    references app_public.persons(id, organization_id) on delete restrict,
   -- @parent
   -- @fieldName project
   -- @foreignFieldName leads
@@ -9995,13 +10136,14 @@ create index leads_assignee on app_public.leads (assignee_id, project_id, regist
   where deleted_at is null;
 create index leads_email on app_public.leads (email) where deleted_at is null and email is not null;
 create index leads_fallout_reason on app_public.leads (fallout_reason_id) where deleted_at is null;
--- There is a lead with this e-mail address in the project already.
-create unique index leads_live_email on app_public.leads (project_id, email)
-  where deleted_at is null and email is not null;
+-- There is an open lead with this e-mail address in the project already.
+create unique index leads_open_email on app_public.leads (project_id, email)
+  where deleted_at is null and email is not null and status::text <> all (array['LOST', 'UNQUALIFIED', 'CONVERTED']);
 create index leads_organization on app_public.leads (organization_id, registered_at desc, id desc)
   where deleted_at is null;
 create index leads_organization_status on app_public.leads (organization_id, status, registered_at desc, id desc)
   where deleted_at is null;
+create index leads_person on app_public.leads (person_id, id desc);
 create index leads_phone on app_public.leads (reverse(phone::text) text_pattern_ops) where phone is not null;
 create index leads_project on app_public.leads (project_id, registered_at desc, id desc) where deleted_at is null;
 create index leads_project_status on app_public.leads (project_id, status, registered_at desc, id desc)
@@ -10054,8 +10196,9 @@ create policy sellers_update on app_public.leads for update to plat_user
 grant select on app_public.leads to plat_anonymous, plat_user;
 grant delete on app_public.leads to plat_user;
 grant insert (
-  project_id, name, email, phone, address, company, status, tags, source, source_id, is_agent, is_represented,
-  assignee_id, subscribed, registered_at, metadata
+  project_id, name, first_name, last_name, legal_name, email, phone, address, company, preferred_language, status,
+  tags, origin, source, source_id, is_agent, is_represented, assignee_id, subscribed, do_not_contact, registered_at,
+  budget_min, budget_max, preapproved, metadata
 ) on app_public.leads to plat_user;
 grant update (
   name, first_name, last_name, legal_name, email, phone, address, company, preferred_language, status, tags,
@@ -10069,6 +10212,12 @@ create trigger _060_refuse_archived before delete or update on app_public.leads
   for each row execute function app_private.tg__refuse_archived();
 create trigger _200_prepare before insert or update on app_public.leads
   for each row execute function app_private.tg_leads__prepare();
+create trigger _210_person before update of email on app_public.leads
+  for each row
+  when (old.email::text is distinct from new.email::text)
+  execute function app_private.tg_leads__person();
+create trigger _210_person_first before insert on app_public.leads
+  for each row execute function app_private.tg_leads__person();
 create trigger _220_subscription before update of subscribed on app_public.leads
   for each row execute function app_private.tg_leads__subscription();
 create trigger _220_subscription_first before insert on app_public.leads
@@ -10104,6 +10253,10 @@ create trigger _400_assignee after update of assignee_id on app_public.leads
   for each row
   when (old.assignee_id is distinct from new.assignee_id)
   execute function app_private.tg__assignee_of_deal('lead_id');
+create trigger _420_person_of_purchases after update of email on app_public.leads
+  for each row
+  when (old.person_id is distinct from new.person_id)
+  execute function app_private.tg_leads__person_of_purchases();
 create trigger _530_search after insert on app_public.leads
   referencing new table as added
   for each statement execute function app_private.tg_leads__search();
@@ -10177,9 +10330,11 @@ declare
   -- PERF: fenced in by the offset, so that the index of phone numbers finds them alone: those of the project and of
   -- leads that are there look short while a table has just grown.
   others uuid[] := array(
-    select s.id from (select l.id, l.project_id, l.deleted_at from app_public.leads l
+    select s.id from (select l.id, l.project_id, l.deleted_at, l.status, l.person_id from app_public.leads l
       where reverse(l.phone) = reverse(new.phone) offset 0) s
-    where s.project_id = new.project_id and s.id <> new.id and s.deleted_at is null limit most + 1);
+    where s.project_id = new.project_id and s.id <> new.id and s.deleted_at is null
+      -- Who registers anew after they were closed is known to be the same.
+      and not (s.status in ('LOST', 'UNQUALIFIED', 'CONVERTED') and s.person_id = new.person_id) limit most + 1);
   other uuid := (select min(id::text)::uuid from unnest(others) id);
   pair text := format('duplicate_lead:%s:%s', least(other, new.id), greatest(other, new.id));
 begin
@@ -10227,6 +10382,7 @@ begin
     n.is_agent as "isAgent",
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     n.budget_max::text as "budgetMax",
     n.budget_min::text as "budgetMin",
@@ -10295,6 +10451,7 @@ begin
     n.is_agent as "isAgent",
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     n.budget_max::text as "budgetMax",
     n.budget_min::text as "budgetMin",
@@ -10339,6 +10496,7 @@ begin
     n.is_agent as "isAgent",
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     n.budget_max::text as "budgetMax",
     n.budget_min::text as "budgetMin",
@@ -10418,7 +10576,8 @@ begin
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.unsubscribed_at is distinct from n.unsubscribed_at then jsonb_build_object('unsubscribedAt', jsonb_build_array(to_char(o.unsubscribed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.unsubscribed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.unsubscribed_at is distinct from n.unsubscribed_at then jsonb_build_object('unsubscribedAt', jsonb_build_array(to_char(o.unsubscribed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.unsubscribed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.person_id is distinct from n.person_id then jsonb_build_object('personId', jsonb_build_array(o.person_id, n.person_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.tags as tags,
     n.email as email,
@@ -10433,6 +10592,7 @@ begin
     n.is_agent as "isAgent",
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     n.budget_max::text as "budgetMax",
     n.budget_min::text as "budgetMin",
@@ -10492,7 +10652,8 @@ begin
     o.metadata,
     o.inserted_at,
     o.deleted_at,
-    o.unsubscribed_at) is distinct
+    o.unsubscribed_at,
+    o.person_id) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -10530,7 +10691,8 @@ begin
     n.metadata,
     n.inserted_at,
     n.deleted_at,
-    n.unsubscribed_at) order by n.id returning stream_id)
+    n.unsubscribed_at,
+    n.person_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -10572,6 +10734,31 @@ begin
   return null;
 end$function$;
 
+-- Says who a lead is, by its e-mail address.
+create function app_private.tg_leads__person() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if tg_op = 'UPDATE' and (new.email is null or (
+    not exists (select from app_public.leads l where l.person_id = old.person_id and l.id <> old.id
+      and l.email is not distinct from old.email)
+    and not exists (select from app_public.buyers b where b.person_id = old.person_id and b.lead_id is null
+      and b.email is not distinct from old.email)
+    and app_private.rename_person(old.person_id, new.email))) then
+    return new;
+  end if;
+  new.person_id := app_private.person_of(new.organization_id, new.email);
+  return new;
+end $function$;
+
+-- The purchases of a lead are of the person that the lead is.
+create function app_private.tg_leads__person_of_purchases() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_public.buyers b set person_id = new.person_id where b.lead_id = new.id and b.deleted_at is null
+    and b.person_id is distinct from new.person_id;
+  return null;
+end $function$;
+
 create function app_private.tg_leads__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -10581,6 +10768,14 @@ declare
 begin
   select coalesce((p.address).country, 'US'), p.currency into project_country, project_currency
     from app_public.projects p where p.id = new.project_id;
+  if tg_op = 'INSERT' and num_nonnulls(new.first_name, new.last_name) = 0 then
+    select n.given, n.family into new.first_name, new.last_name from app_hidden.split_name(new.name) n;
+  elsif tg_op = 'UPDATE' and new.name <> old.name
+    and row(new.first_name, new.last_name)::text = row(old.first_name, old.last_name)::text
+    and row(old.first_name, old.last_name)::text = app_hidden.split_name(old.name)::text then
+    -- They were taken from the name, so they follow it.
+    select n.given, n.family into new.first_name, new.last_name from app_hidden.split_name(new.name) n;
+  end if;
   -- PERF: whatever is assigned has its domain checked once more, so only what changes is.
   if new.email <> lower(new.email) then
     new.email := lower(new.email);
@@ -10637,8 +10832,8 @@ begin
       perform app_hidden.fail('NOT_FOUND', 'There is no such lead source in this project.', '{"field": "sourceId"}');
     end if;
   elsif tg_op = 'INSERT' and new.source is not null then
-    select s.id into new.source_id from app_public.lead_sources s
-      where s.project_id = new.project_id and s.code = upper(new.source) and s.deleted_at is null;
+    new.source_id := app_private.lead_source_named(new.project_id, new.source);
+    new.source := coalesce((select s.code from app_public.lead_sources s where s.id = new.source_id), new.source);
   end if;
   if tg_op = 'INSERT' or new.status is distinct from old.status then
     if new.status = 'LOST' or new.lost_at is not null then
@@ -10742,10 +10937,11 @@ begin
 end $function$;
 grant execute on function app_public.leads_allowed_transitions(app_public.leads) to plat_anonymous, plat_user;
 
--- The purchase in force that the lead became.
+-- The purchase in force that the lead became, the latest of several; purchases has them all.
 create function app_public.leads_buyer(l app_public.leads) returns app_public.buyers
 language sql stable as $function$
   select b.* from app_hidden.masked_buyers b where b.lead_id = l.id and b.deleted_at is null and b.status <> 'CANCELLED'
+    order by b.id desc limit 1
 $function$;
 grant execute on function app_public.leads_buyer(app_public.leads) to plat_anonymous, plat_user;
 
@@ -10893,7 +11089,7 @@ create policy writers_update on app_public.lease_permits for update to plat_user
 grant select on app_public.lease_permits to plat_anonymous, plat_user;
 grant delete on app_public.lease_permits to plat_user;
 grant insert (
-  project_id, title, number, status, price, issued_on, expires_on, notes, unit_id
+  project_id, title, number, status, price, issued_on, expires_on, notes, unit_id, buyer_id
 ) on app_public.lease_permits to plat_user;
 grant update (
   title, number, status, price, issued_on, expires_on, notes, unit_id, buyer_id
@@ -11980,6 +12176,14 @@ begin
   end if;
   return new;
 end $function$;
+
+-- The hold that it has now; null without the permission sale.read.
+create function app_public.lots_active_hold(l app_public.lots) returns app_public.unit_holds
+language sql stable as $function$
+  select h.* from app_hidden.masked_unit_holds h where h.lot_id = l.id and h.status = 'ACTIVE'
+    and h.deleted_at is null limit 1
+$function$;
+grant execute on function app_public.lots_active_hold(app_public.lots) to plat_anonymous, plat_user;
 
 -- @notNull
 -- @reads price
@@ -13315,7 +13519,10 @@ begin
     where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id or d.buyer_id = (select b.id from app_public.buyers b
         where b.lead_id = new.lead_id and b.unit_id = new.unit_id and b.status <> 'CANCELLED' and b.deleted_at is null))
       and d.offer_id is null and (d.reservation_id is null or d.reservation_id = new.reservation_id)
-      and d.deleted_at is null and d.status not in ('CANCELLED', 'WAIVED', 'REFUNDED');
+      and d.deleted_at is null and d.status not in ('CANCELLED', 'WAIVED', 'REFUNDED')
+      -- Not what the lead paid for another home that they bought.
+      and coalesce((select b.unit_id = new.unit_id from app_public.buyers b
+        where b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)), true);
   return null;
 end $function$;
 
@@ -17830,6 +18037,57 @@ grant execute on function app_public.personalizations_warnings(app_public.person
 plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.persons
+
+-- @behavior -operation
+--
+-- Somebody who is a lead or buyer of an organization, once or several times.
+create table app_public.persons (
+  -- The id; says nothing about when they became known.
+  id                       uuid                         not null default gen_random_uuid(),
+  -- @behavior -*
+  --
+  -- The organization that knows them.
+  organization_id          uuid                         not null,
+  -- @secret
+  -- @behavior -*
+  --
+  -- SHA-256 of the e-mail address.
+  email_digest             bytea,
+  constraint persons_pkey primary key (id),
+  constraint persons_id_organization_id_key unique (id, organization_id),
+  -- @fieldName organization
+  -- @backwardBehavior -*
+  --
+  -- The organization that knows them.
+  constraint persons_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade
+);
+
+-- There is a person with this e-mail address already.
+create unique index persons_email on app_public.persons (organization_id, email_digest);
+
+alter table app_public.persons enable row level security;
+-- @perRow Persons are looked up by id, from a lead or a purchase.
+create policy seers_of_deals on app_public.persons for select to plat_user
+  using (
+    exists (select from app_public.leads l where l.person_id = persons.id)
+    or exists (select from app_public.buyers b where b.person_id = persons.id)
+  );
+
+grant select on app_public.persons to plat_anonymous, plat_user;
+
+-- What they are called, by the latest lead or purchase that the viewer sees.
+create function app_public.persons_name(p app_public.persons) returns text
+language sql stable as $function$
+  select coalesce(
+    (select l.name from app_public.leads l where l.person_id = p.id order by l.id desc limit 1),
+    (select app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email)
+      from app_public.buyers b where b.person_id = p.id order by b.id desc limit 1))
+$function$;
+grant execute on function app_public.persons_name(app_public.persons) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.phone_calls
 
 -- A phone call with a lead or buyer.
@@ -21725,7 +21983,8 @@ create table app_public.projects (
   -- How well it serves buyers, 0 to 100; the default order of publicProjects.
   service_index            integer                      not null default 0,
   reservation_expiration   integer                      not null default 48, -- Hours that a reservation lasts.
-  reservation_fee          app_public.money, -- What a reservation costs.
+  -- What a reservation costs: a deposit of each new one, which counts towards the price.
+  reservation_fee          app_public.money,
   cancellation_fee         app_public.money, -- What is kept when a reservation is cancelled.
   -- Days within which a buyer may withdraw from a signed purchase.
   rescission_days          integer                      not null default 0,
@@ -21743,6 +22002,14 @@ create table app_public.projects (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
+  -- Hours that a hold of a unit or lot lasts where it says nothing else.
+  hold_expiration          integer                      not null default 24,
+  -- Hours that a person holds a unit or lot at most, extended and held again.
+  hold_expiration_limit    integer                      not null default 72,
+  -- How many units and lots a person holds at a time at most; 0 for no holds.
+  holds_per_person         integer                      not null default 5,
+  -- How many units and lots the people of an organization hold together at a time at most.
+  holds_per_organization   integer                      not null default 20,
   constraint projects_pkey primary key (id),
   constraint projects_id_organization_id_key unique (id, organization_id),
   -- @parent
@@ -21753,6 +22020,20 @@ create table app_public.projects (
     references app_public.organizations(id) on delete restrict,
   -- The completion date lies before the start of sales.
   constraint projects_dates_order check (completion_date >= sales_start_date),
+  -- Give 1 to 720 hours.
+  constraint projects_hold_expiration_limit_range check (
+    hold_expiration_limit >= 1 and hold_expiration_limit <= 720
+  ),
+  -- Give 1 to 720 hours.
+  constraint projects_hold_expiration_range check (hold_expiration >= 1 and hold_expiration <= 720),
+  -- A hold lasts no longer than holdExpirationLimit.
+  constraint projects_hold_expiration_within check (hold_expiration <= hold_expiration_limit),
+  -- Give 0 to 10,000 holds.
+  constraint projects_holds_per_organization_range check (
+    holds_per_organization >= 0 and holds_per_organization <= 10000
+  ),
+  -- Give 0 to 10,000 holds.
+  constraint projects_holds_per_person_range check (holds_per_person >= 0 and holds_per_person <= 10000),
   -- An overview has 1,500 characters at most.
   constraint projects_overview_length check (length(overview::text) <= 1500),
   -- Give 0 to 365 days.
@@ -21799,17 +22080,19 @@ grant
       design_heading, address, time_zone, currency, website_url, amenities, sales_start_date, completion_date,
       archived_at, archived_from, service_index, reservation_expiration, reservation_fee, cancellation_fee,
       rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, city, inserted_at, updated_at, version,
-      deleted_at
+      deleted_at, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
     ) on app_public.projects to plat_anonymous, plat_user;
 grant insert (
   organization_id, title, slug, status, visibility, type, overview, overview_headline, design, design_heading,
   address, time_zone, currency, website_url, amenities, sales_start_date, completion_date, reservation_expiration,
-  reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata
+  reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment,
+  metadata, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
 ) on app_public.projects to plat_user;
 grant update (
   title, slug, status, visibility, type, overview, overview_headline, design, design_heading, address, time_zone,
   website_url, amenities, sales_start_date, completion_date, reservation_expiration, reservation_fee,
-  cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata
+  cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata,
+  hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
 ) on app_public.projects to plat_user;
 
 create trigger _100_slug before insert or update on app_public.projects
@@ -21949,6 +22232,8 @@ begin
     n.archived_from as "archivedFrom",
     n.design_heading as "designHeading",
     n.completion_date as "completionDate",
+    n.hold_expiration as "holdExpiration",
+    n.holds_per_person as "holdsPerPerson",
     n.lead_assignment as "leadAssignment",
     n.organization_id as "organizationId",
     n.rescission_days as "rescissionDays",
@@ -21957,6 +22242,8 @@ begin
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
     n.allow_multiple_offers as "allowMultipleOffers",
+    n.hold_expiration_limit as "holdExpirationLimit",
+    n.holds_per_organization as "holdsPerOrganization",
     n.reservation_expiration as "reservationExpiration") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -22010,6 +22297,8 @@ begin
     n.archived_from as "archivedFrom",
     n.design_heading as "designHeading",
     n.completion_date as "completionDate",
+    n.hold_expiration as "holdExpiration",
+    n.holds_per_person as "holdsPerPerson",
     n.lead_assignment as "leadAssignment",
     n.organization_id as "organizationId",
     n.rescission_days as "rescissionDays",
@@ -22018,6 +22307,8 @@ begin
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
     n.allow_multiple_offers as "allowMultipleOffers",
+    n.hold_expiration_limit as "holdExpirationLimit",
+    n.holds_per_organization as "holdsPerOrganization",
     n.reservation_expiration as "reservationExpiration") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
@@ -22047,6 +22338,8 @@ begin
     n.archived_from as "archivedFrom",
     n.design_heading as "designHeading",
     n.completion_date as "completionDate",
+    n.hold_expiration as "holdExpiration",
+    n.holds_per_person as "holdsPerPerson",
     n.lead_assignment as "leadAssignment",
     n.organization_id as "organizationId",
     n.rescission_days as "rescissionDays",
@@ -22055,6 +22348,8 @@ begin
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
     n.allow_multiple_offers as "allowMultipleOffers",
+    n.hold_expiration_limit as "holdExpirationLimit",
+    n.holds_per_organization as "holdsPerOrganization",
     n.reservation_expiration as "reservationExpiration") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -22105,7 +22400,11 @@ begin
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
     || case when o.city is distinct from n.city then jsonb_build_object('city', jsonb_build_array(o.city, n.city)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.hold_expiration is distinct from n.hold_expiration then jsonb_build_object('holdExpiration', jsonb_build_array(o.hold_expiration, n.hold_expiration)) else '{}' end
+    || case when o.hold_expiration_limit is distinct from n.hold_expiration_limit then jsonb_build_object('holdExpirationLimit', jsonb_build_array(o.hold_expiration_limit, n.hold_expiration_limit)) else '{}' end
+    || case when o.holds_per_person is distinct from n.holds_per_person then jsonb_build_object('holdsPerPerson', jsonb_build_array(o.holds_per_person, n.holds_per_person)) else '{}' end
+    || case when o.holds_per_organization is distinct from n.holds_per_organization then jsonb_build_object('holdsPerOrganization', jsonb_build_array(o.holds_per_organization, n.holds_per_organization)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.city as city,
     n.slug as slug,
     n.type as type,
@@ -22127,6 +22426,8 @@ begin
     n.archived_from as "archivedFrom",
     n.design_heading as "designHeading",
     n.completion_date as "completionDate",
+    n.hold_expiration as "holdExpiration",
+    n.holds_per_person as "holdsPerPerson",
     n.lead_assignment as "leadAssignment",
     n.organization_id as "organizationId",
     n.rescission_days as "rescissionDays",
@@ -22135,6 +22436,8 @@ begin
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
     n.allow_multiple_offers as "allowMultipleOffers",
+    n.hold_expiration_limit as "holdExpirationLimit",
+    n.holds_per_organization as "holdsPerOrganization",
     n.reservation_expiration as "reservationExpiration") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.title,
@@ -22165,7 +22468,11 @@ begin
     o.metadata,
     o.city,
     o.inserted_at,
-    o.deleted_at) is distinct
+    o.deleted_at,
+    o.hold_expiration,
+    o.hold_expiration_limit,
+    o.holds_per_person,
+    o.holds_per_organization) is distinct
       from row(n.id,
     n.organization_id,
     n.title,
@@ -22196,7 +22503,11 @@ begin
     n.metadata,
     n.city,
     n.inserted_at,
-    n.deleted_at) order by n.id returning stream_id)
+    n.deleted_at,
+    n.hold_expiration,
+    n.hold_expiration_limit,
+    n.holds_per_person,
+    n.holds_per_organization) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -23516,7 +23827,8 @@ create table app_public.reservations (
   -- The list price when it was made; never changes.
   list_price_snapshot      app_public.money             not null,
   premium_snapshot         app_public.money, -- The premium of the lot when it was made; never changes.
-  fee                      app_public.money, -- What it costs, as the project had it when it was made.
+  -- What it costs, as the project had it when it was made; paid as its feeDeposit.
+  fee                      app_public.money,
   -- What is kept when it is cancelled, as the project had it when it was made.
   cancellation_fee         app_public.money,
   occupancy_type           app_public.occupancy_type, -- What the home is bought for.
@@ -23744,6 +24056,10 @@ create trigger _300_state_first before insert on app_public.reservations
   for each row
   when (new.status is null or new.status::text <> all ('{PENDING,CONFIRMED}'::text[]) or false)
   execute function app_private.tg__state('reservation', 't');
+create trigger _390_deposits after update of status on app_public.reservations
+  for each row
+  when (old.status::text is distinct from new.status::text)
+  execute function app_private.tg_reservations__deposits();
 create trigger _400_begin after insert on app_public.reservations
   for each row execute function app_private.tg_reservations__follow();
 create trigger _400_follow after update of status on app_public.reservations
@@ -23756,6 +24072,12 @@ create trigger _400_step before update of status on app_public.reservations
   execute function app_private.tg_reservations__step();
 create trigger _400_take before insert on app_public.reservations
   for each row execute function app_private.tg_reservations__take();
+create trigger _450_deposits_first after insert on app_public.reservations
+  for each row execute function app_private.tg_reservations__deposits();
+create trigger _450_fee_reference after update of transaction_id on app_public.reservations
+  for each row
+  when (old.transaction_id::text is distinct from new.transaction_id::text)
+  execute function app_private.tg_reservations__fee_reference();
 create trigger _700_conflict after update of status on app_public.reservations
   for each row
   when (old.status::text is distinct from new.status::text and new.status::text = 'REFUNDED')
@@ -23806,6 +24128,8 @@ begin
       format('There is no such %s.', case when new.unit_id is not null then 'unit' else 'lot' end),
       jsonb_build_object('field', case when new.unit_id is not null then 'unitId' else 'lotId' end));
   end if;
+  -- What the viewer holds for a lead is reserved for that lead.
+  new.lead_id := coalesce(new.lead_id, (app_private.active_hold(new.unit_id, new.lot_id, null)).lead_id);
   if new.lead_id is not null and not exists (
     select from app_public.leads l where l.id = new.lead_id and l.project_id = new.project_id and l.deleted_at is null)
       then
@@ -23827,6 +24151,37 @@ begin
   if claim.id is not null and not app_private.is_party_of_claim(claim, new.lead_id) then
     perform app_private.open_inventory_conflict(claim, 'reservation', new.id, new.lead_id,
       format('Reservation %s was refunded, but its home was not offered again.', new.number));
+  end if;
+  return null;
+end $function$;
+
+-- Gives a new reservation its fee and what the schedule asks for with it; takes back what is not paid of that when
+--   it ends.
+create function app_private.tg_reservations__deposits() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  if tg_op = 'INSERT' then
+    insert into app_public.deposits (reservation_id, title, amount, is_reservation_fee, sequence, due_at, reference,
+        held_by)
+      select new.id, 'Reservation fee', new.fee, true, 0, (new.inserted_at at time zone p.time_zone)::date,
+        new.transaction_id, 'DEVELOPER'
+      from app_public.projects p where p.id = new.project_id and new.fee > 0;
+    insert into app_public.deposits (reservation_id, milestone_id, title)
+      select new.id, m.id, m.title from app_public.deposit_schedule_milestones m
+      where m.project_id = new.project_id and m.due_rule = 'ON_RESERVATION' and m.deleted_at is null
+      order by m.sequence, m.id;
+  elsif new.status = 'CONVERTED' then
+    update app_public.deposits d set buyer_id = new.purchase_id
+      where d.reservation_id = new.id and d.lead_id is null and d.buyer_id is null and d.deleted_at is null;
+  elsif new.status in ('EXPIRED', 'CANCELLED', 'REFUNDED') then
+    perform set_config('plat.service', 'on', true);
+    update app_public.deposits d set status = 'CANCELLED'
+      where d.reservation_id = new.id and d.deleted_at is null
+        and exists (select from app_hidden.transitions t where t.subject = 'deposit' and t.from_state = d.status
+          and t.to_state = 'CANCELLED');
+    perform set_config('plat.service', before, true);
   end if;
   return null;
 end $function$;
@@ -24208,6 +24563,15 @@ begin
   return new;
 end $function$;
 
+create function app_private.tg_reservations__fee_reference() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_public.deposits d set reference = new.transaction_id
+    where d.reservation_id = new.id and d.is_reservation_fee and d.deleted_at is null
+      and d.reference is not distinct from old.transaction_id;
+  return null;
+end $function$;
+
 -- What follows when a reservation begins or ends: its claim, the negotiations about it, the purchase of a refunded
 --   one, the status of the lead.
 create function app_private.tg_reservations__follow() returns trigger
@@ -24243,9 +24607,6 @@ begin
         and r.assignee_id is distinct from lead.assignee_id;
       if lead.deleted_at is not null then
         perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
-      elsif lead.status = 'CONVERTED' then
-        perform app_hidden.fail('CONFLICT', 'This lead is a buyer already; make a new lead, or leave the lead out.',
-          '{"field": "leadId"}');
       elsif lead.status in ('LOST', 'UNQUALIFIED') then
         perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
           '{"field": "leadId"}');
@@ -24394,6 +24755,7 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 1 to 8,760 hours.', '{"field": "expiration"}');
   end if;
   new.expires_at := now() + make_interval(hours => new.expiration);
+  perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'reservation', new.id);
   claim := app_private.take_claim(new.unit_id, new.lot_id, 'RESERVATION', 'reservation', new.id, new.expires_at);
   new.currency := project.currency;
   new.fee := project.reservation_fee;
@@ -24450,6 +24812,14 @@ create function app_public.reservations_events(r app_public.reservations) return
 language sql stable rows 20
 as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.reservations_events(app_public.reservations) to plat_anonymous, plat_user;
+
+-- The fee as a deposit, which the buyer pays with createPaymentIntent; null where there is none.
+create function app_public.reservations_fee_deposit(r app_public.reservations) returns app_public.deposits
+language sql stable as $function$
+  select d.* from app_hidden.masked_deposits d where d.reservation_id = r.id and d.is_reservation_fee
+    and d.deleted_at is null
+$function$;
+grant execute on function app_public.reservations_fee_deposit(app_public.reservations) to plat_anonymous, plat_user;
 
 -- Free data of the organization's own programs; null for the buyer.
 create function app_public.reservations_metadata(r app_public.reservations) returns jsonb
@@ -27372,6 +27742,565 @@ $function$;
 grant execute on function app_public.trackers_lead_count(app_public.trackers) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.unit_holds
+
+--
+-- @portfolio sale.read
+-- @defaultOrder inserted_at desc
+-- @filterLists status
+--
+-- A unit or lot that is kept for somebody for a short time, without a reservation.
+create table app_public.unit_holds (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  -- @filter projectIds
+  --
+  -- The project.
+  project_id               uuid                         not null,
+  -- @filter
+  --
+  -- When it was made; the order of unitHolds.
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  -- @filter
+  --
+  -- The unit; either this or a lot.
+  unit_id                  uuid,
+  -- @filter
+  --
+  -- The lot; either this or a unit.
+  lot_id                   uuid,
+  -- @filter
+  --
+  -- The lead that it is kept for.
+  lead_id                  uuid,
+  -- @filter userIds
+  --
+  -- Who holds it.
+  user_id                  uuid                         default app_public.current_user_id(),
+  -- @behavior -*
+  --
+  -- The organization that whoever holds it sells for.
+  holder_organization_id   uuid,
+  assignee_id              uuid, -- The member who works on it: that of the lead, else whoever holds it.
+  -- @filter
+  --
+  -- What became of it.
+  status                   app_public.unit_hold_status  not null default 'ACTIVE',
+  status_changed_at        timestamp with time zone     not null default now(), -- Since when it has its status.
+  -- @insertOptional
+  --
+  -- Hours that it lasts; those of the project where left out. In a change they count from now.
+  expiration               integer                      not null,
+  -- Since when the same person holds it: holdExpirationLimit of the project counts from there.
+  held_since               timestamp with time zone     not null default now(),
+  -- @filter
+  --
+  -- When it ends by itself.
+  expires_at               timestamp with time zone     not null,
+  -- How often its hours were made to count anew.
+  extended_count           integer                      not null default 0,
+  -- @masked
+  --
+  -- What the sales team notes.
+  notes                    app_public.long_text,
+  constraint unit_holds_pkey primary key (id),
+  -- @fieldName assignee
+  -- @backwardBehavior -*
+  --
+  -- The member who works on it.
+  constraint unit_holds_assignee_id_fkey foreign key (assignee_id)
+    references app_public.users(id) on delete set null,
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The organization that whoever holds it sells for.
+  constraint unit_holds_holder_organization_id_fkey foreign key (holder_organization_id)
+    references app_public.organizations(id) on delete set null,
+  -- @fieldName lead
+  -- @foreignFieldName holds
+  -- @backwardDescription The holds, newest first.
+  --
+  -- The lead that it is kept for.
+  constraint unit_holds_lead_id_fkey foreign key (lead_id, project_id)
+    references app_public.leads(id, project_id) on delete set null (lead_id),
+  -- @fieldName lot
+  -- @foreignFieldName holds
+  -- @backwardPermission sale.read
+  -- @backwardDescription Its holds, newest first; null without the permission sale.read.
+  --
+  -- The lot.
+  constraint unit_holds_lot_id_fkey foreign key (lot_id, project_id)
+    references app_public.lots(id, project_id) on delete cascade,
+  -- @parent
+  -- @fieldName project
+  -- @foreignFieldName unitHolds
+  -- @backwardPermission sale.read
+  -- @backwardDescription The holds, newest first; null without the permission sale.read.
+  --
+  -- The project.
+  constraint unit_holds_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName unit
+  -- @foreignFieldName holds
+  -- @backwardPermission sale.read
+  -- @backwardDescription Its holds, newest first; null without the permission sale.read.
+  --
+  -- The unit.
+  constraint unit_holds_unit_id_fkey foreign key (unit_id, project_id)
+    references app_public.units(id, project_id) on delete cascade,
+  -- @fieldName user
+  -- @backwardBehavior -*
+  --
+  -- Who holds it.
+  constraint unit_holds_user_id_fkey foreign key (user_id) references app_public.users(id) on delete set null,
+  constraint unit_holds_expiration_range check (expiration >= 1 and expiration <= 720), -- Give 1 to 720 hours.
+  constraint unit_holds_one_thing check (num_nonnulls(unit_id, lot_id) = 1), -- Name either the unit or the lot.
+  constraint project_record_id_not_null not null id,
+  constraint project_record_inserted_at_not_null not null inserted_at,
+  constraint project_record_organization_id_not_null not null organization_id,
+  constraint project_record_project_id_not_null not null project_id,
+  constraint project_record_updated_at_not_null not null updated_at,
+  constraint project_record_version_not_null not null version
+);
+
+create index unit_holds_assignee on app_public.unit_holds (assignee_id, project_id, inserted_at desc, id desc)
+  where deleted_at is null;
+create index unit_holds_holder_organization on app_public.unit_holds (holder_organization_id, project_id);
+create index unit_holds_lead on app_public.unit_holds (lead_id, inserted_at desc, id desc) where deleted_at is null;
+create index unit_holds_lot on app_public.unit_holds (lot_id, inserted_at desc, id desc) where deleted_at is null;
+create index unit_holds_organization on app_public.unit_holds (organization_id, inserted_at desc, id desc)
+  where deleted_at is null;
+create index unit_holds_organization_status on app_public.unit_holds (
+  organization_id, status, inserted_at desc, id desc
+)
+  where deleted_at is null;
+create index unit_holds_project on app_public.unit_holds (project_id, inserted_at desc, id desc)
+  where deleted_at is null;
+create index unit_holds_project_status on app_public.unit_holds (project_id, status, inserted_at desc, id desc)
+  where deleted_at is null;
+create index unit_holds_unit on app_public.unit_holds (unit_id, inserted_at desc, id desc) where deleted_at is null;
+create index unit_holds_user on app_public.unit_holds (user_id, project_id);
+
+alter table app_public.unit_holds enable row level security;
+create policy sellers on app_public.unit_holds for select to plat_user
+  using (
+    deleted_at is null
+    and (
+      organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+      or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+      or (
+        assignee_id = (select app_public.current_user_id())
+        and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+      )
+      or false
+    )
+  );
+create policy sellers_insert on app_public.unit_holds for insert to plat_user
+  with check (
+    organization_id = any (array(select app_hidden.viewer_organizations('sale.write')))
+    or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
+    or (
+      assignee_id = (select app_public.current_user_id())
+      and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    )
+  );
+create policy sellers_update on app_public.unit_holds for update to plat_user
+  using (
+    organization_id = any (array(select app_hidden.viewer_organizations('sale.write')))
+    or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
+    or (
+      assignee_id = (select app_public.current_user_id())
+      and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    )
+  );
+
+grant select on app_public.unit_holds to plat_masker;
+grant
+  select (
+      id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lot_id, lead_id,
+      user_id, holder_organization_id, assignee_id, status, status_changed_at, expiration, held_since, expires_at,
+      extended_count
+    ) on app_public.unit_holds to plat_anonymous, plat_user;
+grant insert (unit_id, lot_id, lead_id, expiration, notes) on app_public.unit_holds to plat_user;
+grant update (lead_id, expiration, notes) on app_public.unit_holds to plat_user;
+
+create trigger _010_about before insert on app_public.unit_holds
+  for each row execute function app_private.tg_unit_holds__about();
+create trigger _050_organization before insert on app_public.unit_holds
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.unit_holds
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_prepare before insert or update of lead_id on app_public.unit_holds
+  for each row execute function app_private.tg_unit_holds__prepare();
+create trigger _250_extend before update of expiration on app_public.unit_holds
+  for each row execute function app_private.tg_unit_holds__extend();
+create trigger _300_state before update on app_public.unit_holds
+  for each row
+  when (old.status::text is distinct from new.status::text or false)
+  execute function app_private.tg__state('unit_hold', 't');
+create trigger _300_state_first before insert on app_public.unit_holds
+  for each row
+  when (new.status is null or new.status::text <> all ('{ACTIVE}'::text[]) or false)
+  execute function app_private.tg__state('unit_hold', 't');
+create trigger _400_take before insert on app_public.unit_holds
+  for each row execute function app_private.tg_unit_holds__take();
+create trigger _900_soft_delete before delete on app_public.unit_holds
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.unit_holds
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.unit_holds
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_unit_holds__event_delete();
+create trigger _950_events_insert after insert on app_public.unit_holds
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_unit_holds__event_insert();
+create trigger _950_events_update after update on app_public.unit_holds
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_unit_holds__event_update();
+create trigger _970_parents after insert on app_public.unit_holds
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_unit_holds__parents();
+create trigger _970_parents_again after update of lot_id, project_id, unit_id on app_public.unit_holds
+  for each row
+  when (
+    old.lot_id is distinct from new.lot_id
+    or old.project_id is distinct from new.project_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_unit_holds__parents();
+
+-- The project of a hold is that of its unit or lot.
+create function app_private.tg_unit_holds__about() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if num_nonnulls(new.unit_id, new.lot_id) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
+  end if;
+  new.project_id := coalesce((select u.project_id from app_public.units u where u.id = new.unit_id
+    and u.deleted_at is null),
+    (select l.project_id from app_public.lots l where l.id = new.lot_id and l.deleted_at is null));
+  if new.project_id is null then
+    perform app_hidden.fail('NOT_FOUND',
+      format('There is no such %s.', case when new.unit_id is not null then 'unit' else 'lot' end),
+      jsonb_build_object('field', case when new.unit_id is not null then 'unitId' else 'lotId' end));
+  end if;
+  return new;
+end $function$;
+
+create function app_private.tg_unit_holds__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'unit_hold' || '.' || 'deleted', 'unit_hold', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.lot_id as "lotId",
+    n.notes as notes,
+    n.lead_id as "leadId",
+    n.status as status,
+    n.unit_id as "unitId",
+    n.user_id as "userId",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
+    n.project_id as "projectId",
+    n.assignee_id as "assigneeId",
+    n.expiration as expiration,
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.extended_count as "extendedCount",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.holder_organization_id as "holderOrganizationId") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_unit_holds__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.user_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'unit_hold' || '.' || 'created', 'unit_hold', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.lot_id as "lotId",
+    n.notes as notes,
+    n.lead_id as "leadId",
+    n.status as status,
+    n.unit_id as "unitId",
+    n.user_id as "userId",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
+    n.project_id as "projectId",
+    n.assignee_id as "assigneeId",
+    n.expiration as expiration,
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.extended_count as "extendedCount",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.holder_organization_id as "holderOrganizationId") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'unit_hold' || '.' || 'created', 'unit_hold', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.lot_id as "lotId",
+    n.notes as notes,
+    n.lead_id as "leadId",
+    n.status as status,
+    n.unit_id as "unitId",
+    n.user_id as "userId",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
+    n.project_id as "projectId",
+    n.assignee_id as "assigneeId",
+    n.expiration as expiration,
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.extended_count as "extendedCount",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.holder_organization_id as "holderOrganizationId") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_unit_holds__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'unit_hold' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'CONVERTED' then 'converted' when o.status is distinct from n.status and n.status::text = 'EXPIRED' then 'expired' when o.status is distinct from n.status and n.status::text = 'RELEASED' then 'released' when o.extended_count is distinct from n.extended_count then 'extended' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'unit_hold', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.unit_id is distinct from n.unit_id then jsonb_build_object('unitId', jsonb_build_array(o.unit_id, n.unit_id)) else '{}' end
+    || case when o.lot_id is distinct from n.lot_id then jsonb_build_object('lotId', jsonb_build_array(o.lot_id, n.lot_id)) else '{}' end
+    || case when o.lead_id is distinct from n.lead_id then jsonb_build_object('leadId', jsonb_build_array(o.lead_id, n.lead_id)) else '{}' end
+    || case when o.user_id is distinct from n.user_id then jsonb_build_object('userId', jsonb_build_array(o.user_id, n.user_id)) else '{}' end
+    || case when o.holder_organization_id is distinct from n.holder_organization_id then jsonb_build_object('holderOrganizationId', jsonb_build_array(o.holder_organization_id, n.holder_organization_id)) else '{}' end
+    || case when o.assignee_id is distinct from n.assignee_id then jsonb_build_object('assigneeId', jsonb_build_array(o.assignee_id, n.assignee_id)) else '{}' end
+    || case when o.status is distinct from n.status then jsonb_build_object('status', jsonb_build_array(o.status, n.status)) else '{}' end
+    || case when o.status_changed_at is distinct from n.status_changed_at then jsonb_build_object('statusChangedAt', jsonb_build_array(to_char(o.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.expiration is distinct from n.expiration then jsonb_build_object('expiration', jsonb_build_array(o.expiration, n.expiration)) else '{}' end
+    || case when o.held_since is distinct from n.held_since then jsonb_build_object('heldSince', jsonb_build_array(to_char(o.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.extended_count is distinct from n.extended_count then jsonb_build_object('extendedCount', jsonb_build_array(o.extended_count, n.extended_count)) else '{}' end
+    || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.lot_id as "lotId",
+    n.notes as notes,
+    n.lead_id as "leadId",
+    n.status as status,
+    n.unit_id as "unitId",
+    n.user_id as "userId",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
+    n.project_id as "projectId",
+    n.assignee_id as "assigneeId",
+    n.expiration as expiration,
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.extended_count as "extendedCount",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.holder_organization_id as "holderOrganizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.unit_id,
+    o.lot_id,
+    o.lead_id,
+    o.user_id,
+    o.holder_organization_id,
+    o.assignee_id,
+    o.status,
+    o.status_changed_at,
+    o.expiration,
+    o.held_since,
+    o.expires_at,
+    o.extended_count,
+    o.notes) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.unit_id,
+    n.lot_id,
+    n.lead_id,
+    n.user_id,
+    n.holder_organization_id,
+    n.assignee_id,
+    n.status,
+    n.status_changed_at,
+    n.expiration,
+    n.held_since,
+    n.expires_at,
+    n.extended_count,
+    n.notes) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_unit_holds__extend() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  -- By the clock: who waited for a lock began before the end.
+  if old.status <> 'ACTIVE' or old.expires_at <= clock_timestamp() then
+    perform app_hidden.fail('CONFLICT', 'This hold is over and cannot be extended; make a new one.',
+      '{"field": "expiration"}');
+  end if;
+  new.expires_at := app_private.hold_until(new);
+  new.extended_count := old.extended_count + 1;
+  update app_hidden.claims c set expires_at = new.expires_at where c.subject_id = new.id and c.released_at is null;
+  return new;
+end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_unit_holds__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+-- The lead that a hold is for is of the same project; whoever works on the lead works on the hold.
+create function app_private.tg_unit_holds__prepare() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  lead app_public.leads;
+begin
+  if tg_op = 'UPDATE' and old.status <> 'ACTIVE' and new.lead_id is distinct from old.lead_id then
+    perform app_hidden.fail('CONFLICT', 'This hold is over; make a new one.', '{"field": "leadId"}');
+  end if;
+  if new.lead_id is null or (tg_op = 'UPDATE' and new.lead_id is not distinct from old.lead_id) then
+    if tg_op = 'INSERT' or new.lead_id is distinct from old.lead_id then
+      new.assignee_id := new.user_id;
+    end if;
+    return new;
+  end if;
+  select l.* into lead from app_public.leads l where l.id = new.lead_id and l.project_id = new.project_id
+    and l.deleted_at is null;
+  if lead.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
+  elsif lead.status in ('LOST', 'UNQUALIFIED') then
+    perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
+      '{"field": "leadId"}');
+  end if;
+  new.assignee_id := coalesce(lead.assignee_id, new.user_id);
+  return new;
+end $function$;
+
+-- Claims the unit or lot for a new hold.
+create function app_private.tg_unit_holds__take() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  project record;
+  former app_public.unit_holds;
+begin
+  -- Who may not, whom the policy refuses in a moment, is told nothing about what is claimed.
+  if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
+    and not app_hidden.deal_can(new.organization_id, new.project_id, new.assignee_id, 'sale.write') then
+    new.expires_at := now();
+    new.expiration := coalesce(new.expiration, 1);
+    return new;
+  end if;
+  select p.status, p.hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
+    from app_public.projects p where p.id = new.project_id;
+  if project.status = 'PAUSED' then
+    perform app_hidden.fail('CONFLICT', 'The sales of this project are paused; nothing is held meanwhile.');
+  end if;
+  new.expiration := coalesce(new.expiration, project.hold_expiration);
+  new.holder_organization_id := app_private.selling_organization(new.project_id);
+  perform app_private.lock_inventory(new.unit_id, new.lot_id);
+  -- Held again before it was free for as long as a hold may last, it goes on.
+  select h.* into former from app_public.unit_holds h
+    where (h.unit_id = new.unit_id or h.lot_id = new.lot_id) and h.user_id = new.user_id
+      and h.status in ('EXPIRED', 'RELEASED') and h.status_changed_at > now() - project.most
+    order by h.inserted_at desc, h.id desc limit 1;
+  new.held_since := coalesce(former.held_since, clock_timestamp());
+  new.expires_at := app_private.hold_until(new);
+  perform app_private.take_claim(new.unit_id, new.lot_id, 'HOLD', 'unit_hold', new.id, new.expires_at);
+  perform app_private.require_fewer_holds(new);
+  return new;
+end $function$;
+
+-- What happened to it, latest first.
+create function app_public.unit_holds_events(r app_public.unit_holds) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.unit_holds_events(app_public.unit_holds) to plat_anonymous, plat_user;
+
+-- What the sales team noted; null for everybody else.
+create function app_public.unit_holds_notes(h app_public.unit_holds) returns app_public.long_text
+language sql stable as $function$
+  select case when h.notes is not null
+    and app_hidden.deal_can(h.organization_id, h.project_id, h.assignee_id, 'sale.read') then h.notes end
+$function$;
+grant execute on function app_public.unit_holds_notes(app_public.unit_holds) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.unit_images
 
 -- @file Image
@@ -28636,6 +29565,14 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
       return null;
     end $function$;
 
+-- The hold that it has now; null without the permission sale.read.
+create function app_public.units_active_hold(u app_public.units) returns app_public.unit_holds
+language sql stable as $function$
+  select h.* from app_hidden.masked_unit_holds h where h.unit_id = u.id and h.status = 'ACTIVE'
+    and h.deleted_at is null limit 1
+$function$;
+grant execute on function app_public.units_active_hold(app_public.units) to plat_anonymous, plat_user;
+
 -- The reservation that it has now; null without the permission sale.read.
 create function app_public.units_active_reservation(u app_public.units) returns app_public.reservations
 language sql stable as $function$
@@ -29445,6 +30382,17 @@ language sql stable as $function$
 $function$;
 grant execute on function app_public.users_email(app_public.users) to plat_anonymous, plat_user;
 
+-- The change of the e-mail address that waits for confirmation; null for everybody but the user.
+create function app_public.users_email_change(u app_public.users) returns app_public.email_change
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select row(c.email, c.confirmed_at is not null, c.former_confirmed_at is not null, c.requested_at,
+    c.expires_at)::app_public.email_change
+  from app_private.email_changes c
+  where c.user_id = u.id and u.id = app_public.current_user_id() and app_hidden.has_whole_account()
+    and c.expires_at > now()
+$function$;
+grant execute on function app_public.users_email_change(app_public.users) to plat_anonymous, plat_user;
+
 -- When the user proved to own the e-mail address; seen by the user and by those who share an organization with them.
 create function app_public.users_email_verified_at(u app_public.users) returns timestamp with time zone
 language sql stable as $function$ select case when u.email_verified_at is not null and app_hidden.is_colleague(u.id)
@@ -29512,6 +30460,21 @@ language sql stable rows 5 as $function$
   order by r.inserted_at desc, r.id desc
 $function$;
 grant execute on function app_public.users_reservations(app_public.users) to plat_anonymous, plat_user;
+
+-- The sign-ins that go on, last used first; empty for everybody but the user, and for restricted access tokens.
+create function app_public.users_sessions(u app_public.users) returns app_public.session[]
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(array_agg(row(s.id, s.device, s.network, coalesce(s.last_network, s.network), s.created_at,
+      s.last_used_at, s.expires_at, s.id is not distinct from app_hidden.setting('session_id')::uuid,
+      s.is_refreshable)::app_public.session
+    order by coalesce(s.last_used_at, s.created_at) desc, s.id desc), '{}')
+  from app_private.sessions s
+  where s.user_id = u.id and u.id = app_public.current_user_id() and app_hidden.has_whole_account()
+    and s.ended_at is null and s.expires_at > now()
+    and (not s.is_refreshable or exists (select from app_private.refresh_tokens r where r.session_id = s.id
+      and r.used_at is null and r.expires_at > now()))
+$function$;
+grant execute on function app_public.users_sessions(app_public.users) to plat_anonymous, plat_user;
 
 -- Name for signing in; seen by the user and by those who share an organization with them.
 create function app_public.users_username(u app_public.users) returns text
@@ -31256,6 +32219,10 @@ create trigger _500_reservation after update of released_at on app_hidden.claims
     and new.release_reason = 'EXPIRED'
   )
   execute function app_private.tg_claims__reservation();
+create trigger _510_hold after update of released_at on app_hidden.claims
+  for each row
+  when (old.released_at is null and new.released_at is not null and new.subject_type = 'unit_hold')
+  execute function app_private.tg_claims__hold();
 create trigger _600_deadline_again_claim after update of released_at, expires_at on app_hidden.claims
   for each row
   when (old.released_at is distinct from new.released_at or old.expires_at is distinct from new.expires_at)
@@ -31316,6 +32283,15 @@ begin
     perform app_private.open_inventory_conflict(new, 'negotiation', loser.id, loser.lead_id,
       'An offer was accepted, and no purchase followed in time.');
   end loop;
+  return null;
+end $function$;
+
+-- A claim that is released ends its hold, whoever released it.
+create function app_private.tg_claims__hold() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.end_hold(new.subject_id, case when new.release_reason = 'EXPIRED' then 'EXPIRED'
+    else 'RELEASED' end);
   return null;
 end $function$;
 
@@ -31985,6 +32961,48 @@ create table app_private.document_record (
 alter table app_private.document_record enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.email_change_stops
+
+-- SHA-256 of the links that stop a change, in mails to the present address: each stops what is open, also where it
+--   was asked for again since.
+create table app_private.email_change_stops (
+  token_sha256             bytea                        not null,
+  user_id                  uuid                         not null,
+  expires_at               timestamp with time zone     not null,
+  constraint email_change_stops_pkey primary key (token_sha256),
+  constraint email_change_stops_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index email_change_stops_expires_at on app_private.email_change_stops (expires_at);
+create index email_change_stops_user on app_private.email_change_stops (user_id);
+
+alter table app_private.email_change_stops enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.email_changes
+
+-- The one open change of address of a user; only the SHA-256 of its codes is kept.
+create table app_private.email_changes (
+  user_id                  uuid                         not null,
+  email                    text                         not null,
+  code_sha256              bytea,
+  confirmed_at             timestamp with time zone,
+  former_code_sha256       bytea,
+  former_confirmed_at      timestamp with time zone,
+  requested_at             timestamp with time zone     not null default now(),
+  expires_at               timestamp with time zone     not null default (now() + '1 day'::interval),
+  constraint email_changes_pkey primary key (user_id),
+  constraint email_changes_code_sha256_key unique (code_sha256),
+  constraint email_changes_former_code_sha256_key unique (former_code_sha256),
+  constraint email_changes_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade,
+  constraint email_changes_email_lower check (email = lower(email))
+);
+
+create index email_changes_expires_at on app_private.email_changes (expires_at);
+
+alter table app_private.email_changes enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.email_verifications
 
 -- The one open code of a user that confirms the address of the account; only its SHA-256 is kept.
@@ -32130,6 +33148,23 @@ create table app_private.file_tables (
 );
 
 alter table app_private.file_tables enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.former_emails
+
+-- Confirmed addresses that accounts had: invitations on their way to one are accepted until then.
+create table app_private.former_emails (
+  user_id                  uuid                         not null,
+  email                    text                         not null,
+  until                    timestamp with time zone     not null,
+  constraint former_emails_pkey primary key (user_id, email),
+  constraint former_emails_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade,
+  constraint former_emails_email_lower check (email = lower(email))
+);
+
+create index former_emails_until on app_private.former_emails (until);
+
+alter table app_private.former_emails enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.idempotency_keys
@@ -32722,6 +33757,27 @@ create table app_private.project_record (
 alter table app_private.project_record enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.refresh_tokens
+
+-- SHA-256 of the refresh tokens of a session: the present one, and those that were used, to know when one comes
+--   again.
+create table app_private.refresh_tokens (
+  token_sha256             bytea                        not null,
+  session_id               uuid                         not null,
+  successor_sha256         bytea, -- The one that was given for it.
+  issued_at                timestamp with time zone     not null default now(),
+  expires_at               timestamp with time zone     not null,
+  used_at                  timestamp with time zone,
+  constraint refresh_tokens_pkey primary key (token_sha256),
+  constraint refresh_tokens_session_id_fkey foreign key (session_id)
+    references app_private.sessions(id) on delete cascade
+);
+
+create index refresh_tokens_session on app_private.refresh_tokens (session_id);
+
+alter table app_private.refresh_tokens enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.report_runs
 
 -- When a report was looked at last, to the minute: apart from the record, so that looking is no change of it.
@@ -33045,6 +34101,34 @@ create table app_private.sending_tiers (
 alter table app_private.sending_tiers enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.sessions
+
+-- What each sign-in opened. Ended ones stay for a day; those that were opened before sessions had rows, and were
+--   taken up at their first use (is_adopted), until their tokens have expired.
+create table app_private.sessions (
+  id                       uuid                         not null default uuidv7(),
+  user_id                  uuid                         not null,
+  device                   text,
+  network                  text, -- Where it was opened, as app_private.network_of tells it.
+  last_network             text,
+  is_refreshable           boolean                      not null default false,
+  is_adopted               boolean                      not null default false,
+  created_at               timestamp with time zone     not null default now(),
+  last_used_at             timestamp with time zone,
+  expires_at               timestamp with time zone     not null,
+  ended_at                 timestamp with time zone,
+  constraint sessions_pkey primary key (id),
+  constraint sessions_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade,
+  constraint sessions_device check (length(device) >= 1 and length(device) <= 200)
+);
+
+create index sessions_ended_at on app_private.sessions (ended_at) where ended_at is not null;
+create index sessions_expires_at on app_private.sessions (expires_at);
+create index sessions_user on app_private.sessions (user_id);
+
+alter table app_private.sessions enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.slugs
 
 -- Present and former slugs; a record keeps those it once had.
@@ -33240,8 +34324,6 @@ create table app_private.user_passwords (
   password_hash            text                         not null,
   session_epoch            integer                      not null default 1,
   changed_at               timestamp with time zone     not null default now(),
-  kept_session             uuid,
-  kept_epoch               integer,
   constraint user_passwords_pkey primary key (user_id),
   constraint user_passwords_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
 );
@@ -34568,6 +35650,14 @@ create domain app_public.unit_construction_status as text check (value in (
   'DELIVERED' -- Handed over to its buyer.
 ));
 
+-- What became of a hold.
+create domain app_public.unit_hold_status as text check (value in (
+  'ACTIVE', -- The unit or lot is kept.
+  'CONVERTED', -- It became a reservation, a purchase or an accepted offer.
+  'EXPIRED', -- Its time ran out.
+  'RELEASED' -- It was given back.
+));
+
 -- How far the sale of a unit is.
 create domain app_public.unit_status as text check (value in (
   'UNRELEASED', -- Not offered yet; seen by the team only.
@@ -34807,6 +35897,18 @@ create domain app_public.phone_number as text
   -- This is no phone number; give digits with the country code, such as +1 416 555 0123.
   constraint phone_number_format check (value ~ '^\+?[0-9 ().\-/]{4,30}$');
 
+-- @transform proveRefreshToken
+--
+-- A refresh token.
+create domain app_public.refresh_token_proof as text
+  constraint refresh_token_proof_hashed check (value ~ '^[0-9a-f]{64}$') -- This is no refresh token.;
+
+-- @transform requestingDevice
+-- @given
+--
+-- The program that signs in, as its request tells it.
+create domain app_public.session_device as text;
+
 -- One line of text: 1 to 300 characters without space around.
 create domain app_public.short_text as text
   -- Give 1 to 300 characters.
@@ -34945,12 +36047,19 @@ create type app_public.authentication as (
   token_type text,
   -- @notNull
   --
-  -- When the token ends by itself; it ends sooner when the password changes or the user is suspended.
+  -- When the token ends by itself; it ends sooner with its session: by logout, when the password changes, or when
+  --   the user is suspended.
   expires_at timestamp with time zone,
   -- @behavior -*
   --
   -- Who signed in.
-  user_id uuid
+  user_id uuid,
+  -- @notNull
+  --
+  -- The session that it belongs to, for logout.
+  session_id uuid,
+  refresh_token text, -- Exchanged once for the next tokens, by refreshSession; null for a token of 30 days.
+  refresh_expires_at timestamp with time zone -- When the refresh token ends unless it is used; null without one.
 );
 
 -- @foreignKey (workflow_id) references workflows(id)|@fieldName workflow|@forwardDescription The workflow.
@@ -35031,6 +36140,53 @@ create type app_public.delete_project_avatar_payload as (
   --
   -- Its project.
   project_id uuid
+);
+
+-- @foreignKey (unit_id) references units (id)|@fieldName unit
+-- @foreignKey (lot_id) references lots (id)|@fieldName lot
+--
+-- What deleteUnitHold did.
+create type app_public.delete_unit_hold_payload as (
+  -- @notNull
+  --
+  -- The deleted hold.
+  id uuid,
+  -- @notNull
+  --
+  -- Whether it is deleted.
+  deleted boolean,
+  -- @behavior -*
+  --
+  -- The unit that it was of.
+  unit_id uuid,
+  -- @behavior -*
+  --
+  -- The lot that it was of.
+  lot_id uuid
+);
+
+-- A change of the e-mail address of an account that is not complete yet.
+create type app_public.email_change as (
+  -- @notNull
+  --
+  -- The new address.
+  email app_public.email_address,
+  -- @notNull
+  --
+  -- Whether the new address has confirmed it.
+  is_confirmed boolean,
+  -- @notNull
+  --
+  -- Whether the present address has confirmed it; not asked where nobody has confirmed that one itself.
+  is_former_confirmed boolean,
+  -- @notNull
+  --
+  -- When it was asked for.
+  requested_at timestamp with time zone,
+  -- @notNull
+  --
+  -- Until when both can confirm.
+  expires_at timestamp with time zone
 );
 
 -- A fact that a draft uses, and where it comes from.
@@ -35386,6 +36542,35 @@ create type app_public.sending_quota as (
   frees_at timestamp with time zone -- When there is room again; null while there is some.
 );
 
+-- A sign-in that goes on: a browser, an app, a program.
+create type app_public.session as (
+  -- @notNull
+  --
+  -- The id, for logout.
+  id uuid,
+  -- The program that signed in, such as "Firefox on Windows", as it calls itself; null where it is not known.
+  device text,
+  network text, -- The address that it was opened from; of IPv6 its network, such as 2001:db8::/64.
+  last_network text, -- The address that it was last used from.
+  -- @notNull
+  --
+  -- When it was opened.
+  created_at timestamp with time zone,
+  last_used_at timestamp with time zone, -- The last request, to the minute; null before the first.
+  -- @notNull
+  --
+  -- When it ends by itself, however much it is used.
+  expires_at timestamp with time zone,
+  -- @notNull
+  --
+  -- Whether this request came by it.
+  is_current boolean,
+  -- @notNull
+  --
+  -- Whether it goes on by refresh tokens rather than one token for 30 days.
+  is_refreshable boolean
+);
+
 -- A step that the record can take by hand from where it is.
 create type app_public.transition as (
   -- @notNull
@@ -35731,7 +36916,7 @@ create view app_hidden.masked_buyers as
         )
       ) then metadata
       else null::jsonb
-    end as metadata, search_text, currency, invited_at
+    end as metadata, search_text, currency, invited_at, person_id
   from app_public.buyers r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_buyers owner to plat_masker;
 grant select on app_hidden.masked_buyers to plat_anonymous, plat_user;
@@ -35753,7 +36938,7 @@ create view app_hidden.masked_deposits as
         ) then notes::text
         else null::text
       end
-    )::app_public.long_text as notes, offer_id, amount_refunded
+    )::app_public.long_text as notes, offer_id, amount_refunded, is_reservation_fee
   from app_public.deposits r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_deposits owner to plat_masker;
 grant select on app_hidden.masked_deposits to plat_anonymous, plat_user;
@@ -36023,7 +37208,8 @@ create view app_hidden.masked_projects as
         or id = any (array(select app_hidden.projects_where('project.read')))
       ) then metadata
       else null::jsonb
-    end as metadata, city, inserted_at, updated_at, version, deleted_at
+    end as metadata, city, inserted_at, updated_at, version, deleted_at, hold_expiration, hold_expiration_limit,
+    holds_per_person, holds_per_organization
   from app_public.projects r; alter view app_hidden.masked_projects owner to plat_masker;
 grant select on app_hidden.masked_projects to plat_anonymous, plat_user;
 
@@ -36108,6 +37294,33 @@ create view app_hidden.masked_spec_options as
     )::app_public.money as cost, max_quantity, active, sequence, excluded_option_ids
   from app_public.spec_options r; alter view app_hidden.masked_spec_options owner to plat_masker;
 grant select on app_hidden.masked_spec_options to plat_anonymous, plat_user;
+
+-- The rows of app_public.unit_holds that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_unit_holds as
+  select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lot_id, lead_id,
+    user_id, holder_organization_id, assignee_id, status, status_changed_at, expiration, held_since, expires_at,
+    extended_count,
+    (
+      case
+        when (
+          notes is not null
+          and coalesce(
+            (
+              organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+              or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+              or (
+                assignee_id = (select app_public.current_user_id())
+                and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+              )
+            ), false
+          )
+        ) then notes::text
+        else null::text
+      end
+    )::app_public.long_text as notes
+  from app_public.unit_holds r
+  where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_unit_holds owner to plat_masker;
+grant select on app_hidden.masked_unit_holds to plat_anonymous, plat_user;
 
 -- The rows of app_public.units that the viewer sees, with what they may know of the masked columns.
 create view app_hidden.masked_units as
@@ -36226,7 +37439,7 @@ begin
       'Whoever sent this invitation may not invite to the purchase any more; ask for a new one.',
       '{"field": "token"}');
   end if;
-  if not exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = invite.email) then
+  if not app_private.has_address(viewer, invite.email) then
     perform app_hidden.fail('FORBIDDEN',
       'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
       '{"field": "token"}');
@@ -36322,7 +37535,7 @@ begin
       'Whoever sent this invitation may not invite to the organization any more; ask for a new one.',
       '{"field": "token"}');
   end if;
-  if not exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = invite.email) then
+  if not app_private.has_address(viewer, invite.email) then
     perform app_hidden.fail('FORBIDDEN',
       'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
       '{"field": "token"}');
@@ -36450,6 +37663,19 @@ grant execute on function app_public.binding_offers_total_contract_price(
   app_public.binding_offers
 ) to plat_anonymous, plat_user;
 
+-- Calls the change of the e-mail address off: its codes work no more. Does nothing where there is none.
+create function app_public.cancel_email_change() returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  result app_public.users;
+begin
+  delete from app_private.email_changes c where c.user_id = viewer;
+  select * into result from app_public.users u where u.id = viewer;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.cancel_email_change() to plat_user;
+
 -- @arg id The export.
 --
 -- Stops an export that is not ready: one of the viewer, or with the permission report.manage any of the
@@ -36552,6 +37778,67 @@ grant execute on function app_public.cancel_workflow_executions_payload_executio
 ) to plat_anonymous, plat_user;
 
 --
+-- @arg token The code of the mail that requestEmailChange sent to the new or to the present address.
+--
+-- Confirms, for one of the two addresses, that the account gets another one; when both have, it has it. Codes that
+--   were
+-- sent to the former address before open nothing then. Sessions, access tokens, feeds and purchases stay, and
+--   invitations
+-- that went to the former address are still accepted for 30 days. At the first address that is confirmed, access
+--   ends as
+-- by verifyEmail.
+create function app_public.confirm_email_change(token text) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  given constant bytea := sha256(convert_to(btrim(token), 'UTF8'));
+  change app_private.email_changes;
+  former text;
+  was_verified boolean;
+  result app_public.users;
+begin
+  update app_private.email_changes c set
+      confirmed_at = case when c.code_sha256 = given then now() else c.confirmed_at end,
+      former_confirmed_at = case when c.former_code_sha256 = given then now() else c.former_confirmed_at end
+    where c.user_id = viewer and c.expires_at > now() and given in (c.code_sha256, c.former_code_sha256)
+    returning * into change;
+  if change.user_id is null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'This code is unknown, older than a day or for another account; ask for the change again.',
+      '{"field": "token"}');
+  end if;
+  if change.confirmed_at is not null and change.former_confirmed_at is not null then
+    select i.email, u.email_verified_at is not null into former, was_verified
+      from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+      where i.user_id = viewer for update of i, u;
+    begin
+      update app_hidden.user_identities i set email = change.email where i.user_id = viewer;
+    exception when unique_violation then
+      -- Whoever gave the code back owns the address, and may know.
+      perform app_hidden.fail('CONFLICT', 'This address has another account by now; nothing was changed.',
+        '{"field": "token"}');
+    end;
+    -- What was sent to the former address opens nothing any more.
+    delete from app_private.email_changes c where c.user_id = viewer;
+    delete from app_private.email_change_stops s where s.user_id = viewer;
+    delete from app_private.user_otps o where o.user_id = viewer;
+    delete from app_private.email_verifications v where v.user_id = viewer;
+    delete from app_private.former_emails f where f.user_id = viewer and f.email = change.email;
+    if was_verified then
+      insert into app_private.former_emails as f (user_id, email, until)
+        values (viewer, former, now() + interval '30 days')
+        on conflict on constraint former_emails_pkey do update set until = excluded.until;
+      perform app_private.tell_account(viewer, 'EMAIL_CHANGED', jsonb_build_object('email', change.email), former);
+    end if;
+    update app_public.users u set email_verified_at = coalesce(u.email_verified_at, now()) where u.id = viewer;
+    perform app_private.tell_account(viewer, 'EMAIL_CHANGED', jsonb_build_object('email', change.email));
+  end if;
+  select * into result from app_public.users u where u.id = viewer;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.confirm_email_change(text) to plat_user;
+
+--
 -- @arg organization_id The organization.
 -- @arg name Who writes.
 -- @arg email Where the answer goes.
@@ -36589,7 +37876,8 @@ grant execute on function app_public.contact_organization(
 -- @arg text What they want to know, 20,000 characters at most.
 -- @arg address Where they live.
 -- @arg sourceId Where they come from, as the project defines it.
--- @arg source Code of the source, such as WEB_DIRECT.
+-- @arg source Code or name of the source, such as WEB_DIRECT; one that the project does not have refuses nobody: it
+--   is kept as given, in source of the lead and the message.
 -- @arg company Company.
 -- @arg agent The agent who represents them.
 -- @arg follow Whether they want news by mail; they get a mail with a link that confirms it.
@@ -36659,8 +37947,9 @@ grant execute on function app_public.contact_service(
 -- @arg purchaseDate The day on which all parties had signed; today where left out.
 -- @arg estimatedClosingDate When closing is expected.
 --
--- Converts a lead into a buyer: IN_REVIEW while the rescission period runs, without one CONDITIONAL or FIRM. Refused
---   with CONFLICT and existingId when the lead is a buyer already.
+-- Converts a lead into a buyer: IN_REVIEW while the rescission period runs, without one CONDITIONAL or FIRM. A lead
+--   who buys several homes is converted once for each, with the reservation, unit or lot named. Refused with
+--   CONFLICT and existingId when the lead has bought that home already, or is a buyer and no home is named.
 create function app_public.convert_lead(
   lead_id uuid, reservation_id uuid default null::uuid, unit_id uuid default null::uuid,
   lot_id uuid default null::uuid, price app_public.money default null::numeric, legal_name text default null::text,
@@ -36768,6 +38057,7 @@ begin
     returning * into result;
   insert into app_private.access_token_secrets (token_id, token_sha256)
     values (result.id, sha256(convert_to(secret, 'UTF8')));
+  perform app_private.tell_account(viewer_id, 'ACCESS_TOKEN_CREATED', jsonb_build_object('name', result.name));
   -- The one look at it: it travels in the answer's row, never in the table.
   result.token := secret;
   return result;
@@ -36868,9 +38158,12 @@ grant execute on function app_public.create_buyer(jsonb, app_public.agent_input)
 
 --
 -- @arg agent The agent who brings the lead.
--- @arg onDuplicate What to do when the project has a lead with this e-mail address; ERROR where left out.
+-- @arg onDuplicate What to do when the project has an open lead with this e-mail address; ERROR where left out.
 --
--- Creates a lead. The sales team is not notified; contactProject does that.
+-- Creates a lead. Who was closed (LOST, UNQUALIFIED or CONVERTED) may register anew; person leads to what was
+--   before.
+-- The sales team is not notified; contactProject does that. A source that the project does not have is refused;
+-- contactProject keeps it as it was given.
 create function app_public.create_lead(
   input jsonb, agent app_public.agent_input default null::app_public.agent_input,
   on_duplicate app_public.duplicate_policy default 'ERROR'
@@ -36886,7 +38179,7 @@ begin
     lead := app_hidden.create_record(null::app_public.leads, input);
   exception when unique_violation then
     get stacked diagnostics violated = constraint_name;
-    if violated <> 'leads_live_email' then
+    if violated <> 'leads_open_email' then
       raise;
     end if;
     existing_id := app_private.live_lead(app_hidden.record_id('projects', input ->> 'project_id', 'projectId'),
@@ -36900,11 +38193,16 @@ begin
     if on_duplicate = 'MERGE' then
       lead := app_hidden.update_record(null::app_public.leads, jsonb_build_object('id', existing_id) || (
         select coalesce(jsonb_object_agg(i.key, i.value), '{}') from jsonb_each(input) i
-        where i.key in ('phone', 'address', 'company', 'source_id', 'is_represented', 'metadata', 'assignee_id')
+        where i.key in ('phone', 'address', 'company', 'source_id', 'is_represented', 'metadata', 'assignee_id',
+            'legal_name', 'preferred_language', 'budget_min', 'budget_max', 'preapproved')
           and i.value <> 'null' and to_jsonb(lead) ->> i.key is null));
     end if;
     return lead;
   end;
+  -- After the policy, which decides who may know anything of the project.
+  if lead.source_id is null and lead.source is not null then
+    perform app_hidden.refuse_unknown_source(lead.project_id, lead.source);
+  end if;
   if agent is distinct from null then
     perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
@@ -37528,6 +38826,24 @@ begin
 end $function$;
 grant execute on function app_public.delete_project_avatar(uuid) to plat_anonymous, plat_user;
 
+-- @arg id The hold.
+--
+-- Ends a hold: the unit or lot is AVAILABLE again. Refused with CONFLICT when it is over already.
+create function app_public.delete_unit_hold(id uuid) returns app_public.delete_unit_hold_payload
+language plpgsql as $function$
+declare
+  hold app_public.unit_holds;
+begin
+  perform app_hidden.require_viewer();
+  select h.* into hold from app_hidden.masked_unit_holds h where h.id = delete_unit_hold.id;
+  if hold.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such hold.', '{"field": "id"}');
+  end if;
+  perform app_private.release_hold(hold.id);
+  return row(hold.id, true, hold.unit_id, hold.lot_id);
+end $function$;
+grant execute on function app_public.delete_unit_hold(uuid) to plat_anonymous, plat_user;
+
 -- Deletes an integration of the viewer, with what it is let in by.
 create function app_public.delete_user_integration(id uuid) returns app_public.user_integrations
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -37733,11 +39049,13 @@ begin
     select r.row, u.id as unit_id, l.id as lot_id, b.id as existing_id, b.status as status_before,
       case when u.id is not null then u.lot_id else l.id end as locked_lot,
       coalesce(r.status, b.status, 'DRAFT') as status, b.fallout_reason_id,
-      -- A lead with the address becomes the lead of the purchase, unless another purchase has it.
+      -- A lead with the address becomes the lead of the purchase, the open one or else the latest; not of a second one
+      -- without a home.
       case when b.id is null then (select d.id from app_public.leads d where d.project_id = project.id
         and d.email = lower(r.email) and d.deleted_at is null
-        and d.status <> 'CONVERTED' and not exists (select from app_public.buyers o where o.lead_id = d.id
-          and o.status <> 'CANCELLED' and o.deleted_at is null)) end as lead_id,
+        and (num_nonnulls(u.id, l.id) > 0 or not exists (select from app_public.buyers o where o.lead_id = d.id
+          and o.unit_id is null and o.lot_id is null and o.status <> 'CANCELLED' and o.deleted_at is null))
+        order by d.status in ('LOST', 'UNQUALIFIED', 'CONVERTED'), d.id desc limit 1) end as lead_id,
       b.id is not null and b.email <> lower(r.email) as is_other,
       jsonb_strip_nulls(jsonb_build_object('first_name', r.first_name, 'last_name', r.last_name, 'legal_name',
         r.legal_name, 'email', lower(r.email),
@@ -38068,19 +39386,21 @@ plat_user;
 -- @eachTime
 -- @arg username User name or e-mail address.
 -- @arg password The password of the account.
+-- @arg refreshable Whether to get a token for 15 minutes, and a refresh token, rather than one token for 30 days.
 --
 -- Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an
 --   account from one network, or 50 from a network, within 15 minutes; and after 50 for an account in a day from
 --   networks that it has not signed in from.
 create function app_public.login(
-  username text, password app_public.password_proof
+  username text, password app_public.password_proof, refreshable boolean default false,
+  device app_public.session_device default null::text
 ) returns app_public.authentication
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   account record;
-  result app_public.authentication;
+  network constant text := app_private.network_of(app_hidden.setting('ip'));
 begin
-  select u.id, u.email_verified_at, p.session_epoch into account
+  select u.id, u.email_verified_at, u.last_login_at, p.session_epoch into account
     from app_private.user_passwords p join app_public.users u on u.id = p.user_id
     where u.id = app_private.account_named(username) and p.password_hash = password
       and u.status = 'ACTIVE' and u.deleted_at is null
@@ -38088,6 +39408,10 @@ begin
   if account.id is null then
     -- One sentence for an unknown name, a wrong password and a user who may not sign in.
     perform app_hidden.fail('UNAUTHENTICATED', 'The name and the password do not match an account that can sign in.');
+  end if;
+  if account.last_login_at is not null and network is not null
+    and not app_private.is_known_network(account.id, network) then
+    perform app_private.tell_account(account.id, 'NEW_NETWORK', jsonb_build_object('device', device::text));
   end if;
   perform app_private.forgive_tries(account.id);
   perform set_config('plat.user_id', account.id::text, true);
@@ -38097,15 +39421,51 @@ begin
   if account.email_verified_at is null and app_private.is_within_limit('verification.login', account.id::text) then
     perform app_private.request_verification(account.id);
   end if;
-  result.user_id := account.id;
-  result.token_type := 'Bearer';
-  result.expires_at := date_trunc('second', now()) + interval '30 days';
-  result.token := jsonb_build_object('sub', account.id, 'epoch', account.session_epoch,
-    'iat', extract(epoch from date_trunc('second', now()))::bigint, 'exp',
-      extract(epoch from result.expires_at)::bigint);
-  return result;
+  return app_private.open_session(account.id, account.session_epoch, refreshable, device);
 end $function$;
-grant execute on function app_public.login(text, app_public.password_proof) to plat_anonymous, plat_user;
+grant execute on function app_public.login(
+  text, app_public.password_proof, boolean, app_public.session_device
+) to plat_anonymous, plat_user;
+
+--
+-- @arg session_ids The sessions to end, of viewer.sessions.
+-- @arg others Whether to end all sessions but the one in use; by an access token, all of them.
+--
+-- Ends sessions of the viewer, and with them their login and refresh tokens: the one in use where nothing is said.
+--   Access
+-- tokens are ended by revokeAccessToken.
+create function app_public.logout(
+  session_ids uuid[] default null::uuid[], others boolean default false
+) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer_id constant uuid := app_hidden.require_whole_account();
+  used constant uuid := app_hidden.setting('session_id')::uuid;
+  result app_public.users;
+begin
+  if cardinality(session_ids) > 100 then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'Give 100 sessions at most.', '{"field": "sessionIds", "limit": 100}');
+  end if;
+  if exists (select from unnest(session_ids) g (id) where not exists (select from app_private.sessions s
+      where s.id = g.id and s.user_id = viewer_id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such session of yours.', '{"field": "sessionIds"}');
+  end if;
+  if used is null and session_ids is null and not coalesce(others, false) then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'This request came by an access token, which revokeAccessToken ends; say which sessions to end.',
+      '{"field": "sessionIds"}');
+  end if;
+  -- With whoever signs in at this moment it takes turns.
+  perform from app_public.users u where u.id = viewer_id for no key update;
+  if others then
+    perform app_private.end_sessions(viewer_id, used);
+  end if;
+  update app_private.sessions s set ended_at = now() where s.user_id = viewer_id and s.ended_at is null
+    and s.id = any (coalesce(session_ids, case when others then '{}' else array[used] end));
+  select * into result from app_public.users u where u.id = viewer_id;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.logout(uuid[], boolean) to plat_user;
 
 -- @withoutViewer Cities are everybody's to know.
 -- @arg latitude Degrees north of the equator, of the viewer.
@@ -38255,6 +39615,48 @@ grant execute on function app_public.refresh_organization_integration(
   uuid, app_public.integration_attempt
 ) to plat_anonymous, plat_user;
 
+-- @withoutViewer For those whose login token has expired; the refresh token says who it is.
+-- @becomes user_id
+-- @eachTime
+-- @arg refresh_token The refresh token that the session had last.
+--
+-- Gives the next tokens of a session that login opened with refreshable. A refresh token works once: the answer has
+--   the next one. One that comes again ends the session, and its user gets a mail; only the one before the present
+--   one may come again within 30 seconds, where the answer was lost.
+create function app_public.refresh_session(
+  refresh_token app_public.refresh_token_proof
+) returns app_public.authentication
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  given constant bytea := decode(refresh_token, 'hex');
+  session app_private.sessions;
+  epoch int;
+  result app_public.authentication;
+begin
+  -- One after the other, so that of two at once the second finds what the first did.
+  select s.* into session from app_private.refresh_tokens r join app_private.sessions s on s.id = r.session_id
+    where r.token_sha256 = given for update of s;
+  select p.session_epoch into epoch from app_public.users u join app_private.user_passwords p on p.user_id = u.id
+    where u.id = session.user_id and u.status = 'ACTIVE' and u.deleted_at is null;
+  if epoch is null or session.ended_at is not null or session.expires_at <= now()
+    or app_private.refresh_is_repeated(given)
+    or not exists (select from app_private.refresh_tokens r where r.token_sha256 = given and r.expires_at > now()) then
+    perform app_hidden.fail('UNAUTHENTICATED',
+      'The session has ended: this refresh token is unknown, expired or was used before. Sign in again.');
+  end if;
+  perform set_config('plat.user_id', session.user_id::text, true), set_config('plat.token_id', '', true),
+    set_config('plat.session_id', session.id::text, true);
+  -- The one that was given for it, where it comes again, is void.
+  update app_private.refresh_tokens r set used_at = coalesce(r.used_at, now())
+    where r.token_sha256 in (given, (select g.successor_sha256 from app_private.refresh_tokens g
+      where g.token_sha256 = given));
+  result := app_private.give_tokens(session, epoch);
+  update app_private.refresh_tokens r set successor_sha256 = sha256(convert_to(result.refresh_token, 'UTF8'))
+    where r.token_sha256 = given;
+  return result;
+end $function$;
+grant execute on function app_public.refresh_session(app_public.refresh_token_proof) to plat_anonymous, plat_user;
+
 -- Asks the application whether it still lets the integration in. Where it does, the integration is ENABLED, also one
 --   that was disabled; where it does not, its state stays, lastError says why, and the operation is refused with
 --   PROVIDER_ERROR.
@@ -38358,6 +39760,53 @@ begin
 end $function$;
 grant execute on function app_public.remove_processor_card(uuid) to plat_anonymous, plat_user;
 
+--
+-- @arg email The new address.
+-- @arg password The password of the account.
+--
+-- Asks for another e-mail address for the viewer's account. Both addresses get a mail with a code for
+--   confirmEmailChange,
+-- and the present one a link that stops the change; the account keeps its address until both have confirmed, within
+--   a day.
+-- Asking again replaces what was asked before. Where the new address has an account already, the answer is the same,
+--   and
+-- its owner gets a mail that says so.
+create function app_public.request_email_change(
+  email app_public.email_address, password app_public.password_proof
+) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  address constant text := lower(request_email_change.email);
+  result app_public.users;
+begin
+  if address is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'email is required.', '{"field": "email"}');
+  end if;
+  perform from app_private.user_passwords p where p.user_id = viewer
+    and p.password_hash = request_email_change.password for update;
+  if not found then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the password of your account.', '{"field": "password"}');
+  end if;
+  perform app_private.forgive_tries(viewer);
+  if exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = address) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is the address of your account already.', '{"field": "email"}');
+  end if;
+  perform app_private.rate_limit('email_change.account', viewer::text);
+  select * into result from app_public.users u where u.id = viewer;
+  insert into app_private.email_changes as c (user_id, email, former_confirmed_at)
+    values (viewer, address, case when result.email_verified_at is null then now() end)
+    on conflict on constraint email_changes_pkey do update set email = excluded.email, code_sha256 = null,
+      confirmed_at = null, former_code_sha256 = null, former_confirmed_at = excluded.former_confirmed_at,
+      requested_at = excluded.requested_at, expires_at = excluded.expires_at;
+  perform app_private.request_email_change_mails(viewer);
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.request_email_change(
+  app_public.email_address, app_public.password_proof
+) to plat_user;
+
 -- Sends a code for verifyEmail to the e-mail address of the viewer's account; it lives a day and replaces the one
 --   before. createAccount sends the first. Gives true.
 create function app_public.request_email_verification() returns boolean
@@ -38451,6 +39900,7 @@ begin
   -- The code came to this address, so it is theirs.
   update app_public.users u set email_verified_at = coalesce(u.email_verified_at, now()), status = 'ACTIVE'
     where u.id = account returning * into result;
+  perform app_private.tell_account(account, 'PASSWORD_RESET');
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.reset_password(text, app_public.new_password) to plat_anonymous, plat_user;
@@ -38802,7 +40252,7 @@ declare
   lead app_public.leads;
 begin
   perform app_hidden.require_viewer();
-  if input ? 'assignee_id' then
+  if input ?| '{assignee_id,email}' then
     perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
   end if;
@@ -38973,6 +40423,7 @@ begin
     coalesce(keep_access_token_ids, array(select t.id from app_public.access_tokens t where t.user_id = viewer_id)),
     coalesce(keep_integration_ids, array(select i.id from app_public.user_integrations i where i.user_id = viewer_id)),
     'The password was changed.');
+  perform app_private.tell_account(viewer_id, 'PASSWORD_CHANGED');
   select * into result from app_public.users u where u.id = viewer_id;
   return app_hidden.masked(result);
 end $function$;
@@ -39090,6 +40541,17 @@ begin
     (input - 'project_id') || jsonb_build_object('id', office));
 end $function$;
 grant execute on function app_public.update_sales_office(jsonb, uuid, integer) to plat_anonymous, plat_user;
+
+-- Changes a hold: lets its hours count from now (`expiration`), as far as holdExpirationLimit of the project allows,
+--   or names the lead that it is for. Members that are left out stay as they are.
+create function app_public.update_unit_hold(input jsonb) returns app_public.unit_holds
+language plpgsql as $function$
+begin
+  perform app_hidden.require_viewer();
+  perform app_hidden.lock_seen('app_public.unit_holds', app_hidden.record_id('unit_holds', input ->> 'id'));
+  return app_hidden.update_record(null::app_public.unit_holds, input);
+end $function$;
+grant execute on function app_public.update_unit_hold(jsonb) to plat_anonymous, plat_user;
 
 -- @arg projectId The project of the units.
 -- @arg ids The units; or give filter.
@@ -39638,9 +41100,8 @@ begin
     is_own := coalesce(deposit.buyer_id = any (array(select app_hidden.viewer_purchases())), false)
       or coalesce(deposit.lead_id = any (array(select app_hidden.viewer_purchase_leads())), false)
       or coalesce(deposit.reservation_id = any (array(select app_hidden.viewer_purchase_reservations())), false);
-    if deposit.id is null or not (is_own or app_hidden.deal_can(deposit.organization_id, deposit.project_id, coalesce(
-        (select b.assignee_id from app_public.buyers b where b.id = deposit.buyer_id),
-        (select l.assignee_id from app_public.leads l where l.id = deposit.lead_id)), 'sale.read')) then
+    if deposit.id is null or not (is_own or app_hidden.deal_can(deposit.organization_id, deposit.project_id,
+        app_private.assignee_of_deposit(deposit), 'sale.read')) then
       perform app_hidden.fail('NOT_FOUND', 'There is no such deposit.', '{"field": "depositId"}');
     end if;
     intent.project_id := deposit.project_id;
@@ -39710,6 +41171,15 @@ begin
       'The organization takes no payments yet: createOrganizationPaymentsRepresentative names whom the processor wants '
       'to know first.',
       '{"field": "organizationId"}');
+  end if;
+  -- Who pays for a reservation pays its fee first.
+  if reservation.id is not null then
+    select d.* into deposit from app_public.deposits d
+      where d.reservation_id = reservation.id and d.is_reservation_fee and d.deleted_at is null
+        and d.status in ('SCHEDULED', 'INVOICED', 'PARTIALLY_PAID')
+        and intent.amount <= app_private.deposit_due(d) - d.amount_paid + d.amount_refunded
+      for no key update;
+    intent.deposit_id := deposit.id;
   end if;
   if deposit.id is not null then
     due := app_private.deposit_due(deposit);
@@ -39923,7 +41393,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.user_id, t.unit_id, t.lot_id, t.reservation_id, t.assignee_id, t.agent_id, t.first_name, t.last_name, t.legal_name, t.email, t.phone, null::date, t.company, t.preferred_language, t.address, t.status, t.status_changed_at, t.source, t.source_id, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.amount_financed, t.price, t.contract_sent_at, t.purchase_date, t.rescission_ends_at, t.purchase_firm_date, t.estimated_closing_date, t.closing_date, t.cancellation_date, null::app_public.long_text, t.fallout_reason_id, null::jsonb, t.search_text, t.currency, t.invited_at into r from app_public.buyers t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.user_id, t.unit_id, t.lot_id, t.reservation_id, t.assignee_id, t.agent_id, t.first_name, t.last_name, t.legal_name, t.email, t.phone, null::date, t.company, t.preferred_language, t.address, t.status, t.status_changed_at, t.source, t.source_id, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.amount_financed, t.price, t.contract_sent_at, t.purchase_date, t.rescission_ends_at, t.purchase_firm_date, t.estimated_closing_date, t.closing_date, t.cancellation_date, null::app_public.long_text, t.fallout_reason_id, null::jsonb, t.search_text, t.currency, t.invited_at, t.person_id into r from app_public.buyers t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.buyers, app_hidden.columns_of('app_public.buyers', record));
   end if;
@@ -40313,7 +41783,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.buyer_id, t.reservation_id, t.milestone_id, t.title, t.status, t.status_changed_at, t.sequence, t.amount, t.percent, t.percent_base, t.amount_fixed, t.amount_paid, t.currency, t.due_at, t.due_rule, t.due_offset_days, t.paid_at, t.method, t.reference, t.held_by, t.sent_to_holder_at, t.released_at, t.refunded_at, t.forfeited_at, t.invoice_number, null::app_public.long_text, t.offer_id, t.amount_refunded into r from app_public.deposits t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.buyer_id, t.reservation_id, t.milestone_id, t.title, t.status, t.status_changed_at, t.sequence, t.amount, t.percent, t.percent_base, t.amount_fixed, t.amount_paid, t.currency, t.due_at, t.due_rule, t.due_offset_days, t.paid_at, t.method, t.reference, t.held_by, t.sent_to_holder_at, t.released_at, t.refunded_at, t.forfeited_at, t.invoice_number, null::app_public.long_text, t.offer_id, t.amount_refunded, t.is_reservation_fee into r from app_public.deposits t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.deposits, app_hidden.columns_of('app_public.deposits', record));
   end if;
@@ -40379,6 +41849,7 @@ language sql stable as $function$
     when 'project' then app_hidden.projects_event_value(subject_id, value, record)
     when 'reservation' then app_hidden.reservations_event_value(subject_id, value, record)
     when 'spec_option' then app_hidden.spec_options_event_value(subject_id, value, record)
+    when 'unit_hold' then app_hidden.unit_holds_event_value(subject_id, value, record)
     when 'unit' then app_hidden.units_event_value(subject_id, value, record)
     when 'user' then app_hidden.users_event_value(subject_id, value, record)
     else value end
@@ -40648,7 +42119,7 @@ begin
     -- A name is whatever somebody typed into a form: one with more than letters in it greets nobody.
     app_hidden.fact(format('The lead is called %s.', lead.name), 'lead', lead.id, 'name', 'person',
       case when length(lead.name) <= 80 and concat(lead.name, lead.first_name) !~ '[0-9<>@:/\\{}|_=+*^%$#!?;"()\[\]]'
-        then coalesce(lead.first_name, lead.name) end),
+        then coalesce(lead.first_name, (app_hidden.split_name(lead.name)).given, lead.name) end),
     app_hidden.fact(format('The project is called %s.', project.title), 'project', project.id, 'title', 'name',
       project.title),
     app_hidden.fact(format('%s is in %s.', project.title, coalesce(app_hidden.address_line(project.address), '')),
@@ -40900,6 +42371,8 @@ begin
     when 'app_public.leads' then perform app_private.lock_lead(id);
     when 'app_public.buyers' then perform app_private.lock_purchase(id);
     when 'app_public.reservations' then perform app_private.lock_reservation(id);
+    when 'app_public.unit_holds' then
+      perform app_private.lock_inventory(h.unit_id, h.lot_id) from app_public.unit_holds h where h.id = lock_seen.id;
     when 'app_public.negotiations' then perform app_private.lock_negotiation(id);
     when 'app_public.appointments' then
       perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
@@ -40953,14 +42426,14 @@ grant execute on function app_hidden.masked(app_public.appointments) to plat_ano
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.buyers) returns app_public.buyers
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.user_id, r.unit_id, r.lot_id, r.reservation_id, r.assignee_id, r.agent_id, r.first_name, r.last_name, r.legal_name, r.email, r.phone, app_public.buyers_dob(r), r.company, r.preferred_language, r.address, r.status, r.status_changed_at, r.source, r.source_id, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.amount_financed, r.price, r.contract_sent_at, r.purchase_date, r.rescission_ends_at, r.purchase_firm_date, r.estimated_closing_date, r.closing_date, r.cancellation_date, app_public.buyers_cancellation_reason(r), r.fallout_reason_id, app_public.buyers_metadata(r), r.search_text, r.currency, r.invited_at)::app_public.buyers
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.user_id, r.unit_id, r.lot_id, r.reservation_id, r.assignee_id, r.agent_id, r.first_name, r.last_name, r.legal_name, r.email, r.phone, app_public.buyers_dob(r), r.company, r.preferred_language, r.address, r.status, r.status_changed_at, r.source, r.source_id, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.amount_financed, r.price, r.contract_sent_at, r.purchase_date, r.rescission_ends_at, r.purchase_firm_date, r.estimated_closing_date, r.closing_date, r.cancellation_date, app_public.buyers_cancellation_reason(r), r.fallout_reason_id, app_public.buyers_metadata(r), r.search_text, r.currency, r.invited_at, r.person_id)::app_public.buyers
 $function$;
 grant execute on function app_hidden.masked(app_public.buyers) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.deposits) returns app_public.deposits
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.reservation_id, r.milestone_id, r.title, r.status, r.status_changed_at, r.sequence, r.amount, r.percent, r.percent_base, r.amount_fixed, r.amount_paid, r.currency, r.due_at, r.due_rule, r.due_offset_days, r.paid_at, r.method, r.reference, r.held_by, r.sent_to_holder_at, r.released_at, r.refunded_at, r.forfeited_at, r.invoice_number, app_public.deposits_notes(r), r.offer_id, r.amount_refunded)::app_public.deposits
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.reservation_id, r.milestone_id, r.title, r.status, r.status_changed_at, r.sequence, r.amount, r.percent, r.percent_base, r.amount_fixed, r.amount_paid, r.currency, r.due_at, r.due_rule, r.due_offset_days, r.paid_at, r.method, r.reference, r.held_by, r.sent_to_holder_at, r.released_at, r.refunded_at, r.forfeited_at, r.invoice_number, app_public.deposits_notes(r), r.offer_id, r.amount_refunded, r.is_reservation_fee)::app_public.deposits
 $function$;
 grant execute on function app_hidden.masked(app_public.deposits) to plat_anonymous, plat_user;
 
@@ -41042,7 +42515,7 @@ grant execute on function app_hidden.masked(app_public.processor_refunds) to pla
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.projects) returns app_public.projects
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.projects
+  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.hold_expiration, r.hold_expiration_limit, r.holds_per_person, r.holds_per_organization)::app_public.projects
 $function$;
 grant execute on function app_hidden.masked(app_public.projects) to plat_anonymous, plat_user;
 
@@ -41059,6 +42532,13 @@ language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.element_id, r.title, r.description, r.sku, r.tier, r.kind, r.price, app_public.spec_options_cost(r), r.max_quantity, r.active, r.sequence, r.excluded_option_ids)::app_public.spec_options
 $function$;
 grant execute on function app_hidden.masked(app_public.spec_options) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.unit_holds) returns app_public.unit_holds
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.user_id, r.holder_organization_id, r.assignee_id, r.status, r.status_changed_at, r.expiration, r.held_since, r.expires_at, r.extended_count, app_public.unit_holds_notes(r))::app_public.unit_holds
+$function$;
+grant execute on function app_hidden.masked(app_public.unit_holds) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.units) returns app_public.units
@@ -41098,6 +42578,7 @@ language sql immutable parallel safe as $function$
     when 'project' then '{metadata}'::text[]
     when 'reservation' then '{cancellationReason,notes,metadata}'::text[]
     when 'spec_option' then '{cost}'::text[]
+    when 'unit_hold' then '{notes}'::text[]
     when 'unit' then '{price,originalListPrice,estimatedDeliveryDate,soldPrice,metadata}'::text[]
     when 'user' then '{emailVerifiedAt,lastLoginAt}'::text[] end
 $function$;
@@ -41579,7 +43060,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at into r from app_public.projects t where t.id = record_id;
+  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.hold_expiration, t.hold_expiration_limit, t.holds_per_person, t.holds_per_organization into r from app_public.projects t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.projects, app_hidden.columns_of('app_public.projects', record));
   end if;
@@ -41609,6 +43090,20 @@ begin
         or m.organization_id = app_hidden.setting('organization_id')::uuid);
 end $function$;
 grant execute on function app_hidden.projects_where(text) to plat_anonymous, plat_user;
+
+-- @withoutViewer Of ids that the caller knows it gives the id of a purchase, which says nothing about it.
+--
+-- The purchase that a deposit or charge of a lead counts for: the one of the reservation, which as long as that is
+--   open is none; else the first in force, else the first.
+create function app_hidden.purchase_of_lead(lead_id uuid, reservation_id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select b.id from app_public.buyers b where b.lead_id = $1 and b.deleted_at is null
+    -- What belongs to a reservation that is open, or to one that another purchase came from, is not of this one.
+    and (b.reservation_id is not distinct from $2 or not exists (select from app_public.reservations r where r.id = $2
+      and r.status in ('PENDING', 'CONFIRMED', 'CONVERTED')))
+  order by ($2 is not null and b.reservation_id is not distinct from $2) desc, b.status = 'CANCELLED', b.id limit 1
+$function$;
+grant execute on function app_hidden.purchase_of_lead(uuid, uuid) to plat_anonymous, plat_user;
 
 -- The range that an input such as IntRange means.
 create function app_hidden.range_of(_type anyrange, low text, high text) returns anyrange
@@ -41727,6 +43222,20 @@ begin
   perform app_hidden.fail('BAD_USER_INPUT', message, jsonb_build_object('field', field) || more);
 end $function$;
 grant execute on function app_hidden.refuse_report(text, text, jsonb) to plat_anonymous, plat_user;
+
+-- Refuses a code or name of a lead source that the project does not have, and tells those that it has.
+create function app_hidden.refuse_unknown_source(project_id uuid, source text) returns void
+language plpgsql stable as $function$
+declare
+  -- As the viewer, who sees the sources where they may enter leads.
+  codes constant text[] := array(select s.code from app_public.lead_sources s
+    where s.project_id = refuse_unknown_source.project_id and s.active order by s.code);
+begin
+  perform app_hidden.fail('BAD_USER_INPUT', format('There is no lead source %s in this project. %s', left(source, 100),
+    coalesce('Give one of ' || nullif(array_to_string(codes, ', '), '') || ', or make it by createLeadSource.',
+      'Make it by createLeadSource.')), jsonb_build_object('field', 'source', 'allowed', to_jsonb(codes)));
+end $function$;
+grant execute on function app_hidden.refuse_unknown_source(uuid, text) to plat_anonymous, plat_user;
 
 -- Whether the viewer has the permission somewhere in the organization, or in the one project of it; row security
 --   says how far it reaches.
@@ -42434,6 +43943,102 @@ language sql stable parallel safe strict as $function$
 $function$;
 grant execute on function app_hidden.spelling(text) to plat_anonymous, plat_user;
 
+-- The given name and the family name in a full name, each null where it cannot be told; both for what is no name of
+--   a person, or is written in a script of languages that put the family name first.
+create function app_hidden.split_name(name text, out given text, out family text) returns record
+language plpgsql immutable parallel safe strict as $function$
+declare
+  titles constant text[] := '{mr,mrs,ms,miss,mx,dr,prof,professor,sir,rev,herr,frau,mme,mlle,monsieur,madame,'
+    'mademoiselle,sr,sra,srta,señor,señora,señorita}';
+  suffixes constant text[] := '{jr,sr,ii,iii,iv,phd,md,esq,mba}';
+  companies constant text[] := '{ltd,limited,inc,llc,llp,corp,corporation,gmbh,sarl,plc,holdings,properties,realty,'
+    'realtors,estates,group,associates,partners,investments,consulting,services,company,bank}';
+  -- These begin a family name in any case; the others are given names too, unless they are written small.
+  particles constant text[] := '{van,von,der,den,de,del,della,dos,das,du,ter,zu,zum,zur,af,av,bint,ibn}';
+  small_particles constant text[] := '{da,di,do,la,le,el,al,bin,ben,ten,san,بن,بنت}';
+  conjunctions constant text[] := '{&,and,und,et,och,og}';
+  patronymic constant text := '(ович|евич|ич|овна|евна|ична|инична|івна)$';
+  whole text := btrim(regexp_replace(regexp_replace(name, '\([^)]*\)', ' ', 'g'), '\s+', ' ', 'g'));
+  words text[];
+  plain text[];
+  first_part record;
+  second_part record;
+  is_titled boolean := false;
+  amount int;
+  begins int;
+begin
+  if length(whole) > 100 or whole ~ '[0-9<>@:/\\{}|_=*^%$#!?;"\[\]~]'
+    or whole ~ '[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]' then
+    return;
+  end if;
+  words := string_to_array(whole, ' ');
+  plain := string_to_array(lower(translate(whole, '.,', '')), ' ');
+  if plain && companies then
+    return;
+  end if;
+  if position(',' in whole) > 0 then
+    if not string_to_array(lower(translate(btrim(split_part(whole, ',', 2)), '.', '')), ' ') <@ suffixes then
+      select * into first_part from app_hidden.split_name(split_part(whole, ',', 2));
+      given := concat_ws(' ', first_part.given, first_part.family);
+      given := nullif(given, '');
+      family := nullif(btrim(split_part(whole, ',', 1)), '');
+      return;
+    end if;
+    words := string_to_array(btrim(split_part(whole, ',', 1)), ' ');
+    plain := string_to_array(lower(translate(btrim(split_part(whole, ',', 1)), '.', '')), ' ');
+  end if;
+  for place in 2 .. cardinality(words) - 1 loop
+    if plain[place] = any (conjunctions) then
+      select * into first_part from app_hidden.split_name(array_to_string(words[:place - 1], ' '));
+      select * into second_part from app_hidden.split_name(array_to_string(words[place + 1:], ' '));
+      given := first_part.given || ' ' || words[place] || ' ' || second_part.given;
+      family := case when first_part.family <> second_part.family then null
+        else coalesce(second_part.family, first_part.family) end;
+      return;
+    end if;
+  end loop;
+  while plain[1] = any (titles) loop
+    words := words[2:];
+    plain := plain[2:];
+    is_titled := true;
+  end loop;
+  while cardinality(plain) > 1 and plain[cardinality(plain)] = any (suffixes) loop
+    words := trim_array(words, 1);
+    plain := trim_array(plain, 1);
+  end loop;
+  amount := cardinality(words);
+  if amount < 2 then
+    given := case when not is_titled then words[1] end;
+    family := case when is_titled then words[1] end;
+    return;
+  end if;
+  if amount = 3 and words[3] ~ patronymic and words[2] !~ patronymic then
+    given := words[2];
+    family := words[1];
+    return;
+  elsif amount = 3 and words[2] ~ patronymic then
+    given := words[1];
+    family := words[3];
+    return;
+  end if;
+  for place in 2 .. amount - 1 loop
+    if plain[place] = any (particles) or words[place] = any (small_particles) then
+      begins := place;
+    elsif place > 2 and words[place] in ('y', 'i') then
+      begins := place - 1;
+    end if;
+    exit when begins is not null;
+  end loop;
+  -- Four words are two given names and two family names, as they are in Spanish and Portuguese.
+  begins := coalesce(begins, case when amount > 3 and words[amount - 1] !~ '^.\.?$' then amount - 1 else amount end);
+  if words[1] = 'عبد' then
+    begins := greatest(begins, 3);
+  end if;
+  given := nullif(array_to_string(words[:begins - 1], ' '), '');
+  family := nullif(array_to_string(words[begins:], ' '), '');
+end $function$;
+grant execute on function app_hidden.split_name(text) to plat_anonymous, plat_user;
+
 create function app_hidden.spoken_time(at timestamp with time zone, time_zone text) returns text
 language sql stable
 as $function$ select to_char(at at time zone time_zone, 'FMDay, FMDD FMMonth YYYY, HH24:MI') $function$;
@@ -42516,6 +44121,28 @@ language sql stable as $function$
   where t.subject = $1 and t.from_state = record_now ->> 'status' and not t.by_service
 $function$;
 grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anonymous, plat_user;
+
+create function app_hidden.unit_holds_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.unit_holds;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('notes', value -> 'notes')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.user_id, t.holder_organization_id, t.assignee_id, t.status, t.status_changed_at, t.expiration, t.held_since, t.expires_at, t.extended_count, null::app_public.long_text into r from app_public.unit_holds t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.unit_holds, app_hidden.columns_of('app_public.unit_holds', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('notes', value -> 'notes'));
+  return value
+      || case when value ? 'notes' and app_public.unit_holds_notes(r) is distinct from r.notes then jsonb_build_object('notes', app_public.unit_holds_notes(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('notes', null);
+end $function$;
+grant execute on function app_hidden.unit_holds_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 create function app_hidden.units_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -43101,6 +44728,10 @@ declare
   claim app_hidden.claims := app_private.negotiable_claim(negotiation, 'offerId');
   other record;
 begin
+  if claim.subject_type = 'unit_hold' then
+    perform app_private.take_over_hold(negotiation.unit_id, null, negotiation.lead_id, 'negotiation', negotiation.id);
+    claim := null; -- it lasts longer than a hold
+  end if;
   -- Without reservation or purchase the unit is theirs for as long as a reservation of the project lasts.
   claim := app_private.take_claim(negotiation.unit_id, null, coalesce(claim.kind, 'RESERVATION'),
     coalesce(claim.subject_type, 'negotiation'), coalesce(claim.subject_id, negotiation.id),
@@ -43135,6 +44766,15 @@ begin
   end if;
   return (select i.user_id from app_hidden.user_identities i where lower(i.username) = lower(btrim(name)));
 end $function$;
+
+-- Where the user is told; null for one who has not confirmed the address.
+create function app_private.account_notice(user_id uuid, former_email text) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(former_email, i.email) from app_public.users u
+  join app_hidden.user_identities i on i.user_id = u.id
+  where u.id = $1 and u.email_verified_at is not null and u.deleted_at is null
+$function$;
+grant execute on function app_private.account_notice(uuid, text) to plat_worker;
 
 -- Whose account it is, and its people by their ids at the processor.
 create function app_private.account_to_sync(account text) returns jsonb
@@ -43192,6 +44832,15 @@ end $function$;
 create function app_private.active_claim(subject_id uuid) returns app_hidden.claims
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select c.* from app_hidden.claims c where c.subject_id = $1 and c.released_at is null order by c.id desc limit 1
+$function$;
+
+-- The hold of a unit or lot that gives way to what the viewer does with it for the lead; null where there is none.
+create function app_private.active_hold(unit_id uuid, lot_id uuid, lead_id uuid) returns app_public.unit_holds
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select h.* from app_hidden.claims c join app_public.unit_holds h on h.id = c.subject_id
+  where c.released_at is null and c.subject_type = 'unit_hold' and not app_hidden.claim_is_over(c)
+    and (c.unit_id = $1 or ($1 is null and c.unit_id is null and c.lot_id = $2))
+    and app_private.hold_is_of(h.id, $3)
 $function$;
 
 -- Adds values to an enumeration made by create_enum.
@@ -43256,7 +44905,8 @@ begin
         -- The buyer of a reservation is a user; its purchase is elsewhere.
         (select b.assignee_id from app_public.buyers b where b.id = (h.data ->> case when h.subject_type = 'reservation'
           then 'purchaseId' else 'buyerId' end)::uuid),
-        case when h.subject_type = 'reservation' then (h.data ->> 'assigneeId')::uuid end) as assignee_id
+        case when h.subject_type in ('reservation', 'unit_hold') then (h.data ->> 'assigneeId')::uuid end)
+        as assignee_id
     from happened h
   ), named as materialized (
     -- Whom the record names, where the rule goes by that; null for the team.
@@ -43302,8 +44952,11 @@ language plpgsql stable as $function$
 declare
   found jsonb;
 begin
-  execute format('select jsonb_object_agg(r.id, %s) from app_public.%I r where r.id = any ($1)',
-    app_private.record_json(table_name), table_name) into found using ids;
+  execute format('select jsonb_object_agg(r.id, %s%s) from app_public.%I r where r.id = any ($1)',
+    app_private.record_json(table_name), case table_name
+      when 'leads' then ' || app_private.names_in_texts(r.first_name, r.last_name, r.name, r.name)'
+      when 'buyers' then ' || app_private.names_in_texts(r.first_name, r.last_name, r.legal_name, '
+        'coalesce(r.legal_name, r.company, r.email))' else '' end, table_name) into found using ids;
   return data || coalesce(found, '{}');
 end $function$;
 
@@ -43588,6 +45241,14 @@ language sql stable as $function$
     (select l.assignee_id from app_public.leads l where l.id = lead_id))
 $function$;
 
+-- The member who works on the deal of a deposit.
+create function app_private.assignee_of_deposit(d app_public.deposits) returns uuid
+language sql stable as $function$
+  select case when d.lead_id is not null then (select l.assignee_id from app_public.leads l where l.id = d.lead_id)
+    when d.buyer_id is not null then (select b.assignee_id from app_public.buyers b where b.id = d.buyer_id)
+    else (select r.assignee_id from app_public.reservations r where r.id = d.reservation_id) end
+$function$;
+
 -- Who and what an access token with this SHA-256 stands for; no row when it is unknown, expired or revoked, or its
 --   user may not sign in.
 create function app_private.authenticate_access_token(token_sha256 bytea) returns table(
@@ -43621,23 +45282,51 @@ begin
 end $function$;
 grant execute on function app_private.authenticate_access_token(bytea) to plat_authenticator;
 
--- @step The login token is verified; its user, epoch and id are what it says.
+-- @step The login token is verified; its user, epoch and session are what it says.
 --
--- Who signs in with a login token of this user, epoch and id; no row when access ended since, but for the session
---   that was kept, or the user may not sign in.
-create function app_private.authenticate_session(user_id uuid, session_epoch integer, session_id uuid default
-  null::uuid) returns table(
-  viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[]
-)
-language sql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select u.id, null::uuid, false, null::uuid, null::text[]
-  from app_public.users u join app_private.user_passwords p on p.user_id = u.id
-  where u.id = authenticate_session.user_id
-    and (p.session_epoch = authenticate_session.session_epoch
-      or (p.kept_epoch = authenticate_session.session_epoch and p.kept_session = authenticate_session.session_id))
-    and u.status = 'ACTIVE' and u.deleted_at is null
-$function$;
-grant execute on function app_private.authenticate_session(uuid, integer, uuid) to plat_authenticator;
+-- Who signs in with a login token; no row when its session has ended, or the user may not sign in. A token that was
+--   given out before sessions had rows (is_recorded is false) is good while the epoch of the user is; its session
+--   gets a row.
+create function app_private.authenticate_session(
+  user_id uuid, session_epoch integer, session_id uuid default null::uuid, is_recorded boolean default false,
+  ip text default null::text, expires_at timestamp
+  with time zone default null::timestamp
+  with time zone
+) returns table(viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[])
+language plpgsql security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  known uuid;
+  used timestamptz;
+begin
+  select u.id, false, s.id, s.last_used_at into viewer_id, read_only, known, used
+    from app_public.users u
+    join app_private.user_passwords p on p.user_id = u.id
+    left join app_private.sessions s on s.id = authenticate_session.session_id and s.user_id = u.id
+    where u.id = authenticate_session.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+      and case when s.id is not null then s.ended_at is null and s.expires_at > now()
+        else not is_recorded and p.session_epoch = authenticate_session.session_epoch end;
+  if not found then
+    return;
+  end if;
+  if known is null then
+    insert into app_private.sessions (id, user_id, is_adopted, last_network, last_used_at, expires_at)
+      select authenticate_session.session_id, viewer_id, true, app_private.network_of(ip), date_trunc('minute', now()),
+        authenticate_session.expires_at
+      where authenticate_session.session_id is not null and authenticate_session.expires_at is not null
+      on conflict do nothing;
+  elsif used is null or used < date_trunc('minute', now()) then
+    -- One of many parallel requests writes it, the others do not wait.
+    update app_private.sessions s
+      set last_used_at = date_trunc('minute', now()),
+        last_network = coalesce(app_private.network_of(ip), s.last_network)
+      where s.id = (select l.id from app_private.sessions l where l.id = known for update skip locked);
+  end if;
+  return next;
+end $function$;
+grant execute on function app_private.authenticate_session(
+  uuid, integer, uuid, boolean, text, timestamp with time zone
+) to plat_authenticator;
 
 -- Starts a workflow for all of the subjects, which the caller was seen to see.
 create function app_private.begin_batch(workflow_id uuid, subject_ids uuid[], filter jsonb) returns void
@@ -43850,6 +45539,24 @@ begin
     -- of random bytes that nobody kept: verifying against it takes as long, and fails
     '$argon2id$v=19$m=19456,t=2,p=1$76fxRw2/IxZz60M/y0vPbQ$PY1uRWydRUPj0nfg8nwD4vY4GXoEhUU4j95Tc9DhWVg');
 end $function$;
+
+-- Ends the session of a refresh token that comes again, in a transaction of its own: what is refused afterwards
+--   takes nothing of that back.
+create function app_private.begin_refresh(token_sha256 bytea) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  ended app_private.sessions;
+begin
+  if app_private.refresh_is_repeated(token_sha256) then
+    update app_private.sessions s set ended_at = now() from app_private.refresh_tokens r
+      where r.token_sha256 = begin_refresh.token_sha256 and s.id = r.session_id and s.ended_at is null
+      returning s.* into ended;
+    if found then
+      perform app_private.tell_account(ended.user_id, 'SESSION_COPIED', jsonb_build_object('device', ended.device));
+    end if;
+  end if;
+end $function$;
+grant execute on function app_private.begin_refresh(bytea) to plat_authenticator;
 
 -- Refuses a one-time code that is not open, before its new password is hashed; uses nothing up.
 create function app_private.begin_reset(token text) returns void
@@ -44066,18 +45773,7 @@ begin
   if purchase.id is null or purchase.status = 'CANCELLED' then
     return;
   end if;
-  -- What the service cancels has a reason of the project too: the one for other reasons, or the first that applies.
-  if fallout_id is null or not exists (select from app_public.fallout_reasons r
-      where r.id = fallout_id and r.project_id = purchase.project_id and r.deleted_at is null
-        and 'BUYER' = any (r.applies_to::text[])) then
-    select r.id into fallout_id from app_public.fallout_reasons r
-      where r.project_id = purchase.project_id and r.deleted_at is null and 'BUYER' = any (r.applies_to::text[])
-      order by r.category = 'OTHER' desc, r.active desc, r.sequence, r.id limit 1;
-  end if;
-  if fallout_id is null then
-    insert into app_public.fallout_reasons (project_id, name, applies_to)
-      values (purchase.project_id, 'Other reasons for purchases', '{BUYER}') returning id into fallout_id;
-  end if;
+  fallout_id := app_private.fallout_reason_for(purchase.project_id, 'BUYER', fallout_id);
   perform set_config('plat.service', 'on', true);
   update app_public.buyers b set status = 'CANCELLED',
     cancellation_reason = coalesce(cancel_purchase.reason, b.cancellation_reason), fallout_reason_id = fallout_id
@@ -44864,7 +46560,7 @@ begin
 end $function$;
 grant execute on function app_private.claim_events(integer, integer, interval, uuid[]) to plat_worker;
 
--- Whether a claim belongs to whoever negotiates: to their reservation, purchase or accepted offer.
+-- Whether a claim belongs to whoever negotiates: to their reservation, purchase, accepted offer or hold.
 create function app_private.claim_is_of(
   claim app_hidden.claims, negotiation app_public.negotiations
 ) returns boolean
@@ -44875,6 +46571,7 @@ language sql stable as $function$
     or exists (select from app_public.buyers b where b.id = claim.subject_id and b.lead_id = negotiation.lead_id)
     or exists (select from app_public.negotiations n where n.id = claim.subject_id
       and (n.lead_id = negotiation.lead_id or n.buyer_id = negotiation.buyer_id))
+    or (claim.subject_type = 'unit_hold' and app_private.hold_is_of(claim.subject_id, negotiation.lead_id))
 $function$;
 
 -- Leaves the next subjects of a line that was due to a worker, but of none of the organizations excepted; with
@@ -45342,10 +47039,19 @@ begin
     reservation.id, null);
   select * into lead from app_public.leads l where l.id = lead.id for no key update;
   select b.id into existing_id from app_public.buyers b where b.lead_id = lead.id and b.status <> 'CANCELLED'
-    and b.deleted_at is null;
-  if found then
-    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already.',
-      jsonb_build_object('field', 'leadId', 'existingId', existing_id));
+    and b.deleted_at is null and (num_nonnulls(convert_lead.reservation_id, convert_lead.unit_id, convert_lead.lot_id,
+        reservation.id) = 0
+      or b.unit_id = coalesce(convert_lead.unit_id, reservation.unit_id)
+      or b.lot_id = coalesce(convert_lead.lot_id, reservation.lot_id))
+    order by b.id desc limit 1;
+  -- A request that is sent twice does not buy the next home.
+  if not found and num_nonnulls(convert_lead.reservation_id, convert_lead.unit_id, convert_lead.lot_id) = 0 then
+    select b.id into existing_id from app_public.buyers b where b.lead_id = lead.id and b.status <> 'CANCELLED'
+      and b.deleted_at is null order by b.id desc limit 1;
+  end if;
+  if existing_id is not null then
+    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already; name the reservation, unit or lot of another '
+      'home that they buy.', jsonb_build_object('field', 'leadId', 'existingId', existing_id));
   end if;
   if num_nonnulls(unit_id, lot_id, reservation.id) = 0 then
     perform app_hidden.fail('BAD_USER_INPUT',
@@ -45366,7 +47072,7 @@ begin
 
   perform set_config('plat.service', 'on', true);
   update app_public.leads l set status = 'CONVERTED', status_before_deal = coalesce(l.status_before_deal, l.status)
-    where l.id = lead.id;
+    where l.id = lead.id and l.status <> 'CONVERTED';
   perform set_config('plat.service', before, true);
   insert into app_public.buyers (project_id, lead_id, reservation_id, unit_id, lot_id, price, legal_name, purchase_date,
     estimated_closing_date, status)
@@ -45392,7 +47098,9 @@ begin
     where b.id = copy_deposit_schedule.buyer_id
       -- What the lead has paid, or is to pay, is not asked for twice.
       and not exists (select from app_public.deposits d
-        where d.milestone_id = m.id and (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.deleted_at is null
+        where d.milestone_id = m.id and (d.buyer_id = b.id
+            or (d.lead_id = b.lead_id and b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)))
+          and d.deleted_at is null
           and d.status not in ('WAIVED', 'CANCELLED', 'REFUNDED'))
     order by m.sequence, m.id;
   get diagnostics amount = row_count;
@@ -45713,6 +47421,14 @@ language sql stable as $function$
 $function$;
 grant execute on function app_private.elements_to_choose(app_public.personalizations) to plat_anonymous, plat_user;
 
+-- The new address of the change that a link stops; null for one that is unknown, too old, or over.
+create function app_private.email_change_to_stop(token text) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select c.email from app_private.email_change_stops s join app_private.email_changes c on c.user_id = s.user_id
+  where s.token_sha256 = sha256(convert_to(left(token, 200), 'UTF8')) and s.expires_at > now() and c.expires_at > now()
+$function$;
+grant execute on function app_private.email_change_to_stop(text) to plat_authenticator;
+
 -- Ends login tokens, access tokens and integrations of a user but for those named, and keeps what ended for them to
 --   read; at the first proof of the address, suspends all that they made.
 create function app_private.end_access(
@@ -45728,10 +47444,8 @@ begin
   perform from app_public.users u where u.id = end_access.user_id for no key update;
   ending.ended_at := now();
   ending.cause := end_access.cause;
-  update app_private.user_passwords p set session_epoch = p.session_epoch + 1, kept_session = keep_session,
-      kept_epoch = case when keep_session is not null then p.session_epoch end
-    where p.user_id = end_access.user_id;
-  ending.sessions := found;
+  perform app_private.end_sessions(end_access.user_id, keep_session);
+  ending.sessions := true;
   ending.access_tokens := app_private.revoke_access_tokens(array(select t.id from app_public.access_tokens t
     where t.user_id = end_access.user_id and t.revoked_at is null and t.id <> all (coalesce(keep_tokens, '{}'))));
   ending.integrations := '{}';
@@ -45761,6 +47475,17 @@ begin
         (e.ending).automations || (excluded.ending).automations,
         (excluded.ending).memberships)::app_public.access_ending
       else excluded.ending end;
+end $function$;
+
+-- Ends an active hold whose claim has ended or gone over.
+create function app_private.end_hold(hold_id uuid, status text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.unit_holds h set status = end_hold.status where h.id = hold_id and h.status = 'ACTIVE';
+  perform set_config('plat.service', before, true);
 end $function$;
 
 -- Switches an integration off, or deletes it, with what it is let in by.
@@ -45899,6 +47624,16 @@ begin
   return ended;
 end $function$;
 grant execute on function app_private.end_resolution(uuid, text) to plat_worker;
+
+-- Ends the sessions of a user, but for one that may go on.
+create function app_private.end_sessions(user_id uuid, but uuid default null::uuid) returns void
+language plpgsql as $function$
+begin
+  update app_private.sessions s set ended_at = now()
+    where s.user_id = end_sessions.user_id and s.ended_at is null and s.id is distinct from but;
+  -- And tokens whose sessions have no rows, because they were given out before sessions had any.
+  update app_private.user_passwords p set session_epoch = p.session_epoch + 1 where p.user_id = end_sessions.user_id;
+end $function$;
 
 -- Asks people what is to become of an execution whose step failed.
 create function app_private.escalate_execution(
@@ -46157,6 +47892,26 @@ begin
       and g.requested_by_id = app_public.current_user_id();
 end $function$;
 grant execute on function app_private.fail_lead_email(uuid, text) to plat_user;
+
+-- A reason of the project for what the service ends: the wanted one where it applies, else the one for other
+--   reasons, or the first that applies.
+create function app_private.fallout_reason_for(project_id uuid, applies_to text, wanted_id uuid) returns uuid
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result uuid;
+begin
+  select r.id into result from app_public.fallout_reasons r
+    where r.project_id = fallout_reason_for.project_id and r.deleted_at is null
+      and fallout_reason_for.applies_to = any (r.applies_to::text[])
+    order by r.id = wanted_id desc nulls last, r.category = 'OTHER' desc, r.active desc, r.sequence, r.id limit 1;
+  if result is null then
+    insert into app_public.fallout_reasons (project_id, name, applies_to)
+      values (fallout_reason_for.project_id, case fallout_reason_for.applies_to when 'BUYER'
+        then 'Other reasons for purchases' else 'Other reasons for leads' end, array[fallout_reason_for.applies_to])
+      returning id into result;
+  end if;
+  return result;
+end $function$;
 
 -- Turns what was written since into notifications, some batch of events in one transaction; returns whether there is
 --   more.
@@ -46566,6 +48321,32 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.generation_mail(uuid, uuid) to plat_worker;
 
+-- The tokens of a session as they are from now on.
+create function app_private.give_tokens(
+  session app_private.sessions, session_epoch integer
+) returns app_public.authentication
+language plpgsql as $function$
+declare
+  secret constant text := 'plat_refresh_' || app_private.random_text(43);
+  result app_public.authentication;
+begin
+  result.user_id := session.user_id;
+  result.session_id := session.id;
+  result.token_type := 'Bearer';
+  result.expires_at := session.expires_at;
+  if session.is_refreshable then
+    result.expires_at := date_trunc('second', least(session.expires_at, now() + interval '15 minutes'));
+    result.refresh_token := secret;
+    result.refresh_expires_at := least(session.expires_at, now() + interval '14 days');
+    insert into app_private.refresh_tokens (token_sha256, session_id, expires_at)
+      values (sha256(convert_to(secret, 'UTF8')), session.id, result.refresh_expires_at);
+  end if;
+  result.token := jsonb_build_object('sub', session.user_id, 'epoch', session_epoch, 'sid', session.id,
+    'iat', extract(epoch from date_trunc('second', now()))::bigint,
+    'exp', extract(epoch from result.expires_at)::bigint);
+  return result;
+end $function$;
+
 -- Ends the work on an export: as FAILED or CANCELLED, or without a status to let another worker start over at once.
 create function app_private.give_up_export(id uuid, worker uuid, status text, error text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46609,6 +48390,15 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
   update app_private.processor_events e set handled_at = now() where e.id = $1
 $function$;
 grant execute on function app_private.handled_processor_event(text) to plat_worker;
+
+-- Whether an address is that of the account, or was until 30 days ago.
+create function app_private.has_address(user_id uuid, email text) returns boolean
+language sql stable as $function$
+  select exists (select from app_hidden.user_identities i where i.user_id = $1 and i.email = $2)
+    or exists (select from app_private.former_emails f where f.user_id = $1 and f.email = $2 and f.until > now()
+      -- Somebody else may have it by now.
+      and not exists (select from app_hidden.user_identities o where o.email = $2))
+$function$;
 
 -- Whether the user is a member of an organization with a part in the project.
 create function app_private.has_part(user_id uuid, project_id uuid) returns boolean
@@ -46679,6 +48469,39 @@ begin
     from jsonb_array_elements(works) w where e.id = (w ->> 'executionId')::uuid;
 end $function$;
 grant execute on function app_private.hold_executions(uuid, jsonb, integer, interval) to plat_worker;
+
+-- Whether a hold gives way to what the viewer does with the home for a lead, or for nobody in particular: it is for
+--   that lead, or it is the viewer's own and for no other one.
+create function app_private.hold_is_of(hold_id uuid, lead_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_public.unit_holds h where h.id = $1 and (h.lead_id = $2
+    or (app_public.current_user_id() in (h.user_id, h.assignee_id) and (h.lead_id is null or $2 is null))))
+$function$;
+
+-- When a hold ends whose hours count from now; refused where that is later than the project allows.
+create function app_private.hold_until(hold app_public.unit_holds) returns timestamp with time zone
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  most constant interval := make_interval(hours => (select p.hold_expiration_limit from app_public.projects p
+    where p.id = hold.project_id));
+  until_when constant timestamptz := clock_timestamp() + make_interval(hours => hold.expiration);
+  last_moment constant timestamptz := hold.held_since + most;
+begin
+  if last_moment <= clock_timestamp() then
+    perform app_hidden.fail('CONFLICT',
+      format('You have held this %s as long as the project allows (holdExpirationLimit); reserve it, or leave it to '
+        'others for a while.', case when hold.unit_id is not null then 'unit' else 'lot' end),
+      '{"field": "expiration"}');
+  elsif until_when > last_moment + interval '1 second' then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      format('The project allows %s hours at most (holdExpirationLimit)%s.', extract(epoch from most)::int / 3600,
+        case when clock_timestamp() - hold.held_since > interval '1 minute'
+          then format(', which end at %s',
+            to_char(last_moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) else '' end),
+      '{"field": "expiration"}');
+  end if;
+  return least(until_when, last_moment);
+end $function$;
 
 -- Whether a worker holds something: its connection is there, and its lease is not over.
 create function app_private.holder_lives(holder integer, held_until timestamp with time zone) returns boolean
@@ -46887,13 +48710,14 @@ language sql stable as $function$
       'personalization', 'reservation', 'reservation_document'))
 $function$;
 
--- Whether a claim is of this lead: of its reservation, purchase or accepted offer.
+-- Whether a claim is of this lead: of its reservation, purchase, accepted offer or hold.
 create function app_private.is_party_of_claim(claim app_hidden.claims, lead_id uuid) returns boolean
 language sql stable as $function$
   select $2 is not null and exists (
     select from app_public.reservations r where r.id = claim.subject_id and r.lead_id = $2
     union all select from app_public.buyers b where b.id = claim.subject_id and b.lead_id = $2
-    union all select from app_public.negotiations n where n.id = claim.subject_id and n.lead_id = $2)
+    union all select from app_public.negotiations n where n.id = claim.subject_id and n.lead_id = $2
+    union all select from app_public.unit_holds h where h.id = claim.subject_id and h.lead_id = $2)
 $function$;
 
 -- Whether the viewer cancelled the reservation as its buyer, and said so.
@@ -46980,6 +48804,48 @@ begin
     where o.id = request.organization_id and o.deleted_at is null;
 end $function$;
 grant execute on function app_private.issue_consent_token(uuid) to plat_worker;
+
+-- Makes the codes of a change of address (143 bits each) and the link that stops it. Without a code: the new address
+--   has an account; without a new address: it was written to often enough today; without a former one: nobody has
+--   confirmed that. No row where there is nothing to send.
+create function app_private.issue_email_change(user_id uuid) returns table(
+  wanted text, email text, code text, former_email text, former_code text, stop_token text, expires_at timestamp
+  with time zone
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  is_taken boolean;
+begin
+  select c.email, c.email, c.expires_at, case when c.former_confirmed_at is null then i.email end, exists (
+      select from app_hidden.user_identities o where o.email = c.email)
+    into wanted, email, expires_at, former_email, is_taken
+    from app_private.email_changes c
+    join app_hidden.user_identities i on i.user_id = c.user_id
+    join app_public.users u on u.id = c.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+    where c.user_id = issue_email_change.user_id and c.expires_at > now() and c.confirmed_at is null
+    for update of c;
+  if not found then
+    return;
+  end if;
+  code := case when not is_taken then app_private.random_text(24) end;
+  if former_email is not null then
+    former_code := app_private.random_text(24);
+    stop_token := app_private.random_text(43);
+  end if;
+  -- Quietly limited: nobody is flooded because somebody else gives their address.
+  if not app_private.is_within_limit('verification.address', email) then
+    email := null;
+    code := null;
+  end if;
+  update app_private.email_changes c set code_sha256 = sha256(convert_to(code, 'UTF8')),
+      former_code_sha256 = sha256(convert_to(former_code, 'UTF8'))
+    where c.user_id = issue_email_change.user_id;
+  insert into app_private.email_change_stops (token_sha256, user_id, expires_at)
+    select sha256(convert_to(stop_token, 'UTF8')), issue_email_change.user_id, expires_at where stop_token is not null;
+  return next;
+end $function$;
+grant execute on function app_private.issue_email_change(uuid) to plat_worker;
 
 -- A new token (256 random bits) for a pending invitation and what its mail says; replaces the former token; nothing
 --   when there is nothing to send.
@@ -47147,6 +49013,15 @@ begin
         or (is_response and (l.first_response_at is null or l.status = 'NEW' or l.status_before_deal = 'NEW')));
 end $function$;
 
+-- The lead source of a project with this code or, where none has it, this name, whatever the case.
+create function app_private.lead_source_named(project_id uuid, source text) returns uuid
+language sql stable as $function$
+  select s.id from app_public.lead_sources s
+  where s.project_id = lead_source_named.project_id and s.deleted_at is null
+    and (s.code = upper(btrim(source)) or lower(s.name) = lower(btrim(source)))
+  order by s.code = upper(btrim(source)) desc, s.active desc, s.id limit 1
+$function$;
+
 -- Keeps the words of names that are not known yet.
 create function app_private.learn_words(names text[]) returns void
 language sql as $function$
@@ -47195,6 +49070,7 @@ $function$;
 create function app_private.live_lead(project_id uuid, email text) returns uuid
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select l.id from app_public.leads l where l.project_id = $1 and l.email = lower(btrim($2)) and l.deleted_at is null
+    and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED')
     and app_hidden.project_can(l.project_id, l.organization_id, 'lead.write')
 $function$;
 grant execute on function app_private.live_lead(uuid, text) to plat_user;
@@ -47417,9 +49293,10 @@ language sql stable as $function$
   where t.holds
 $function$;
 
--- The list of a purchase of what hangs on it, or on the lead it came from.
+-- The list of a purchase of what hangs on it, or on the lead it came from. of_lead: which rows c of the lead are
+--   those of the purchase b, where a lead may have several.
 create function app_private.make_buyer_list(
-  table_name text, list_name text, list_description text, list_order text
+  table_name text, list_name text, list_description text, list_order text, of_lead text default null::text
 ) returns void
 language plpgsql as $function$
 declare
@@ -47427,10 +49304,12 @@ declare
 begin
   execute format('create function app_public.%I(b app_public.buyers) returns setof app_public.%I language sql stable
     rows 5 as
-    $f$ select c.* from %s c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
+    $f$ select c.* from %s c where (c.buyer_id = b.id or %s)
       and c.deleted_at is null order by %s $f$',
     lower(function_name), table_name,
-    app_hidden.source_of(format('app_public.%I', table_name)::regclass), list_order);
+    app_hidden.source_of(format('app_public.%I', table_name)::regclass),
+    case when of_lead is null then 'c.lead_id = b.lead_id' else format('(c.lead_id = b.lead_id and %s)', of_lead) end,
+    list_order);
   execute format('grant execute on function app_public.%I to plat_user', lower(function_name));
   execute format('comment on function app_public.%I is %L', lower(function_name),
     format(E'@ordered\n\n%s; those of the lead that the buyer was among them.', list_description));
@@ -47482,11 +49361,13 @@ end $function$;
 
 -- Gives a table like app_private.project_record with lead_id and buyer_id what such a table has: row security by the
 --   permissions of leads and of buyers, lists on both, and make_project_record. `own`: which rows the buyer who
---   accepted an invitation sees; has_assignee: for root lists, along the column assignee_id.
+--   accepted an invitation sees; has_assignee: for root lists, along the column assignee_id; of_lead: see
+--   make_buyer_list.
 create function app_private.make_deal_child(
   table_name text, subject text, list_name text, list_description text, list_order text default 'id desc',
   lead_read text default 'lead.read', lead_write text default 'lead.write', buyer_read text default 'buyer.read',
-  buyer_write text default 'buyer.write', own text default null::text, has_assignee boolean default false
+  buyer_write text default 'buyer.write', own text default null::text, has_assignee boolean default false,
+  of_lead text default null::text
 ) returns void
 language plpgsql as $function$
 declare
@@ -47530,7 +49411,7 @@ begin
       'app_private.tg__touch(''assignee_id'')', table_name);
     insert into app_private.deal_tables (table_name) values (make_deal_child.table_name);
   end if;
-  perform app_private.make_buyer_list(table_name, list_name, list_description, list_order);
+  perform app_private.make_buyer_list(table_name, list_name, list_description, list_order, of_lead);
 end $function$;
 
 -- Gives a table with project_id, organization_id and assignee_id its policies: whoever has the permission, be it for
@@ -48288,18 +50169,17 @@ begin
     and l.id <> kept.id;
   if gone.id is null or gone.project_id <> kept.project_id then
     perform app_hidden.fail('CONFLICT', 'One of the two leads is gone.');
-  elsif gone.status = 'CONVERTED' then
-    perform app_hidden.fail('CONFLICT', 'Both leads are buyers; cancel one of the purchases first.');
   elsif exists (select from app_public.negotiations n join app_public.negotiations o on o.unit_id = n.unit_id
       where n.lead_id = kept.id and o.lead_id = gone.id and n.status not in ('ACCEPTED', 'CANCELLED')
         and o.status not in ('ACCEPTED', 'CANCELLED')
         and n.deleted_at is null and o.deleted_at is null) then
     perform app_hidden.fail('CONFLICT',
       'Both leads negotiate about the same unit; call one of the negotiations off first.');
-  elsif kept.status = 'CONVERTED' and exists (select from app_public.reservations r
-      where r.lead_id = gone.id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then
+  end if;
+  if (select count(*) from app_public.buyers b where b.lead_id in (kept.id, gone.id) and b.unit_id is null
+    and b.lot_id is null and b.status <> 'CANCELLED' and b.deleted_at is null) > 1 then
     perform app_hidden.fail('CONFLICT',
-      'One of them is a buyer, the other has an open reservation; convert or cancel that first.');
+      'Both leads have a purchase without a home; cancel or delete one of these purchases first.');
   end if;
   -- Whatever refers to the one refers to the other, whichever module made the reference.
   for reference in
@@ -48506,6 +50386,15 @@ begin
     where t.lead_source_id = source.id and t.deleted_at is null;
 end $function$;
 grant execute on function app_private.move_lead_source(uuid, uuid) to plat_anonymous, plat_user;
+
+-- The names of a person as texts greet by them: those that are filled in, else those in the full name; the first
+--   name is the fallback where neither tells one, so that no greeting goes out without a name.
+create function app_private.names_in_texts(first_name text, last_name text, name text, fallback text) returns jsonb
+language sql immutable parallel safe as $function$
+  select jsonb_build_object('firstName', coalesce(first_name, s.given, fallback), 'lastName',
+    coalesce(last_name, s.family))
+  from (select 1) one left join lateral app_hidden.split_name(name) s on true
+$function$;
 
 -- The claim on the unit that belongs to whoever negotiates, null for a unit that is free; refuses with
 --   INVENTORY_UNAVAILABLE what belongs to somebody else or is not for sale.
@@ -48831,6 +50720,8 @@ declare
   refund jsonb;
 begin
   select p.* into intent from app_public.payment_intents p where p.id = id for update;
+  -- What is paid may confirm the reservation: in the order of locks, that comes before its deposit.
+  perform app_private.lock_reservation(intent.reservation_id) where intent.reservation_id is not null;
   if intent.id is null or (intent.processor_id is not null and intent.processor_id <> state ->> 'id') then
     return '{"open": false}';
   end if;
@@ -49159,6 +51050,28 @@ language sql stable strict security definer set search_path to 'pg_catalog', 'pg
 $function$;
 grant execute on function app_private.open_link(text) to plat_authenticator;
 
+-- Opens a session of a user, who is locked and has proved who they are. Of more than 100 at a time, the one ends
+--   that was not used for longest.
+create function app_private.open_session(
+  user_id uuid, session_epoch integer, is_refreshable boolean, device text
+) returns app_public.authentication
+language plpgsql as $function$
+declare
+  most constant int := 100;
+  network constant text := app_private.network_of(app_hidden.setting('ip'));
+  session app_private.sessions;
+begin
+  -- The user is locked: two sign-ins at once are counted one after the other.
+  update app_private.sessions s set ended_at = now() where s.id = any (array(
+    select o.id from app_private.sessions o where o.user_id = open_session.user_id and o.ended_at is null
+      and o.expires_at > now() order by coalesce(o.last_used_at, o.created_at) desc, o.id desc offset most - 1));
+  insert into app_private.sessions (user_id, device, network, is_refreshable, expires_at)
+    values (user_id, open_session.device, network, coalesce(is_refreshable, false), date_trunc('second', now())
+      + case when open_session.is_refreshable then interval '90 days' else interval '30 days' end)
+    returning * into session;
+  return app_private.give_tokens(session, session_epoch);
+end $function$;
+
 -- Opens an escalation ticket and returns its id; where one is open for the same cause in the organization, returns
 --   that one instead. The available actions are those of app_hidden.ticket_actions; input is what they need to know.
 create function app_private.open_ticket(
@@ -49317,8 +51230,9 @@ create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select coalesce((
     select sum(d.amount_paid - d.amount_refunded) from app_public.deposits d
-    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
-      and d.deleted_at is null), 0)
+    where (d.buyer_id = b.id
+        or (d.lead_id = b.lead_id and b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)))
+      and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0)
   from app_public.buyers b where b.id = $1
     and (app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
       or b.id = any (array(select app_hidden.viewer_purchases())))
@@ -49509,6 +51423,26 @@ begin
   end if;
 end $function$;
 
+-- The person whom an organization knows by an e-mail address, from now on where it did not; without an address
+--   somebody new. Who registers one address at the same moment gets the same person.
+create function app_private.person_of(organization_id uuid, email text) returns uuid
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  digest constant bytea := sha256(convert_to(lower(email), 'UTF8'));
+  result uuid;
+begin
+  loop
+    select p.id into result from app_public.persons p
+      where p.organization_id = organization_id and p.email_digest = digest;
+    exit when result is not null;
+    insert into app_public.persons (organization_id, email_digest) values (organization_id, digest)
+      on conflict do nothing returning id into result;
+    exit when result is not null;
+  end loop;
+  return result;
+end $function$;
+
 -- The price of the options, less discounts, less credits, never below zero; each line rounded half up to the digits
 --   of the currency.
 create function app_private.personalization_sums(
@@ -49597,9 +51531,8 @@ grant execute on function app_private.postpone_job(text, jsonb, integer) to plat
 create function app_private.price_of_deposit(id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.deposit_price(d) from app_public.deposits d where d.id = $1
-    and (app_hidden.deal_can(d.organization_id, d.project_id, coalesce(
-        (select l.assignee_id from app_public.leads l where l.id = d.lead_id),
-        (select b.assignee_id from app_public.buyers b where b.id = d.buyer_id)), 'sale.read')
+    and (app_hidden.deal_can(d.organization_id, d.project_id, app_private.assignee_of_deposit(d), 'sale.read')
+      or d.reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
       or d.buyer_id = any (array(select app_hidden.viewer_purchases()))
       or d.lead_id = any (array(select app_hidden.viewer_purchase_leads())))
 $function$;
@@ -49957,6 +51890,15 @@ begin
   end if;
 end $function$;
 
+-- Whether a refresh token was used before, other than by a caller who may not have got the answer.
+create function app_private.refresh_is_repeated(token_sha256 bytea) returns boolean
+language sql stable as $function$
+  select exists (select from app_private.refresh_tokens r where r.token_sha256 = $1 and r.used_at is not null
+    and (r.used_at <= now() - interval '30 seconds'
+      or not exists (select from app_private.refresh_tokens n where n.token_sha256 = r.successor_sha256
+        and n.used_at is null)))
+$function$;
+
 -- Computes the index of the next projects by id; returns the last one where there may be more.
 create function app_private.refresh_service_index(
   after uuid default null::uuid, batch integer default 500
@@ -50186,6 +52128,28 @@ begin
 end $function$;
 grant execute on function app_private.release_files(text[]) to plat_authenticator;
 
+-- Gives back a unit or lot that the viewer, or somebody of their team, holds.
+create function app_private.release_hold(hold_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  hold app_public.unit_holds;
+begin
+  select h.* into hold from app_public.unit_holds h where h.id = release_hold.hold_id
+    and app_hidden.deal_can(h.organization_id, h.project_id, h.assignee_id, 'sale.write');
+  if hold.id is null then
+    perform app_hidden.refuse('unit_holds', 'delete');
+  end if;
+  perform app_private.lock_inventory(hold.unit_id, hold.lot_id);
+  select h.* into hold from app_public.unit_holds h where h.id = hold.id and h.deleted_at is null for no key update;
+  if hold.status is distinct from 'ACTIVE' then
+    perform app_hidden.fail('CONFLICT', format('This hold is over: it is %s.', coalesce(hold.status, 'deleted')),
+      '{"field": "id"}');
+  end if;
+  perform app_private.release_claim((app_private.active_claim(hold.id)).id, 'RELEASED');
+  update app_public.unit_holds h set deleted_at = now() where h.id = hold.id;
+end $function$;
+grant execute on function app_private.release_hold(uuid) to plat_user;
+
 -- For operators: lets a job that was set aside because its process died twice run again. Says what became of it.
 create function app_private.release_job(ticket uuid) returns text
 language plpgsql as $function$
@@ -50221,6 +52185,46 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select c.processor_id from app_public.processor_cards c where c.id = removed_card.id and c.removed_at is not null
 $function$;
 grant execute on function app_private.removed_card(uuid) to plat_worker;
+
+-- Has a person known by another e-mail address; false, and nothing done, where another person has it.
+create function app_private.rename_person(person_id uuid, email text) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_public.persons p set email_digest = sha256(convert_to(lower(email), 'UTF8'))
+    where p.id = rename_person.person_id;
+  return found;
+exception when unique_violation then
+  return false; -- somebody else is known by it
+end $function$;
+
+-- A lead whose last purchase is cancelled is open again; it is LOST where the person has registered anew in the
+--   project since, because that lead is worked on now.
+create function app_private.reopen_lead(purchase app_public.buyers) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  lead app_public.leads;
+  is_elsewhere boolean;
+begin
+  select * into lead from app_public.leads l where l.id = purchase.lead_id and l.status = 'CONVERTED'
+    and l.deleted_at is null for no key update;
+  if lead.id is null or exists (select from app_public.buyers b where b.lead_id = lead.id and b.id <> purchase.id
+    and b.status <> 'CANCELLED' and b.deleted_at is null) then
+    return;
+  end if;
+  is_elsewhere := exists (select from app_public.leads l where l.project_id = lead.project_id and l.email = lead.email
+    and l.id <> lead.id and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED'));
+  if is_elsewhere and exists (select from app_public.reservations r where r.lead_id = lead.id
+    and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then
+    perform app_hidden.fail('CONFLICT', 'The lead of this purchase has an open reservation, and the person has '
+      'registered anew: cancel that reservation first.', jsonb_build_object('field', 'id', 'existingId', lead.id));
+  end if;
+  update app_public.leads l set converted_at = null,
+      status = case when is_elsewhere then 'LOST'
+        else coalesce(nullif(nullif(l.status_before_deal, 'RESERVED'), 'NEGOTIATING'), 'HOT') end,
+      fallout_reason_id = case when is_elsewhere then app_private.fallout_reason_for(l.project_id, 'LEAD',
+        purchase.fallout_reason_id) else l.fallout_reason_id end
+    where l.id = lead.id;
+end $function$;
 
 -- Under whom an idempotency key of this request is kept.
 create function app_private.repeat_viewer() returns text
@@ -50282,6 +52286,12 @@ begin
       job_key => 'consent__requested ' || request_id);
   end if;
 end $function$;
+
+create function app_private.request_email_change_mails(user_id uuid) returns void
+language sql as $function$
+  select app_private.add_job('user__email_change_requested', jsonb_build_object('user_id', user_id),
+    job_key => 'user__email_change_requested ' || user_id)
+$function$;
 
 -- Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than a
 --   few at a time.
@@ -50392,6 +52402,41 @@ begin
       format('The execution is %s and does not wait at this step any more.', execution.status));
   end if;
   return execution;
+end $function$;
+
+-- Refuses a hold of a person, or of an organization, that has as many in the project as it allows.
+create function app_private.require_fewer_holds(hold app_public.unit_holds) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  project record;
+  own int;
+  of_organization int;
+begin
+  if hold.user_id is null then
+    return; -- by the service
+  end if;
+  -- One after the other from here to the end of the transaction, so that two at once are both counted.
+  perform pg_advisory_xact_lock(hashtextextended('plat.holds ' || hold.project_id, 0));
+  select p.holds_per_person, p.holds_per_organization into project from app_public.projects p
+    where p.id = hold.project_id;
+  select count(*) filter (where h.user_id = hold.user_id),
+      count(*) filter (where h.holder_organization_id = hold.holder_organization_id)
+    into own, of_organization
+    from app_public.unit_holds h
+    where h.project_id = hold.project_id and h.status = 'ACTIVE' and h.deleted_at is null and h.id <> hold.id
+      and h.expires_at > clock_timestamp();
+  if own >= project.holds_per_person then
+    perform app_hidden.fail('LIMIT_EXCEEDED', case when project.holds_per_person = 0
+      then 'Nobody holds homes of this project; reserve instead.'
+      else format('You hold %s homes of this project, as many as one person may (holdsPerPerson); reserve one, or give '
+        'one back with deleteUnitHold.', own) end,
+      jsonb_build_object('limit', project.holds_per_person));
+  elsif of_organization >= project.holds_per_organization then
+    perform app_hidden.fail('LIMIT_EXCEEDED',
+      format('Your organization holds %s homes of this project, as many as one may (holdsPerOrganization); reserve '
+        'one, or give one back with deleteUnitHold.', of_organization),
+      jsonb_build_object('limit', project.holds_per_organization));
+  end if;
 end $function$;
 
 -- Refuses the seller a price below the floor price of the negotiation, unless they may set that.
@@ -50666,7 +52711,7 @@ begin
     input || jsonb_build_object('buyer_id', app_public.current_user_id(),
     'assignee_id', purchase.assignee_id,
     'lead_id', (select l.id from app_public.leads l where l.id = purchase.lead_id and l.deleted_at is null
-      and l.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED'))));
+      and l.status not in ('LOST', 'UNQUALIFIED'))));
   perform set_config('plat.actor_type', before, true);
   return app_hidden.masked(result);
 end $function$;
@@ -51462,6 +53507,20 @@ begin
     where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED')
       and p.deleted_at is null);
 end $function$;
+
+-- The organization that the viewer sells homes of a project for; null where they may not.
+create function app_private.selling_organization(project_id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select m.organization_id
+  from app_public.organization_user_connections m
+  join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = $1
+  where m.user_id = app_public.current_user_id()
+    and (app_hidden.setting('organization_id') is null
+      or m.organization_id = app_hidden.setting('organization_id')::uuid)
+    and exists (select from app_private.role_permissions r where r.permission = 'sale.write'
+      and r.role = case when p.role = 'OWNER' then m.role else p.role end and r.in_affiliated = (p.role <> 'OWNER'))
+  order by p.role = 'OWNER' desc, m.organization_id limit 1
+$function$;
 
 -- Sends the draft of a ticket to its lead.
 create function app_private.send_draft_by_ticket(ticket app_public.escalation_tickets) returns boolean
@@ -53071,6 +55130,27 @@ language sql immutable as $function$
     else 'SQL' end
 $function$;
 
+-- Stops a change of address for the owner of the present one, and ends the sessions of the account: whoever asked
+--   for the change knows its password. Whether there was one.
+create function app_private.stop_email_change(token text) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  stopped uuid;
+begin
+  delete from app_private.email_changes c using app_private.email_change_stops s
+    where s.token_sha256 = sha256(convert_to(left(token, 200), 'UTF8')) and s.expires_at > now()
+      and c.user_id = s.user_id and c.expires_at > now() returning c.user_id into stopped;
+  if stopped is null then
+    return false;
+  end if;
+  delete from app_private.email_change_stops s where s.user_id = stopped;
+  perform from app_public.users u where u.id = stopped for no key update;
+  perform app_private.end_sessions(stopped);
+  perform app_private.tell_account(stopped, 'EMAIL_CHANGE_STOPPED');
+  return true;
+end $function$;
+grant execute on function app_private.stop_email_change(text) to plat_authenticator;
+
 -- Nobody is written to at these numbers any more, and the leads who were do not follow marketing messages.
 create function app_private.stop_numbers(numbers text[], reason text) returns void
 language plpgsql as $function$
@@ -53178,7 +55258,8 @@ begin
     select p.key::uuid,
       (select coalesce(jsonb_object_agg(r.key, r.value -> (p.value ->> r.key)), '{}') from jsonb_each(records) r)
       || case when 'assignee' = any (wanted) then jsonb_build_object('assignee', (
-          select jsonb_build_object('id', u.id, 'fullName', app_public.users_full_name(u), 'firstName', u.first_name,
+          select jsonb_build_object('id', u.id, 'fullName', app_public.users_full_name(u), 'firstName',
+              coalesce(u.first_name, app_public.users_full_name(u)),
             'lastName', u.last_name, 'title', u.title,
             'phone', u.phone, 'email', i.email)
           from app_public.users u left join app_hidden.user_identities i on i.user_id = u.id
@@ -53633,6 +55714,24 @@ begin
     where r.execution_id = message.execution_id and r.sequence = message.sequence and r.status = 'SUCCEEDED';
 end $function$;
 
+-- Gives the claim of a hold to the reservation, purchase or negotiation that it gives way to, which calls take_claim
+--   next; nothing where there is no such hold.
+create function app_private.take_over_hold(
+  unit_id uuid, lot_id uuid, lead_id uuid, subject_type text, subject_id uuid
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  hold app_public.unit_holds;
+begin
+  perform app_private.lock_inventory(take_over_hold.unit_id, take_over_hold.lot_id);
+  hold := app_private.active_hold(take_over_hold.unit_id, take_over_hold.lot_id, take_over_hold.lead_id);
+  if hold.id is not null then
+    update app_hidden.claims c set subject_type = take_over_hold.subject_type, subject_id = take_over_hold.subject_id
+      where c.subject_id = hold.id and c.released_at is null;
+    perform app_private.end_hold(hold.id, 'CONVERTED');
+  end if;
+end $function$;
+
 -- Takes an event of the processor, once, and enqueues what follows from it.
 create function app_private.take_processor_event(event jsonb) returns boolean
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -53680,8 +55779,7 @@ begin
     end if;
   else
     select * into source_row from app_public.lead_sources s
-      where s.project_id = project.id and s.code = upper(coalesce(input ->> 'source', 'WEB_DIRECT'))
-        and s.deleted_at is null;
+      where s.id = app_private.lead_source_named(project.id, coalesce(input ->> 'source', 'WEB_DIRECT'));
   end if;
   if agent is distinct from null then
     perform app_private.check_agent(project.organization_id, agent, coalesce((project.address).country, 'US'));
@@ -53696,7 +55794,8 @@ begin
   -- Two forms at the same moment: the second insert waits for the first, finds its lead and merges with it.
   loop
     select * into lead from app_public.leads l
-      where l.project_id = project.id and l.email = sender and l.deleted_at is null for update;
+      where l.project_id = project.id and l.email = sender and l.deleted_at is null
+      order by l.status in ('LOST', 'UNQUALIFIED', 'CONVERTED'), l.id desc limit 1 for update;
     was_created := lead.id is null;
     exit when not was_created;
     begin
@@ -53826,6 +55925,16 @@ grant execute on function app_private.take_workflow_step(uuid, integer, integer,
 create function app_private.takes_slug(table_name text, slug text) returns boolean
 language sql as $function$
   select pg_try_advisory_xact_lock(hashtextextended('plat.slug ' || table_name || ' ' || lower(slug), 0))
+$function$;
+
+-- Has the user told by mail what became of their account, at an address that is theirs no longer where one is given.
+create function app_private.tell_account(
+  user_id uuid, change text, facts jsonb default '{}'::jsonb, email text default null::text
+) returns void
+language sql as $function$
+  select app_private.add_job('account__changed', jsonb_strip_nulls(jsonb_build_object('user_id', $1, 'change', $2,
+    'facts', $3, 'email', $4, 'at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    'network', app_private.network_of(app_hidden.setting('ip')))))
 $function$;
 
 -- Writes the events of a step that the clock has come to since it was told last, at most a batch of them; returns
@@ -53990,10 +56099,18 @@ begin
 end $function$;
 
 -- A row hangs on a lead or on a purchase, and is of the same project; with the argument `assignee`, it has the same
---   assignee too.
+--   assignee too, and with `reservation` it may name a reservation instead, whose lead or purchase it then has.
 create function app_private.tg__deal_child() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
+  if tg_argv[0] = 'reservation' and num_nonnulls(new.lead_id, new.buyer_id) = 0 then
+    if new.reservation_id is not null then
+      select r.lead_id, case when r.lead_id is null then r.purchase_id end, r.project_id, r.organization_id
+        into new.lead_id, new.buyer_id, new.project_id, new.organization_id
+        from app_public.reservations r where r.id = new.reservation_id and r.deleted_at is null;
+      return new;
+    end if;
+  end if;
   if num_nonnulls(new.lead_id, new.buyer_id) <> 1 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Name either the lead or the buyer.', '{"field": "leadId"}');
   end if;
@@ -55476,6 +57593,7 @@ insert into app_hidden.record_types (table_name, subject, write_permission, even
   ('spec_options', 'spec_option', 'inventory.manage', 'finance.read', null, array['project.read', 'finance.read']),
   ('tasks', 'task', 'lead.write', null, null, array['buyer.read', 'lead.read', 'org.member']),
   ('trackers', 'tracker', 'marketing.manage', null, null, array['marketing.read']),
+  ('unit_holds', 'unit_hold', 'sale.write', 'sale.read', null, array['sale.read']),
   ('unit_images', 'unit_image', 'inventory.manage', null, null, null),
   ('units', 'unit', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
   ('user_integrations', 'user_integration', null, null, null, null),
@@ -55512,7 +57630,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('APPOINTMENTS', 22, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', null,
     true, 'Name of the lead.'),
   ('APPOINTMENTS', 23, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('APPOINTMENTS', 24, 'host',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.host_id)',
@@ -55651,7 +57769,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('CHARGES', 33, 'deposit', '(select x.title from app_hidden.masked_deposits x where x.id = t.deposit_id)', 'TEXT',
     'text', 'sale.read', false, 'Title of the deposit.'),
   ('CHARGES', 34, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('CHARGES', 35, 'payer',
     '(select app_public.users_full_name(row(x.id, x.slug, x.first_name, x.last_name, x.title, x.phone, x.time_zone, x.language, x.status, null::timestamp with time zone, null::timestamp with time zone, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.password_changed_at, x.avatar_url)::app_public.users) from app_hidden.masked_users x where x.id = t.user_id)',
@@ -55699,22 +57817,27 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'Number of the invoice.'),
   ('DEPOSITS', 26, 'notes', 'app_public.deposits_notes(t)', 'TEXT', 'app_public.long_text', null, false,
     'What the team should know; null for the buyer.'),
-  ('DEPOSITS', 27, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 27, 'isReservationFee', 't.is_reservation_fee', 'BOOLEAN', 'boolean', null, false,
+    'Whether it is the fee of its reservation.'),
+  ('DEPOSITS', 28, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was created.'),
-  ('DEPOSITS', 28, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 29, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was last changed.'),
-  ('DEPOSITS', 29, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The id of the project.'),
   ('DEPOSITS', 3, 'status', 't.status', 'ENUM', 'app_public.deposit_status', null, true, 'What became of it.'),
-  ('DEPOSITS', 30, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead; either this or the buyer.'),
-  ('DEPOSITS', 31, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer; either this or the lead.'),
-  ('DEPOSITS', 32, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false,
-    'The reservation that it belongs to.'),
-  ('DEPOSITS', 33, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
+  ('DEPOSITS', 30, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The id of the project.'),
+  ('DEPOSITS', 31, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead; either this or the buyer.'),
+  ('DEPOSITS', 32, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer; either this or the lead.'),
+  ('DEPOSITS', 33, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false,
+    'The reservation that it belongs to. Of one without a lead, neither lead nor buyer is named.'),
+  ('DEPOSITS', 34, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
     'text', null, true, 'Title of the project.'),
-  ('DEPOSITS', 34, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+  ('DEPOSITS', 35, 'buyer',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
-  ('DEPOSITS', 35, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
+  ('DEPOSITS', 36, 'reservation',
+    '(select x.number from app_hidden.masked_reservations x where x.id = t.reservation_id)', 'TEXT', 'text',
+    'sale.read', false, 'Number of the reservation.'),
+  ('DEPOSITS', 37, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
     'lead.read', false, 'Name of the lead.'),
   ('DEPOSITS', 4, 'statusChangedAt', 't.status_changed_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it has its status.'),
@@ -55801,9 +57924,10 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('LEADS', 11, 'statusChangedAt', 't.status_changed_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it has its status.'),
   ('LEADS', 12, 'tags', 't.tags', 'LIST', 'app_public.tags', null, true, 'Free words.'),
-  ('LEADS', 13, 'origin', 't.origin', 'ENUM', 'app_public.lead_origin', null, true, 'The technical way in.'),
+  ('LEADS', 13, 'origin', 't.origin', 'ENUM', 'app_public.lead_origin', null, true,
+    'The technical way in; API where a program does not say.'),
   ('LEADS', 14, 'source', 't.source', 'TEXT', 'app_public.short_text', null, false,
-    'Code of the source, such as WEB_DIRECT.'),
+    'Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the project; any other is refused, and the error says which there are.'),
   ('LEADS', 15, 'isAgent', 't.is_agent', 'BOOLEAN', 'boolean', null, true, 'Whether the lead is an agent.'),
   ('LEADS', 16, 'isRepresented', 't.is_represented', 'BOOLEAN', 'boolean', null, false,
     'Whether an agent represents the lead.'),
@@ -55831,7 +57955,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'Free data of the organization''s own programs.'),
   ('LEADS', 29, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was created.'),
-  ('LEADS', 3, 'firstName', 't.first_name', 'TEXT', 'app_public.short_text', null, false, 'Given name.'),
+  ('LEADS', 3, 'firstName', 't.first_name', 'TEXT', 'app_public.short_text', null, false,
+    'Given name; taken from the full name where neither name is given, as far as that tells it.'),
   ('LEADS', 30, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false, 'The last change.'),
   ('LEADS', 31, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The project.'),
   ('LEADS', 32, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false, 'The member who works on the lead.'),
@@ -55847,7 +57972,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'ENUM', 'app_public.lead_source_category', null, false, 'Kind of the place where the lead came from.'),
   ('LEADS', 39, 'falloutReason', '(select x.name from app_public.fallout_reasons x where x.id = t.fallout_reason_id)',
     'TEXT', 'text', null, false, 'Why the lead was lost.'),
-  ('LEADS', 4, 'lastName', 't.last_name', 'TEXT', 'app_public.short_text', null, false, 'Family name.'),
+  ('LEADS', 4, 'lastName', 't.last_name', 'TEXT', 'app_public.short_text', null, false,
+    'Family name; taken from the full name where neither name is given, as far as that tells it.'),
   ('LEADS', 40, 'assignee',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.assignee_id)',
     'TEXT', 'text', null, true, 'Name of the assignee.'),
@@ -55859,7 +57985,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'When the lead withdrew from marketing mail, by the link in a mail or through the team; null once they follow it again, and for those who never did either.'),
   ('LEADS', 5, 'legalName', 't.legal_name', 'TEXT', 'app_public.short_text', null, false, 'Name for contracts.'),
   ('LEADS', 6, 'email', 't.email', 'TEXT', 'app_public.email_address', null, true,
-    'E-mail address; at most one lead of a project has it.'),
+    'E-mail address; at most one open lead of a project has it.'),
   ('LEADS', 7, 'phone', 't.phone', 'TEXT', 'app_public.phone_number', null, true, 'Phone number.'),
   ('LEADS', 8, 'company', 't.company', 'TEXT', 'app_public.short_text', null, true, 'Company.'),
   ('LEADS', 9, 'preferredLanguage', 't.preferred_language', 'TEXT', 'app_public.language_code', null, false,
@@ -55982,7 +58108,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     '(select coalesce(x.number, x.title) from app_hidden.masked_units x where x.id = t.unit_id)', 'TEXT', 'text', null,
     true, 'Number of the unit.'),
   ('PERSONALIZATIONS', 24, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('PERSONALIZATIONS', 25, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
     'lead.read', false, 'Name of the lead.'),
@@ -56022,7 +58148,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     true, 'Name of the lead.'),
   ('PHONE_CALLS', 2, 'direction', 't.direction', 'ENUM', 'app_public.phone_call_direction', null, true, 'Who called.'),
   ('PHONE_CALLS', 20, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('PHONE_CALLS', 21, 'user',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.user_id)',
@@ -56043,7 +58169,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('RESERVATIONS', 10, 'ppsf', 'app_public.reservations_ppsf(t)', 'DECIMAL', 'numeric', null, false,
     'Price per square foot: of the home, or of the land for a lot.'),
   ('RESERVATIONS', 11, 'fee', 't.fee', 'MONEY', 'app_public.money', null, false,
-    'What it costs, as the project had it when it was made.'),
+    'What it costs, as the project had it when it was made; paid as its feeDeposit.'),
   ('RESERVATIONS', 12, 'cancellationFee', 't.cancellation_fee', 'MONEY', 'app_public.money', null, false,
     'What is kept when it is cancelled, as the project had it when it was made.'),
   ('RESERVATIONS', 13, 'currency', 't.currency', 'TEXT', 'app_public.currency_code', null, true,
@@ -56139,7 +58265,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     true, 'Name of the lead.'),
   ('TASKS', 2, 'title', 't.title', 'TEXT', 'app_public.short_text', null, true, 'What to do, in a line.'),
   ('TASKS', 20, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', false, 'Name of the buyer.'),
   ('TASKS', 21, 'assignee',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.assignee_id)',
@@ -56424,6 +58550,7 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('lead', 'CONVERTED', 'COLD', true, null),
   ('lead', 'CONVERTED', 'CONTACTED', true, null),
   ('lead', 'CONVERTED', 'HOT', true, null),
+  ('lead', 'CONVERTED', 'LOST', true, null),
   ('lead', 'CONVERTED', 'NEW', true, null),
   ('lead', 'CONVERTED', 'WARM', true, null),
   ('lead', 'HOT', 'COLD', false, null),
@@ -56653,6 +58780,10 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('unit', null, 'AVAILABLE', false, null),
   ('unit', null, 'OFF_MARKET', false, null),
   ('unit', null, 'UNRELEASED', false, null),
+  ('unit_hold', 'ACTIVE', 'CONVERTED', true, null),
+  ('unit_hold', 'ACTIVE', 'EXPIRED', true, null),
+  ('unit_hold', 'ACTIVE', 'RELEASED', true, null),
+  ('unit_hold', null, 'ACTIVE', false, null),
   ('user_integration', 'DISABLED', 'ENABLED', true, null),
   ('user_integration', 'ENABLED', 'DISABLED', false, null),
   ('user_integration', 'ENABLED', 'ERROR', true, null),
@@ -56869,7 +59000,8 @@ insert into app_private.deal_tables (table_name) values
   ('buyers'),
   ('negotiations'),
   ('personalizations'),
-  ('reservations');
+  ('reservations'),
+  ('unit_holds');
 
 insert into app_private.error_codes (code, description) values
   ('BAD_USER_INPUT', 'A value that cannot be: format, range, missing, both of two.'),
@@ -56962,6 +59094,10 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('reservation', 'status', 'REFUNDED', 'refunded'),
   ('task', 'clock', 'overdue', 'overdue'),
   ('unit', 'price', null, 'price_changed'),
+  ('unit_hold', 'extended_count', null, 'extended'),
+  ('unit_hold', 'status', 'CONVERTED', 'converted'),
+  ('unit_hold', 'status', 'EXPIRED', 'expired'),
+  ('unit_hold', 'status', 'RELEASED', 'released'),
   ('user', 'last_login_at', null, 'signed_in'),
   ('user', 'password_changed_at', null, 'password_changed'),
   ('user_integration', 'status', 'DISABLED', 'disabled'),
@@ -56998,6 +59134,7 @@ insert into app_private.limits (name, most, within, description) values
   ('contact.sender', 5, '01:00:00', 'Messages to organizations and to the operator from one e-mail address.'),
   ('contact_project.network', 60, '01:00:00', 'Messages to projects from one network.'),
   ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
+  ('email_change.account', 5, '01:00:00', 'Changes of the e-mail address that a user asks for.'),
   ('invite.address', 5, '01:00:00', 'Invitations to an organization for one address.'),
   ('invite.buyer', 5, '01:00:00', 'Invitations of one buyer.'),
   ('invite.buyer_address', 10, '01:00:00', 'Invitations of an organization to buyers with one address.'),
@@ -57118,6 +59255,8 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
   ('reservation', array['reservation.extended'], null, null, null, 'sale.read', array['TEAM'], false, false,
     'Reservation {{ data.number }} of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %}, extended to {{ data.expiresAt | when: timeZone }}',
     null, null),
+  ('reservation', array['unit_hold.expired'], null, null, null, 'sale.read', array['userId'], false, false,
+    'Your hold of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %} ran out', null, null),
   ('task', array['task.*'], 'assigneeId', array['{"leadId":null,"buyerId":null}'], null, 'org.member',
     array['assigneeId'], false, false,
     'A task is yours now: {{ data.title }}{% if data.dueAt %}, due {{ data.dueAt | when: timeZone }}{% endif %}', null,
@@ -57166,13 +59305,17 @@ insert into app_private.retention (relation, over) values
   ('app_private.buyer_invite_tokens',
     'exists (select from app_hidden.buyer_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
   ('app_private.consent_requests', 'confirmed_at is null and expires_at < now()'),
+  ('app_private.email_change_stops', 'expires_at < now()'),
+  ('app_private.email_changes', 'expires_at < now()'),
   ('app_private.email_verifications', 'expires_at < now()'),
+  ('app_private.former_emails', 'until < now()'),
   ('app_private.limit_uses', 'expires_at < now()'),
   ('app_private.mail_deliveries', 'at < now() - interval ''90 days'''),
   ('app_private.message_answers', 'received_at < now() - interval ''90 days'''),
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
   ('app_private.sending_counts', 'hour < now() - interval ''2 days'''),
+  ('app_private.sessions', 'expires_at < now() or (ended_at < now() - interval ''1 day'' and not is_adopted)'),
   ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
   ('app_private.user_otps', 'expires_at < now()'),
   ('app_public.users',

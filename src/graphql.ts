@@ -26,6 +26,7 @@ import type { SmsProvider } from "./providers/sms/index.ts";
 import { trackers } from "./http/trackers.ts";
 import { unsubscribePage } from "./http/unsubscribe.ts";
 import { confirmPage } from "./http/confirm.ts";
+import { stopEmailChangePage } from "./http/stopEmailChange.ts";
 import { calendars } from "./http/calendars.ts";
 import { consentPage } from "./http/consent.ts";
 import { createIntegrations } from "./integrations/integrations.ts";
@@ -91,6 +92,7 @@ export interface Graphql {
     | "trackers"
     | "unsubscribe"
     | "confirm"
+    | "stopEmailChange"
     | "paymentsWebhook"
     | "messagesWebhook"
     | "calendars"
@@ -200,6 +202,7 @@ export async function startGraphql({
         trackers: trackers(pages),
         unsubscribe: unsubscribePage(pages),
         confirm: confirmPage(pages),
+        stopEmailChange: stopEmailChangePage(pages),
         paymentsWebhook: paymentsWebhook(payments, pool),
         ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
         calendars: calendars(pages, baseUrl),

@@ -7,8 +7,10 @@ import { makePgService } from "postgraphile/adaptors/pg";
 import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
 import type { Claims } from "./auth/claims.ts";
 import { pgSettings } from "./auth/claims.ts";
+import { deviceOf } from "./auth/device.ts";
 import type { LoginTokens } from "./auth/loginToken.ts";
 import { hashPassword, provePassword } from "./auth/passwords.ts";
+import { proveRefreshToken } from "./auth/refreshTokens.ts";
 import { settledDeadlines } from "./database/deadlines.ts";
 import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
 import { inShare } from "./database/orderedPool.ts";
@@ -54,6 +56,8 @@ declare global {
     interface Context {
       claims: Claims;
       ip: string | undefined;
+      /** The header `User-Agent`. */
+      userAgent?: string | undefined;
       /** Implementations of the tag @transform. */
       argumentTransforms: Record<string, ArgumentTransform>;
       /** Finds the place of a viewer; without it, nobody's is known. */
@@ -118,7 +122,7 @@ export function createPreset({
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
   const withPool =
-    (transform: typeof hashPassword): ArgumentTransform =>
+    (transform: typeof hashPassword | typeof proveRefreshToken): ArgumentTransform =>
     (value, { context, ...details }) =>
       transform(value as string, {
         ...details,
@@ -129,6 +133,8 @@ export function createPreset({
   const argumentTransforms: Record<string, ArgumentTransform> = {
     hashPassword: withPool(hashPassword),
     provePassword: withPool(provePassword),
+    proveRefreshToken: withPool(proveRefreshToken),
+    requestingDevice: (_value, { context }) => deviceOf(context.userAgent),
     ...uploadTransforms(files),
     ...webhookTransforms,
     workflowChecks,
@@ -198,6 +204,7 @@ export function createPreset({
         return {
           claims,
           ip: (request as { ip?: string }).ip,
+          userAgent: request.headers["user-agent"],
           argumentTransforms,
           viewerPlace,
           repeats: repeatFacts(request),

@@ -48,6 +48,8 @@ export interface AppDeps {
   readonly unsubscribe?: RequestHandler<{ token: string }>;
   /** /confirm/:token, the links of mails that ask the owner of an address for consent. */
   readonly confirm?: RequestHandler<{ token: string }>;
+  /** /stop-email-change/:token, the links of mails about a change of address. */
+  readonly stopEmailChange?: RequestHandler<{ token: string }>;
   /** GET /calendars/:token.ics, the feeds of appointments. */
   readonly calendars?: RequestHandler<{ token: string }>;
   /** /integrations/callback, where providers of consent lead back. */
@@ -107,6 +109,7 @@ export function createApp(deps: AppDeps): Express {
   for (const [path, page] of Object.entries({
     "/unsubscribe/:token": deps.unsubscribe,
     "/confirm/:token": deps.confirm,
+    "/stop-email-change/:token": deps.stopEmailChange,
   }))
     if (page)
       app.all(path, onlyMethods("GET", "HEAD", "POST") as RequestHandler<any>, page as RequestHandler);

@@ -258,6 +258,11 @@ export function recipes(
     cancelWorkflowExecutions: found(
       `select w.id as "workflowId" from app_public.workflows w where w.${ofHome}`,
     ),
+    // One of the two addresses: whoever plays keeps theirs.
+    confirmEmailChange: secret(
+      `insert into app_private.email_changes (user_id, email, code_sha256) values ($2, 'fuzz.' || gen_random_uuid() || '@example.com', $1)
+       on conflict (user_id) do update set code_sha256 = excluded.code_sha256, former_confirmed_at = null, expires_at = excluded.expires_at`,
+    ),
     convertLead: found(freeHome),
     createAccount: account,
     createCustomExport: async (player) => ({
@@ -311,6 +316,7 @@ export function recipes(
       lotIds: undefined,
     }),
     createReservation: found(freeHome, { acceptedTerms: true, status: undefined, expiration: undefined }),
+    createUnitHold: found(freeHome, { expiration: undefined }),
     createUserIntegration: feed,
     createUserOtp: ({ person }) => ({ email: person.email ?? email() }),
     createWebhook: async (player) => ({ ...(await inHome(player)), ...webhook() }),
@@ -332,6 +338,7 @@ export function recipes(
     },
     deleteOrganizationIntegration: found(integration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteProject: after("createProject", () => ({ title: name(), status: "SELLING", currency: "CAD" })),
+    deleteUnitHold: afterBoss("createUnitHold", found(freeHome)),
     deleteUserIntegration: found(ownIntegration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteWebhook: after("createWebhook", webhook),
     deleteWorkflow: after("createWorkflow", waiting),
@@ -374,6 +381,11 @@ export function recipes(
       return { id, fromSequence: "1", toSequence: undefined };
     },
     refreshOrganizationIntegration: found(integration(["ENABLED", "ERROR"])),
+    refreshSession: async ({ person }) => {
+      const input = { username: person.email ?? "nobody@example.com", password, refreshable: true };
+      const { data } = await person.ask(mutationOf("login", "{ refreshToken }"), { input });
+      return { refreshToken: data?.login?.refreshToken ?? "none" };
+    },
     refreshUserIntegration: found(ownIntegration(["ENABLED", "ERROR"])),
     refundProcessorCharge: async (player) => {
       const query = `select id as "chargeId", null as amount from app_public.processor_charges
@@ -392,6 +404,7 @@ export function recipes(
       organizationId: undefined,
       token: "tok_visa",
     })),
+    requestEmailChange: () => ({ email: email(), password }),
     requestEmailVerification: async (player) => {
       await unconfirmed(player);
       return {};
@@ -423,6 +436,9 @@ export function recipes(
     sendTestWebhook: found(`select id from app_public.webhooks where ${ofHome}`),
     suggestLeadEmail: draft,
     updateEscalationTicket: ticket,
+    updateUnitHold: found(
+      `select id, 2 as expiration, null as "leadId", null as "expectedVersion" from app_public.unit_holds where status = 'ACTIVE' and ${ofHome}`,
+    ),
     updateUnits: found(
       `select jsonb_build_array(u.id) as ids, u.project_id as "projectId", null as filter, null as "expectedVersion"
        from app_public.units u where u.deleted_at is null and u.status = 'AVAILABLE' and u.${ofHome}`,

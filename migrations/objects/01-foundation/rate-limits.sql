@@ -44,6 +44,7 @@ insert into app_private.limits (name, most, within, description) values
   ('verification.account', 5, '1 hour', 'Codes that a user asks for to confirm the address of the account.'),
   ('verification.address', 5, '24 hours',
     'Mails to one address because somebody made an account with it; further ones are quietly not sent.'),
+  ('email_change.account', 5, '1 hour', 'Changes of the e-mail address that a user asks for.'),
   ('consent.address', 3, '24 hours',
     'Mails that ask the owner of an address for consent, for all organizations; further ones are quietly not sent.'),
   ('consent.address_and_organization', 1, '24 hours',

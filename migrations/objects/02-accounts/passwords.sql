@@ -42,6 +42,7 @@ begin
     coalesce(keep_access_token_ids, array(select t.id from app_public.access_tokens t where t.user_id = viewer_id)),
     coalesce(keep_integration_ids, array(select i.id from app_public.user_integrations i where i.user_id = viewer_id)),
     'The password was changed.');
+  perform app_private.tell_account(viewer_id, 'PASSWORD_CHANGED');
   select * into result from app_public.users u where u.id = viewer_id;
   return app_hidden.masked(result);
 end $$;
@@ -137,6 +138,7 @@ begin
   -- The code came to this address, so it is theirs.
   update app_public.users u set email_verified_at = coalesce(u.email_verified_at, now()), status = 'ACTIVE'
     where u.id = account returning * into result;
+  perform app_private.tell_account(account, 'PASSWORD_RESET');
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.reset_password(text,app_public.new_password) is

@@ -9,6 +9,11 @@
 -- invoices deposits; what was paid, released, refunded, forfeited or waived is written down with the permission
 -- finance.write. Whether one is overdue is asked of the calendar of the project at each read.
 --
+-- A reservation has its deposits from the beginning: its fee, where it has one, and what the schedule of the project
+-- asks for ON_RESERVATION. They are its lead's; of a reservation that names no lead they hang on it alone, and on its
+-- purchase once there is one. What is not paid of them when it ends without a purchase is CANCELLED; what is paid
+-- stays, for whoever gives it back, and counts for the lead's next purchase.
+--
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when
 -- it was accepted later, unless it names another one of theirs.
 
@@ -17,7 +22,33 @@ comment on column app_public.deposits.notes is E'@masked\n\nWhat the team should
 select app_private.make_deal_child('deposits', 'deposit', 'deposits', 'The deposits, in order',
   list_order => 'sequence asc, id asc',
   lead_read => 'sale.read', lead_write => 'sale.write', buyer_read => 'sale.read', buyer_write => 'sale.write',
-  own => 'true');
+  own => 'true', of_lead => 'b.id = app_hidden.purchase_of_lead(c.lead_id, c.reservation_id)');
+create or replace trigger _010_deal before insert on app_public.deposits for each row
+  execute function app_private.tg__deal_child('reservation');
+
+-- Whoever reserved sees what there is to pay; whoever sells own leads only, what is to pay for own reservations without
+-- a lead.
+create policy own_reservations on app_public.deposits for select to plat_user
+  using (deleted_at is null and (reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
+    or (lead_id is null and buyer_id is null
+      and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+      and (select r.assignee_id from app_public.reservations r
+        where r.id = reservation_id) = (select app_public.current_user_id()))));
+create policy own_reservations_insert on app_public.deposits for insert to plat_user
+  with check (lead_id is null and buyer_id is null
+    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and (select r.assignee_id from app_public.reservations r
+      where r.id = reservation_id) = (select app_public.current_user_id()));
+create policy own_reservations_update on app_public.deposits for update to plat_user
+  using (lead_id is null and buyer_id is null
+    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and (select r.assignee_id from app_public.reservations r
+      where r.id = reservation_id) = (select app_public.current_user_id()));
+create policy own_reservations_delete on app_public.deposits for delete to plat_user
+  using (lead_id is null and buyer_id is null
+    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and (select r.assignee_id from app_public.reservations r
+      where r.id = reservation_id) = (select app_public.current_user_id()));
 select app_private.make_state_machine('deposits', 'deposit',
   steps => array[
     ['SCHEDULED', 'INVOICED', 'hand', null], ['INVOICED', 'PROCESSING', 'hand', null],
@@ -48,7 +79,12 @@ comment on table app_public.deposits is
   '@foreignKey (offer_id) references binding_offers (id)|@forwardBehavior -*|@foreignFieldName '
   'deposits|@backwardDescription The deposits of whoever made it, in order.\n\n'
   'What a lead or buyer pays before closing.';
-comment on column app_public.deposits.reservation_id is 'The reservation that it belongs to.';
+comment on column app_public.deposits.reservation_id is
+  'The reservation that it belongs to. Of one without a lead, neither lead nor buyer is named.';
+comment on column app_public.deposits.is_reservation_fee is 'Whether it is the fee of its reservation.';
+comment on constraint deposits_one_person on app_public.deposits is
+  'Name either the lead or the buyer, or a reservation that has neither.';
+comment on index app_public.deposits_reservation_fee is 'The fee of this reservation is a deposit already.';
 comment on column app_public.deposits.milestone_id is
   'The milestone of the project''s deposit schedule; says the amount or percentage, and the day, where they are left '
   'out.';
@@ -117,12 +153,20 @@ $$;
 comment on function app_private.deposit_due(app_public.deposits) is
   'What is to be paid of a deposit, whoever asks.';
 
+create function app_private.assignee_of_deposit(d app_public.deposits) returns uuid
+language sql stable as $$
+  select case when d.lead_id is not null then (select l.assignee_id from app_public.leads l where l.id = d.lead_id)
+    when d.buyer_id is not null then (select b.assignee_id from app_public.buyers b where b.id = d.buyer_id)
+    else (select r.assignee_id from app_public.reservations r where r.id = d.reservation_id) end
+$$;
+comment on function app_private.assignee_of_deposit(app_public.deposits) is
+  'The member who works on the deal of a deposit.';
+
 create function app_private.price_of_deposit(id uuid) returns numeric
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select app_private.deposit_price(d) from app_public.deposits d where d.id = $1
-    and (app_hidden.deal_can(d.organization_id, d.project_id, coalesce(
-        (select l.assignee_id from app_public.leads l where l.id = d.lead_id),
-        (select b.assignee_id from app_public.buyers b where b.id = d.buyer_id)), 'sale.read')
+    and (app_hidden.deal_can(d.organization_id, d.project_id, app_private.assignee_of_deposit(d), 'sale.read')
+      or d.reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
       or d.buyer_id = any (array(select app_hidden.viewer_purchases()))
       or d.lead_id = any (array(select app_hidden.viewer_purchase_leads())))
 $$;
@@ -184,7 +228,8 @@ begin
     if new.reservation_id is not null and not exists (
       select from app_public.reservations r left join app_public.buyers b on b.id = new.buyer_id
       where r.id = new.reservation_id and r.deleted_at is null
-        and (r.lead_id = new.lead_id or r.purchase_id = b.id or r.id = b.reservation_id or r.lead_id = b.lead_id)) then
+        and (num_nonnulls(new.lead_id, new.buyer_id) = 0 or r.lead_id = new.lead_id or r.purchase_id = b.id
+          or r.id = b.reservation_id or r.lead_id = b.lead_id)) then
       perform app_hidden.fail('BAD_USER_INPUT', 'The reservation is not of this lead or buyer.',
         '{"field": "reservationId"}');
     end if;
@@ -198,7 +243,9 @@ begin
     perform from app_public.leads l where l.id = new.lead_id for no key update;
     new.sequence := coalesce(new.sequence, milestone.sequence,
       (select coalesce(max(d.sequence), 0) + 1 from app_public.deposits d
-      where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id) and d.deleted_at is null));
+      where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id
+        or (num_nonnulls(new.lead_id, new.buyer_id) = 0 and d.reservation_id = new.reservation_id))
+        and d.deleted_at is null));
     return new;
   end if;
 

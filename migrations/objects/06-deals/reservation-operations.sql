@@ -20,6 +20,8 @@ begin
     when 'app_public.leads' then perform app_private.lock_lead(id);
     when 'app_public.buyers' then perform app_private.lock_purchase(id);
     when 'app_public.reservations' then perform app_private.lock_reservation(id);
+    when 'app_public.unit_holds' then
+      perform app_private.lock_inventory(h.unit_id, h.lot_id) from app_public.unit_holds h where h.id = lock_seen.id;
     when 'app_public.negotiations' then perform app_private.lock_negotiation(id);
     when 'app_public.appointments' then
       perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
@@ -164,7 +166,7 @@ begin
     input || jsonb_build_object('buyer_id', app_public.current_user_id(),
     'assignee_id', purchase.assignee_id,
     'lead_id', (select l.id from app_public.leads l where l.id = purchase.lead_id and l.deleted_at is null
-      and l.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED'))));
+      and l.status not in ('LOST', 'UNQUALIFIED'))));
   perform set_config('plat.actor_type', before, true);
   return app_hidden.masked(result);
 end $$;

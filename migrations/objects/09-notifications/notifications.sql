@@ -78,6 +78,8 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
   ('reservation', '{reservation.extended}', null, null, null, 'sale.read', '{TEAM}', false, false,
     'Reservation {{ data.number }} of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %}, extended '
     'to {{ data.expiresAt | when: timeZone }}', null, null),
+  ('reservation', '{unit_hold.expired}', null, null, null, 'sale.read', '{userId}', false, false,
+    'Your hold of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %} ran out', null, null),
   ('offer', '{offer.created}', null, null, null, 'sale.read', '{TEAM}', false, false,
     '{% if data.side == "BUYER" %}{{ person | default: "The buyer" }} offers{% else %}The seller asks{% endif %} {{ '
     'data.price | money: data.currency }} for {{ home }} in {{ project }}', null, null),
@@ -217,7 +219,8 @@ begin
         -- The buyer of a reservation is a user; its purchase is elsewhere.
         (select b.assignee_id from app_public.buyers b where b.id = (h.data ->> case when h.subject_type = 'reservation'
           then 'purchaseId' else 'buyerId' end)::uuid),
-        case when h.subject_type = 'reservation' then (h.data ->> 'assigneeId')::uuid end) as assignee_id
+        case when h.subject_type in ('reservation', 'unit_hold') then (h.data ->> 'assigneeId')::uuid end)
+        as assignee_id
     from happened h
   ), named as materialized (
     -- Whom the record names, where the rule goes by that; null for the team.

@@ -86,7 +86,7 @@ begin
     -- A name is whatever somebody typed into a form: one with more than letters in it greets nobody.
     app_hidden.fact(format('The lead is called %s.', lead.name), 'lead', lead.id, 'name', 'person',
       case when length(lead.name) <= 80 and concat(lead.name, lead.first_name) !~ '[0-9<>@:/\\{}|_=+*^%$#!?;"()\[\]]'
-        then coalesce(lead.first_name, lead.name) end),
+        then coalesce(lead.first_name, (app_hidden.split_name(lead.name)).given, lead.name) end),
     app_hidden.fact(format('The project is called %s.', project.title), 'project', project.id, 'title', 'name',
       project.title),
     app_hidden.fact(format('%s is in %s.', project.title, coalesce(app_hidden.address_line(project.address), '')),

@@ -50,6 +50,124 @@ export function accountExists(): Rendered {
   });
 }
 
+/** The code by which a new address confirms that an account gets it. */
+export function newAddressCode(values: { code: string; link: string; expiresAt: Date }): Rendered {
+  return render({
+    subject: "Confirm your new e-mail address",
+    blocks: [
+      "Somebody, hopefully you, wants this e-mail address for their account. If it was you, confirm it, signed in with the account:",
+      { link: values.link, label: "Confirm the new address" },
+      "A program confirms it with confirmEmailChange and this code:",
+      { code: values.code },
+      `It works until ${when(values.expiresAt)}, and only for whoever is signed in with the account.`,
+      "If it was not you, do nothing: the account does not get your address.",
+    ],
+    footer: "You get this mail because somebody wanted this e-mail address for an account.",
+  });
+}
+
+/** To the owner of an address: somebody wanted it for another account. */
+export function addressIsTaken(): Rendered {
+  return render({
+    subject: "You have an account already",
+    blocks: [
+      "Somebody, hopefully you, wanted this e-mail address for another account. It has one already, and nothing was changed.",
+      "If it was you, sign in with the account of this address, or change its address first.",
+      "If it was not you, there is nothing to do: whoever asked was not told that you have an account.",
+    ],
+    footer: "You get this mail because somebody wanted this e-mail address for an account.",
+  });
+}
+
+/** To the present address of an account: what confirms that it gets another one, and what stops it. */
+export function formerAddressCode(values: {
+  email: string;
+  code: string;
+  link: string;
+  stop: string;
+  expiresAt: Date;
+}): Rendered {
+  return render({
+    subject: "Your account gets another e-mail address",
+    blocks: [
+      `Somebody who knows your password wants another e-mail address for your account: ${values.email}.`,
+      "If it was not you, stop it. That ends all sign-ins of the account, too; then reset your password.",
+      { link: values.stop, label: "Stop the change" },
+      "If it was you, confirm it, signed in with the account:",
+      { link: values.link, label: "Confirm the change" },
+      "A program confirms it with confirmEmailChange and this code:",
+      { code: values.code },
+      `It works until ${when(values.expiresAt)}. Never give the code to anybody who asks for it.`,
+    ],
+    footer: "You get this mail because it is the e-mail address of your account.",
+  });
+}
+
+/** What became of an account, as app_private.tell_account says it. */
+export interface AccountChange {
+  change: keyof typeof accountChanges;
+  facts: { device?: string; name?: string; email?: string };
+  network?: string;
+}
+
+const signInOfOthers =
+  "If it was not you, reset your password now: that ends all sign-ins and access tokens of the account.";
+
+/** The subject, what happened, and what to do about it, of each change. */
+const accountChanges = {
+  NEW_NETWORK: () => ["Sign-in from a new network", "Somebody signed in to your account.", signInOfOthers],
+  SESSION_COPIED: () => [
+    "A sign-in was ended",
+    "A refresh token of your account came a second time. Somebody may have copied it, so the sign-in that it belongs to was ended: sign in again there.",
+    "If you do not know why, end your other sign-ins (logout) and change your password.",
+  ],
+  PASSWORD_CHANGED: () => [
+    "Your password was changed",
+    "The password of your account was changed.",
+    "If it was not you, reset it now, and write to us.",
+  ],
+  PASSWORD_RESET: () => [
+    "Your password was reset",
+    "The password of your account was reset with a code that was sent to this address.",
+    "If it was not you, somebody reads your mail: secure your mailbox, then reset the password.",
+  ],
+  EMAIL_CHANGED: ({ email }: AccountChange["facts"]) => [
+    "The e-mail address of your account was changed",
+    `The address of your account is ${email} now. Both addresses confirmed it.`,
+    "If it was not you, write to us.",
+  ],
+  EMAIL_CHANGE_STOPPED: () => [
+    "The change of your e-mail address was stopped",
+    "Somebody who knows the password of your account wanted another e-mail address for it. The link of the mail that we sent here stopped that, and ended all sign-ins of the account.",
+    "If it was not you who asked for the change, reset your password now.",
+  ],
+  ACCESS_TOKEN_CREATED: ({ name }: AccountChange["facts"]) => [
+    "An access token was made",
+    `The access token "${name}" of your account was made. Programs work with it in your name.`,
+    "If it was not you, revoke it (revokeAccessToken) and change your password.",
+  ],
+} satisfies Record<string, (facts: AccountChange["facts"]) => [string, string, string]>;
+
+/** To a user: something about their account changed, in case it was not them. */
+export function accountChanged({ change, facts, network, at }: AccountChange & { at: Date }): Rendered {
+  const [subject, happened, advice] = accountChanges[change](facts);
+  return render({
+    subject,
+    blocks: [
+      happened!,
+      {
+        facts: [
+          ["When", when(at)],
+          ["From", network ?? null],
+          ["Program", facts.device ?? null],
+        ],
+      },
+      advice!,
+    ],
+    footer: "You get this mail because it is about the security of your account.",
+  });
+}
+
 /** Asks the owner of an address whether they want what somebody typed the address in for. */
 export function consentRequest(values: {
   purpose: "NEWS" | "MAILBOX" | "RECIPIENT";
