@@ -10,7 +10,6 @@ import { Client } from "pg";
 import { checkChain } from "../checks/chain.ts";
 import { checkCatalog, prepareChecks } from "../checks/check.ts";
 import { checkFiles, readSqlFiles } from "../checks/files.ts";
-import { checkMessages } from "../checks/messages.ts";
 import type { Finding } from "../checks/rule.ts";
 import { sourceWords } from "../checks/sources.ts";
 import { withScratchDatabase } from "./scratchDatabase.ts";
@@ -23,7 +22,7 @@ async function checkDatabase(ownerUrl: string): Promise<Finding[]> {
   await client.connect();
   try {
     await prepareChecks(client);
-    return [...(await checkCatalog(client, await sourceWords())), ...(await checkMessages(client))];
+    return await checkCatalog(client, await sourceWords());
   } finally {
     await client.end();
   }

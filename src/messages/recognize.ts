@@ -20,19 +20,27 @@ interface Template {
   parts: string[];
 }
 
-const exact = new Map<string, string>();
-const templates: Template[] = [];
-const terms = new Map<string, string>();
-
-for (const [key, text] of Object.entries(catalogues.en.errors)) {
-  const parts = text.split(/\{\d+\}/);
-  if (parts.length === 1) exact.set(text, key);
-  else templates.push({ key, parts });
+interface Known {
+  exact: ReadonlyMap<string, string>;
+  /** The one that says most comes first. */
+  templates: readonly Template[];
 }
-for (const [key, text] of Object.entries(catalogues.en.terms)) terms.set(text, key);
-/** The one that says most comes first. */
+
 const weight = ({ parts }: Template) => parts.join("").length;
-templates.sort((a, b) => weight(b) - weight(a));
+
+function known(section: "errors" | "mails"): Known {
+  const texts = Object.entries(catalogues.en[section]).map(([key, text]) => ({
+    key,
+    parts: text.split(/\{\d+\}/),
+  }));
+  return {
+    exact: new Map(texts.filter(({ parts }) => parts.length === 1).map(({ key, parts }) => [parts[0]!, key])),
+    templates: texts.filter(({ parts }) => parts.length > 1).toSorted((a, b) => weight(b) - weight(a)),
+  };
+}
+
+const sections = { errors: known("errors"), mails: known("mails") };
+const terms = new Map(Object.entries(catalogues.en.terms).map(([key, text]) => [text, key]));
 
 /** What stands in the places of a template, where the text is one of it. Takes time in proportion to the text. */
 function valuesIn(text: string, { parts }: Template): string[] | undefined {
@@ -57,24 +65,31 @@ const deepest = 2;
 
 /**
  * A sentence in a language, with its key and parameters. What no catalogue has stays English, without a key.
- * @param english as a function, a constraint or the code says it
+ * @param english as a function, a constraint, a mail or the code says it
  */
-export function tell(english: string, language: Language, depth = 0): Told {
-  const { errors } = catalogues[language];
+export function tell(
+  english: string,
+  language: Language,
+  section: "errors" | "mails" = "errors",
+  depth = 0,
+): Told {
+  const texts = catalogues[language][section];
+  const { exact, templates } = sections[section];
   const key = exact.get(english);
-  if (key !== undefined) return { key, parameters: [], message: errors[key]! };
+  if (key !== undefined) return { key, parameters: [], message: texts[key]! };
   for (const template of templates) {
     const parameters = valuesIn(english, template);
     if (!parameters) continue;
-    const said = parameters.map((value) => within(value, language, depth));
-    const message = language === "en" ? english : filled(errors[template.key]!, said);
+    const said = parameters.map((value) => within(value, language, section, depth));
+    const message = language === "en" ? english : filled(texts[template.key]!, said);
     return { key: template.key, parameters, message };
   }
   return { key: undefined, parameters: [], message: english };
 }
 
-function within(value: string, language: Language, depth: number): string {
+function within(value: string, language: Language, section: "errors" | "mails", depth: number): string {
   if (language === "en" || depth >= deepest || value === "") return value;
   const term = terms.get(value);
-  return term === undefined ? tell(value, language, depth + 1).message : catalogues[language].terms[term]!;
+  if (term !== undefined) return catalogues[language].terms[term]!;
+  return tell(value, language, section, depth + 1).message;
 }

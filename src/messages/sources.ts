@@ -58,7 +58,8 @@ function endOfNested(text: string, begin: number): number {
   return text.length;
 }
 
-const isSentence = (text: string) => /^(?:[A-Z"]|\{\})/.test(text) && /[a-z] [a-z{]|\{\} [a-z]/.test(text);
+/** What ends in a blank is a part that is joined to another. */
+const isSentence = (text: string) => /^(?:[A-Z"]|\{\})[^]*\S$/.test(text) && /[a-z] [a-z{]|\{\} [a-z]/.test(text);
 
 /** The sentences among the literals of an expression in SQL; literals that follow each other are one. */
 function sqlSentences(expression: string): string[] {

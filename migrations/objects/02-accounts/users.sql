@@ -98,8 +98,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 grant execute on function app_private.mail_language(text, uuid) to plat_worker;
 comment on function app_private.mail_language(text, uuid) is
-  'The language of a mail to an address, for an organization where there is one: that of its user, of the purchase or lead '
-  'with this address, or of the organization; null where nothing is known.';
+  'The language of a mail to an address, for an organization where there is one: that of its user, of the purchase or '
+  'lead with this address, or of the organization; null where nothing is known.';
 
 create function app_public.viewer() returns app_public.users
 language sql stable as $$ select u.* from app_hidden.masked_users u where u.id = app_public.current_user_id() $$;
