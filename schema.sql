@@ -2231,6 +2231,33 @@ reservation_id, source_id, unit_id on app_public.buyers
   )
   execute function app_private.tg_buyers__parents();
 
+-- Hands what belongs to a lead or purchase over to its new assignee.
+create function app_private.tg__assignee_of_deal() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  deal_table text;
+begin
+  -- tg_argv[0]: the column by which the others refer to this record.
+  for deal_table in
+    select t.table_name from app_private.deal_tables t
+    where exists (select from pg_attribute a
+      where a.attrelid = format('app_public.%I', t.table_name)::regclass and a.attname = tg_argv[0]
+        and not a.attisdropped)
+      and not (t.table_name = 'reservations' and tg_argv[0] = 'buyer_id') -- there it is the user
+    order by t.table_name
+  loop
+    execute format('update app_public.%I set assignee_id = $1 where %I = $2 and assignee_id is distinct from $1 and '
+      'deleted_at is null', deal_table, tg_argv[0])
+      using new.assignee_id, new.id;
+  end loop;
+  if tg_table_name = 'buyers' then
+    update app_public.leads l set assignee_id = new.assignee_id
+      where l.id = (to_jsonb(new) ->> 'lead_id')::uuid and l.assignee_id is distinct from new.assignee_id
+        and l.deleted_at is null;
+  end if;
+  return null;
+end $function$;
+
 -- Shows a purchase to the account that sees the other purchases of the person.
 create function app_private.tg_buyers__account() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -2924,9 +2951,9 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Nobody was born in the future.', '{"field": "dob"}');
   end if;
   if new.assignee_id is not null and (is_new or new.assignee_id is distinct from old.assignee_id)
-    and not app_private.has_part(new.assignee_id, new.project_id) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A purchase is assigned to a member of an organization of its project.',
-      '{"field": "assigneeId"}');
+    and not app_private.sells_in(new.assignee_id, new.project_id, locks => true) then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'A purchase is assigned to a member of an organization that sells in its project.', '{"field": "assigneeId"}');
   end if;
   if new.fallout_reason_id is not null and (is_new or new.fallout_reason_id is distinct from old.fallout_reason_id) then
     select 'BUYER' = any (r.applies_to::text[]) into applies from app_public.fallout_reasons r
@@ -3065,6 +3092,16 @@ language sql stable rows 5
 as $function$ select c.* from app_hidden.masked_appointments c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
       and c.deleted_at is null order by starts_at desc, id desc $function$;
 grant execute on function app_public.buyers_appointments(app_public.buyers) to plat_user;
+
+-- The organization for which the assignee works in the project; null where nobody is assigned, and for the buyer.
+create function app_public.buyers_assignee_organization(b app_public.buyers) returns app_public.organizations
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_hidden.masked(o) from app_public.buyers r
+    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
+      and o.deleted_at is null
+  where r.id = b.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'buyer.read')
+$function$;
+grant execute on function app_public.buyers_assignee_organization(app_public.buyers) to plat_anonymous, plat_user;
 
 -- Why it was cancelled, in words; null without the permission buyer.read.
 create function app_public.buyers_cancellation_reason(b app_public.buyers) returns app_public.long_text
@@ -4851,6 +4888,12 @@ create table app_public.deposits (
   amount_refunded          app_public.money             not null default 0,
   -- Whether it is the fee of its reservation.
   is_reservation_fee       boolean                      not null default false,
+  -- What is to be given back of it by wire or cheque; amountRefunded, written down by hand, takes from it.
+  amount_to_return         app_public.money             not null default 0,
+  -- @filter
+  --
+  -- When it was last said that some of it is to be given back, by cancelling the purchase.
+  return_requested_at      timestamp with time zone,
   constraint deposits_pkey primary key (id),
   constraint deposits_in_project unique (id, project_id),
   -- @fieldName buyer
@@ -4908,6 +4951,11 @@ create table app_public.deposits (
   constraint deposits_refunded_within check (
     amount_refunded::numeric >= 0::numeric and amount_refunded::numeric <= amount_paid::numeric
   ),
+  -- No more is to be returned than was paid and not given back.
+  constraint deposits_return_within check (
+    amount_to_return::numeric >= 0::numeric
+    and amount_to_return::numeric <= (amount_paid::numeric - amount_refunded::numeric)
+  ) not valid,
   constraint project_record_id_not_null not null id,
   constraint project_record_inserted_at_not_null not null inserted_at,
   constraint project_record_organization_id_not_null not null organization_id,
@@ -5081,7 +5129,7 @@ grant
       reservation_id, milestone_id, title, status, status_changed_at, sequence, amount, percent, percent_base,
       amount_fixed, amount_paid, currency, due_at, due_rule, due_offset_days, paid_at, method, reference, held_by,
       sent_to_holder_at, released_at, refunded_at, forfeited_at, invoice_number, offer_id, amount_refunded,
-      is_reservation_fee
+      is_reservation_fee, amount_to_return, return_requested_at
     ) on app_public.deposits to plat_anonymous, plat_user;
 grant insert (
   lead_id, buyer_id, reservation_id, milestone_id, title, sequence, amount, percent, percent_base, due_at, method,
@@ -5186,10 +5234,12 @@ begin
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
     n.amount_refunded::text as "amountRefunded",
+    n.amount_to_return::text as "amountToReturn",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
-    n.is_reservation_fee as "isReservationFee") d), null from old_rows n order by n.id returning stream_id)
+    n.is_reservation_fee as "isReservationFee",
+    to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "returnRequestedAt") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5251,10 +5301,12 @@ begin
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
     n.amount_refunded::text as "amountRefunded",
+    n.amount_to_return::text as "amountToReturn",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
-    n.is_reservation_fee as "isReservationFee") d), _last - _amount + row_number() over () from new_rows n;
+    n.is_reservation_fee as "isReservationFee",
+    to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "returnRequestedAt") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -5292,10 +5344,12 @@ begin
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
     n.amount_refunded::text as "amountRefunded",
+    n.amount_to_return::text as "amountToReturn",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
-    n.is_reservation_fee as "isReservationFee") d), null from new_rows n returning stream_id)
+    n.is_reservation_fee as "isReservationFee",
+    to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "returnRequestedAt") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5315,7 +5369,7 @@ declare
 begin
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'deposit' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'CANCELLED' then 'cancelled' when o.status is distinct from n.status and n.status::text = 'FORFEITED' then 'forfeited' when o.status is distinct from n.status and n.status::text = 'INVOICED' then 'invoiced' when o.status is distinct from n.status and n.status::text = 'PAID' then 'paid' when o.status is distinct from n.status and n.status::text = 'REFUNDED' then 'refunded' when o.status is distinct from n.status and n.status::text = 'RELEASED' then 'released' when o.status is distinct from n.status and n.status::text = 'WAIVED' then 'waived' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'deposit', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'deposit' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'CANCELLED' then 'cancelled' when o.status is distinct from n.status and n.status::text = 'FORFEITED' then 'forfeited' when o.status is distinct from n.status and n.status::text = 'INVOICED' then 'invoiced' when o.status is distinct from n.status and n.status::text = 'PAID' then 'paid' when o.status is distinct from n.status and n.status::text = 'REFUNDED' then 'refunded' when o.status is distinct from n.status and n.status::text = 'RELEASED' then 'released' when o.status is distinct from n.status and n.status::text = 'WAIVED' then 'waived' when o.return_requested_at is distinct from n.return_requested_at then 'return_requested' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'deposit', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
     || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
     || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
@@ -5349,7 +5403,9 @@ begin
     || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
     || case when o.offer_id is distinct from n.offer_id then jsonb_build_object('offerId', jsonb_build_array(o.offer_id, n.offer_id)) else '{}' end
     || case when o.amount_refunded is distinct from n.amount_refunded then jsonb_build_object('amountRefunded', jsonb_build_array(o.amount_refunded::text, n.amount_refunded::text)) else '{}' end
-    || case when o.is_reservation_fee is distinct from n.is_reservation_fee then jsonb_build_object('isReservationFee', jsonb_build_array(o.is_reservation_fee, n.is_reservation_fee)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.is_reservation_fee is distinct from n.is_reservation_fee then jsonb_build_object('isReservationFee', jsonb_build_array(o.is_reservation_fee, n.is_reservation_fee)) else '{}' end
+    || case when o.amount_to_return is distinct from n.amount_to_return then jsonb_build_object('amountToReturn', jsonb_build_array(o.amount_to_return::text, n.amount_to_return::text)) else '{}' end
+    || case when o.return_requested_at is distinct from n.return_requested_at then jsonb_build_object('returnRequestedAt', jsonb_build_array(to_char(o.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.due_at as "dueAt",
     n.notes as notes,
     n.title as title,
@@ -5380,10 +5436,12 @@ begin
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
     n.amount_refunded::text as "amountRefunded",
+    n.amount_to_return::text as "amountToReturn",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
-    n.is_reservation_fee as "isReservationFee") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.is_reservation_fee as "isReservationFee",
+    to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "returnRequestedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
     o.inserted_at,
@@ -5417,7 +5475,9 @@ begin
     o.notes,
     o.offer_id,
     o.amount_refunded,
-    o.is_reservation_fee) is distinct
+    o.is_reservation_fee,
+    o.amount_to_return,
+    o.return_requested_at) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -5452,7 +5512,9 @@ begin
     n.notes,
     n.offer_id,
     n.amount_refunded,
-    n.is_reservation_fee) order by n.id returning stream_id)
+    n.is_reservation_fee,
+    n.amount_to_return,
+    n.return_requested_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5556,6 +5618,7 @@ begin
     new.amount := app_hidden.to_money(new.amount, new.currency, 'amount');
     new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
     new.amount_refunded := app_hidden.to_money(new.amount_refunded, new.currency, 'amountRefunded');
+    new.amount_to_return := app_hidden.to_money(new.amount_to_return, new.currency, 'amountToReturn');
     new.percent_base := case when new.percent is not null then coalesce(new.percent_base, 'PURCHASE_PRICE') end;
     if new.reservation_id is not null and not exists (
       select from app_public.reservations r left join app_public.buyers b on b.id = new.buyer_id
@@ -5624,6 +5687,10 @@ begin
         '{"field": "amountRefunded"}');
     end if;
   end if;
+  -- What is given back by hand was to be returned first; and never more is than is left.
+  new.amount_to_return := app_hidden.round_money(case when new.status in ('RELEASED', 'FORFEITED', 'REFUNDED') then 0
+    else greatest(0, least(new.amount_to_return - case when coalesce(app_hidden.is_service(), false) then 0
+      else new.amount_refunded - old.amount_refunded end, new.amount_paid - new.amount_refunded)) end, new.currency);
   if row(new.amount_paid, new.amount_refunded) <> row(old.amount_paid, old.amount_refunded) then
     -- What went to the seller, or fell to them, stays so; a refund only makes it less.
     result := case when new.amount_refunded = new.amount_paid then 'REFUNDED'
@@ -6310,6 +6377,10 @@ create policy auditors_and_seers_of_subject on app_public.events for select to p
         or project_id = any (array(select app_hidden.viewer_projects('project.read')))
       )
       and subject_type <> 'member'
+      and (
+        subject_type <> all (array['affiliation', 'affiliation_invite'])
+        or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+      )
       and app_hidden.sees_subject(subject_type, subject_id)
     )
   );
@@ -6796,7 +6867,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.exports c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.exports c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.exports_principal_token(app_public.exports) to plat_anonymous, plat_user;
 
 -- @notNull
@@ -10249,10 +10320,9 @@ create trigger _400_assign before insert on app_public.leads
   for each row
   when (new.assignee_id is null)
   execute function app_private.tg_leads__assign();
-create trigger _400_assignee after update of assignee_id on app_public.leads
-  for each row
-  when (old.assignee_id is distinct from new.assignee_id)
-  execute function app_private.tg__assignee_of_deal('lead_id');
+create trigger _400_assignee after update on app_public.leads
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_leads__hand_over();
 create trigger _420_person_of_purchases after update of email on app_public.leads
   for each row
   when (old.person_id is distinct from new.person_id)
@@ -10272,6 +10342,10 @@ create trigger _530_search_again after update on app_public.leads
     or old.deleted_at is distinct from new.deleted_at
   )
   execute function app_private.tg_leads__search();
+create trigger _600_free_external_ids after update of deleted_at on app_public.leads
+  for each row
+  when (old.deleted_at is null and new.deleted_at is not null)
+  execute function app_private.tg_leads__free_external_ids();
 create trigger _700_duplicate after update of phone on app_public.leads
   for each row
   when (new.phone is not null and old.phone::text is distinct from new.phone::text and new.deleted_at is null)
@@ -10697,6 +10771,37 @@ begin
   return null;
 end$function$;
 
+create function app_private.tg_leads__free_external_ids() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  delete from app_private.lead_external_ids x where x.lead_id = new.id;
+  return null;
+end $function$;
+
+-- Hands what belongs to leads over to their new assignees.
+create function app_private.tg_leads__hand_over() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  handed constant uuid[] := array(select n.id from new_rows n join old_rows o using (id)
+    where n.assignee_id is distinct from o.assignee_id);
+  deal_table text;
+begin
+  if handed = '{}' then
+    return null;
+  end if;
+  for deal_table in
+    select t.table_name from app_private.deal_tables t
+    where exists (select from pg_attribute a where a.attrelid = format('app_public.%I', t.table_name)::regclass
+      and a.attname = 'lead_id' and not a.attisdropped)
+    order by t.table_name
+  loop
+    execute format('update app_public.%I d set assignee_id = n.assignee_id from new_rows n
+      where d.lead_id = any ($1) and n.id = d.lead_id and d.assignee_id is distinct from n.assignee_id
+        and d.deleted_at is null', deal_table) using handed;
+  end loop;
+  return null;
+end $function$;
+
 create function app_private.tg_leads__has_purchase() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -10805,12 +10910,9 @@ begin
     end if;
   end if;
   if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id) then
-    if not exists (
-      select from app_public.organization_user_connections m
-      join app_public.project_organizations p on p.organization_id = m.organization_id
-      where m.user_id = new.assignee_id and p.project_id = new.project_id) then
-      perform app_hidden.fail('BAD_USER_INPUT', 'A lead is assigned to a member of an organization of its project.',
-        '{"field": "assigneeId"}');
+    if not app_private.sells_in(new.assignee_id, new.project_id, locks => true) then
+      perform app_hidden.fail('BAD_USER_INPUT',
+        'A lead is assigned to a member of an organization that sells in its project.', '{"field": "assigneeId"}');
     end if;
   end if;
   if new.fallout_reason_id is not null
@@ -10937,6 +11039,16 @@ begin
 end $function$;
 grant execute on function app_public.leads_allowed_transitions(app_public.leads) to plat_anonymous, plat_user;
 
+-- The organization for which the assignee works in the project; null where nobody is assigned.
+create function app_public.leads_assignee_organization(l app_public.leads) returns app_public.organizations
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_hidden.masked(o) from app_public.leads r
+    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
+      and o.deleted_at is null
+  where r.id = l.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'lead.read')
+$function$;
+grant execute on function app_public.leads_assignee_organization(app_public.leads) to plat_anonymous, plat_user;
+
 -- The purchase in force that the lead became, the latest of several; purchases has them all.
 create function app_public.leads_buyer(l app_public.leads) returns app_public.buyers
 language sql stable as $function$
@@ -10951,12 +11063,34 @@ language sql stable rows 20
 as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.leads_events(app_public.leads) to plat_anonymous, plat_user;
 
+-- @notNull
+--
+-- The ids by which systems of the viewer's organization know the lead; those of other organizations with a part in
+--   the project are theirs.
+create function app_public.leads_external_ids(l app_public.leads) returns app_public.lead_external_id[]
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select array(select row(x.system, x.external_id)::app_public.lead_external_id
+    from app_private.lead_external_ids x
+    where x.lead_id = l.id and x.organization_id = any (array(select app_private.viewer_parties(x.project_id)))
+      and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.read')
+    order by x.system, x.external_id)
+$function$;
+grant execute on function app_public.leads_external_ids(app_public.leads) to plat_anonymous, plat_user;
+
 -- @filter email
 --
 -- The e-mail address, whatever the case.
 create function app_public.leads_filter_email(l app_public.leads, value text) returns boolean
 language sql stable as $function$ select l.email = lower(btrim(value)) $function$;
 grant execute on function app_public.leads_filter_email(app_public.leads, text) to plat_anonymous, plat_user;
+
+-- @filter externalId
+-- @finder leads_with_external_id
+--
+-- The id by which a system of the viewer's organization knows the lead, as system:id, such as crm:4711.
+create function app_public.leads_filter_external_id(l app_public.leads, value text) returns boolean
+language sql stable as $function$ select l.id = any (array(select app_hidden.leads_with_external_id(value))) $function$;
+grant execute on function app_public.leads_filter_external_id(app_public.leads, text) to plat_anonymous, plat_user;
 
 -- @filter hasOpenTask
 --
@@ -15031,7 +15165,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.organization_integrations c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.organization_integrations c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.organization_integrations_principal_token(
   app_public.organization_integrations
 ) to plat_anonymous, plat_user;
@@ -15333,7 +15467,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.organization_invites c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.organization_invites c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.organization_invites_principal_token(
   app_public.organization_invites
 ) to plat_anonymous, plat_user;
@@ -15735,6 +15869,8 @@ create trigger _200_keep_owner before delete or update on app_public.organizatio
   for each row execute function app_private.tg_organization_user_connections__keep_owner();
 create trigger _500_unassign_deals after delete on app_public.organization_user_connections
   for each row execute function app_private.tg_members__unassign_deals();
+create trigger _510_leave_affiliations after delete on app_public.organization_user_connections
+  for each row execute function app_private.tg_members__leave_affiliations();
 create trigger _800_review after delete on app_public.organization_user_connections
   for each row execute function app_private.tg_members__review();
 create trigger _800_review_role after update on app_public.organization_user_connections
@@ -15752,6 +15888,18 @@ create trigger _950_events_insert after insert on app_public.organization_user_c
 create trigger _950_events_update after update on app_public.organization_user_connections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_user_connections__event_update();
+
+create function app_private.tg_members__leave_affiliations() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.hand_over_deals(a.project_id, array[old.user_id], null),
+    app_private.remember_affiliates(a.owner_id, a.project_id, array[old.user_id])
+  from (select a.* from app_public.project_organizations a
+    join app_public.projects p on p.id = a.project_id and p.archived_at is null and p.deleted_at is null
+    where a.organization_id = old.organization_id and a.role <> 'OWNER' order by a.project_id) a
+  where not app_private.sells_in(old.user_id, a.project_id);
+  return null;
+end $function$;
 
 create function app_private.tg_members__review() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -16007,7 +16155,11 @@ create policy everybody on app_public.organizations for select to plat_anonymous
 create policy members on app_public.organizations for select to plat_user
   using (
     deleted_at is null
-    and (id = any (array(select app_hidden.viewer_organizations('org.member'))) or has_public_project)
+    and (
+      id = any (array(select app_hidden.viewer_organizations('org.member')))
+      or has_public_project
+      or id = any (array(select app_hidden.partner_organizations()))
+    )
   );
 
 grant select on app_public.organizations to plat_masker;
@@ -21441,6 +21593,438 @@ language sql stable as $function$
 grant execute on function app_public.project_images_url(app_public.project_images) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.project_organization_invites
+
+-- An invitation of an organization to a project.
+create table app_public.project_organization_invites (
+  id                       uuid                         not null default uuidv7(),
+  project_id               uuid                         not null,
+  owner_id                 uuid                         not null, -- The organization that owns the project.
+  organization_id          uuid,
+  email                    app_public.email_address, -- The invited address; null where an organization was named.
+  -- What the organization is to do in the project.
+  role                     app_public.project_organization_role not null,
+  -- What its members may do, of the permissions that the role has; null for all of them.
+  permissions              text[],
+  -- @behavior -attribute:select -attribute:filterBy -attribute:orderBy
+  --
+  -- What became of it.
+  status                   app_public.invite_status     not null default 'PENDING',
+  message                  app_public.long_text, -- A few words in the mail.
+  invited_by_id            uuid, -- Who invited.
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
+  -- When the mail server took the last mail; until then, when the invitation was made.
+  sent_at                  timestamp with time zone     not null default now(),
+  send_count               integer                      not null default 1, -- How often it was sent.
+  -- Until when it can be accepted.
+  expires_at               timestamp with time zone     not null default (now() + '14 days'::interval),
+  answered_at              timestamp with time zone, -- When it was accepted or declined.
+  answered_by_id           uuid, -- Who accepted or declined.
+  decline_reason           app_public.long_text, -- What whoever declined said about it; null where they said nothing.
+  revoked_at               timestamp with time zone, -- When it was taken back.
+  revoked_reason           text, -- Why the service took it back; null where somebody did.
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  constraint project_organization_invites_pkey primary key (id),
+  -- @fieldName answeredBy
+  -- @backwardBehavior -*
+  --
+  -- Who accepted or declined.
+  constraint project_organization_invites_answered_by_id_fkey foreign key (answered_by_id)
+    references app_public.users(id) on delete set null,
+  -- @fieldName invitedBy
+  -- @backwardBehavior -*
+  --
+  -- Who invited.
+  constraint project_organization_invites_invited_by_id_fkey foreign key (invited_by_id)
+    references app_public.users(id) on delete set null,
+  -- @fieldName organization
+  -- @foreignFieldName projectInvites
+  -- @backwardPermission org.admin
+  -- @backwardDescription The invitations to projects of others that it has received, latest first; null without the
+  --   permission org.admin.
+  --
+  -- The invited organization, or the one that accepted; null for whoever invites until it accepts, unless everybody
+  --   sees it.
+  constraint project_organization_invites_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade,
+  -- @fieldName owner
+  -- @foreignFieldName sentProjectInvites
+  -- @backwardPermission project.manage
+  -- @backwardDescription The invitations to its projects that it has sent, latest first; null without the permission
+  --   project.manage.
+  --
+  -- The organization that owns the project; null for the invited until they accept, unless everybody sees it.
+  constraint project_organization_invites_owner_id_fkey foreign key (owner_id)
+    references app_public.organizations(id) on delete cascade,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint project_organization_invites_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
+  -- @parent
+  -- @fieldName project
+  -- @foreignFieldName organizationInvites
+  -- @backwardPermission project.manage
+  -- @backwardDescription The invitations of other organizations to it, latest first; null without the permission
+  --   project.manage.
+  --
+  -- The project; null for the invited until they accept.
+  constraint project_organization_invites_project_id_fkey foreign key (project_id, owner_id)
+    references app_public.projects(id, organization_id) on delete cascade,
+  constraint project_organization_invites_answered check (
+    (status::text = any (array['ACCEPTED', 'DECLINED'])) = (answered_at is not null)
+  ),
+  constraint project_organization_invites_email_lower check (email::text = lower(email::text)),
+  -- The organization owns the project already.
+  constraint project_organization_invites_not_oneself check (organization_id <> owner_id),
+  -- A project has one owner; give another role.
+  constraint project_organization_invites_not_owner check (role::text <> 'OWNER'),
+  -- Name the organization or an e-mail address, one of the two.
+  constraint project_organization_invites_recipient check (
+    num_nonnulls(organization_id, email) = 1 or status::text = 'ACCEPTED'
+  ),
+  constraint project_organization_invites_revoked check ((status::text = 'REVOKED') = (revoked_at is not null))
+);
+
+create index project_organization_invites_answered_by on app_public.project_organization_invites (answered_by_id);
+create index project_organization_invites_invited_by on app_public.project_organization_invites (invited_by_id);
+-- This organization or address has a pending invitation to the project already.
+create unique index project_organization_invites_one_pending on app_public.project_organization_invites (
+  project_id, coalesce(organization_id::text, email::text)
+)
+  where status::text = 'PENDING';
+create index project_organization_invites_organization on app_public.project_organization_invites (
+  organization_id, id desc
+);
+create index project_organization_invites_owner on app_public.project_organization_invites (owner_id, id desc);
+create index project_organization_invites_principal_token on app_public.project_organization_invites (
+  principal_token_id
+);
+create index project_organization_invites_project on app_public.project_organization_invites (project_id, id desc);
+
+alter table app_public.project_organization_invites enable row level security;
+create policy both_sides on app_public.project_organization_invites for select to plat_user
+  using (
+    owner_id = any (array(select app_hidden.viewer_organizations('project.manage')))
+    or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
+  );
+
+grant select on app_public.project_organization_invites to plat_anonymous, plat_user;
+
+create trigger _150_principal before insert on app_public.project_organization_invites
+  for each row execute function app_private.tg__principal('invited_by_id', 'app_private.project_invite_lacks');
+create trigger _150_principal_again before update on app_public.project_organization_invites
+  for each row
+  when (old.send_count <> new.send_count)
+  execute function app_private.tg__principal('invited_by_id', 'app_private.project_invite_lacks');
+create trigger _900_touch before update on app_public.project_organization_invites
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.project_organization_invites
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_project_organization_invites__event_delete();
+create trigger _950_events_insert after insert on app_public.project_organization_invites
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_organization_invites__event_insert();
+create trigger _950_events_update after update on app_public.project_organization_invites
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_project_organization_invites__event_update();
+
+create function app_private.tg_project_organization_invites__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation_invite' || '.' || 'deleted', 'affiliation_invite', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.role as role,
+    n.email as email,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.status as status,
+    n.message as message,
+    n.owner_id as "ownerId",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.project_id as "projectId",
+    to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "revokedAt",
+    n.send_count as "sendCount",
+    to_char(n.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "answeredAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.invited_by_id as "invitedById",
+    n.permissions as permissions,
+    n.answered_by_id as "answeredById",
+    n.decline_reason as "declineReason",
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from (select r.*, p.party_id from old_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_project_organization_invites__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.party_id, n.organization_id, n.id) from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation_invite' || '.' || 'created', 'affiliation_invite', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.role as role,
+    n.email as email,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.status as status,
+    n.message as message,
+    n.owner_id as "ownerId",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.project_id as "projectId",
+    to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "revokedAt",
+    n.send_count as "sendCount",
+    to_char(n.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "answeredAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.invited_by_id as "invitedById",
+    n.permissions as permissions,
+    n.answered_by_id as "answeredById",
+    n.decline_reason as "declineReason",
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation_invite' || '.' || 'created', 'affiliation_invite', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.role as role,
+    n.email as email,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.status as status,
+    n.message as message,
+    n.owner_id as "ownerId",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.project_id as "projectId",
+    to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "revokedAt",
+    n.send_count as "sendCount",
+    to_char(n.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "answeredAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.invited_by_id as "invitedById",
+    n.permissions as permissions,
+    n.answered_by_id as "answeredById",
+    n.decline_reason as "declineReason",
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_project_organization_invites__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation_invite' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'ACCEPTED' then 'accepted' when o.status is distinct from n.status and n.status::text = 'DECLINED' then 'declined' when o.status is distinct from n.status and n.status::text = 'EXPIRED' then 'expired' when o.status is distinct from n.status and n.status::text = 'REVOKED' then 'revoked' when o.send_count is distinct from n.send_count then 'resent' when o.sent_at is distinct from n.sent_at then 'sent' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'affiliation_invite', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.owner_id is distinct from n.owner_id then jsonb_build_object('ownerId', jsonb_build_array(o.owner_id, n.owner_id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.email is distinct from n.email then jsonb_build_object('email', jsonb_build_array(o.email, n.email)) else '{}' end
+    || case when o.role is distinct from n.role then jsonb_build_object('role', jsonb_build_array(o.role, n.role)) else '{}' end
+    || case when o.permissions is distinct from n.permissions then jsonb_build_object('permissions', jsonb_build_array(o.permissions, n.permissions)) else '{}' end
+    || case when o.status is distinct from n.status then jsonb_build_object('status', jsonb_build_array(o.status, n.status)) else '{}' end
+    || case when o.message is distinct from n.message then jsonb_build_object('message', jsonb_build_array(o.message, n.message)) else '{}' end
+    || case when o.invited_by_id is distinct from n.invited_by_id then jsonb_build_object('invitedById', jsonb_build_array(o.invited_by_id, n.invited_by_id)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end
+    || case when o.sent_at is distinct from n.sent_at then jsonb_build_object('sentAt', jsonb_build_array(to_char(o.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.send_count is distinct from n.send_count then jsonb_build_object('sendCount', jsonb_build_array(o.send_count, n.send_count)) else '{}' end
+    || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.answered_at is distinct from n.answered_at then jsonb_build_object('answeredAt', jsonb_build_array(to_char(o.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.answered_by_id is distinct from n.answered_by_id then jsonb_build_object('answeredById', jsonb_build_array(o.answered_by_id, n.answered_by_id)) else '{}' end
+    || case when o.decline_reason is distinct from n.decline_reason then jsonb_build_object('declineReason', jsonb_build_array(o.decline_reason, n.decline_reason)) else '{}' end
+    || case when o.revoked_at is distinct from n.revoked_at then jsonb_build_object('revokedAt', jsonb_build_array(to_char(o.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.revoked_reason is distinct from n.revoked_reason then jsonb_build_object('revokedReason', jsonb_build_array(o.revoked_reason, n.revoked_reason)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.role as role,
+    n.email as email,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.status as status,
+    n.message as message,
+    n.owner_id as "ownerId",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.project_id as "projectId",
+    to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "revokedAt",
+    n.send_count as "sendCount",
+    to_char(n.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "answeredAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.invited_by_id as "invitedById",
+    n.permissions as permissions,
+    n.answered_by_id as "answeredById",
+    n.decline_reason as "declineReason",
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n join old_rows o on o.id = n.id where row(o.id,
+    o.project_id,
+    o.owner_id,
+    o.organization_id,
+    o.email,
+    o.role,
+    o.permissions,
+    o.status,
+    o.message,
+    o.invited_by_id,
+    o.principal_token_id,
+    o.sent_at,
+    o.send_count,
+    o.expires_at,
+    o.answered_at,
+    o.answered_by_id,
+    o.decline_reason,
+    o.revoked_at,
+    o.revoked_reason,
+    o.inserted_at) is distinct
+      from row(n.id,
+    n.project_id,
+    n.owner_id,
+    n.organization_id,
+    n.email,
+    n.role,
+    n.permissions,
+    n.status,
+    n.message,
+    n.invited_by_id,
+    n.principal_token_id,
+    n.sent_at,
+    n.send_count,
+    n.expires_at,
+    n.answered_at,
+    n.answered_by_id,
+    n.decline_reason,
+    n.revoked_at,
+    n.revoked_reason,
+    n.inserted_at) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- What happened to it, latest first.
+create function app_public.project_organization_invites_events(
+  r app_public.project_organization_invites
+) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.project_organization_invites_events(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+-- What the organization is called that owns the project.
+create function app_public.project_organization_invites_owner_name(
+  i app_public.project_organization_invites
+) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select o.name from app_public.project_organization_invites r join app_public.organizations o on o.id = r.owner_id
+    where r.id = i.id and app_private.viewer_sees('app_public.project_organization_invites', i.id)
+$function$;
+grant execute on function app_public.project_organization_invites_owner_name(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.project_organization_invites_principal_token(
+  r app_public.project_organization_invites
+) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.project_organization_invites c where c.id = r.id and c.principal_token_id = t.id) and app_hidden.organization_can(r.owner_id, 'project.manage') $function$;
+grant execute on function app_public.project_organization_invites_principal_token(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+-- What the project is called: the invited read no more of it until they accept.
+create function app_public.project_organization_invites_project_title(
+  i app_public.project_organization_invites
+) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select p.title from app_public.project_organization_invites r join app_public.projects p on p.id = r.project_id
+    where r.id = i.id and app_private.viewer_sees('app_public.project_organization_invites', i.id)
+$function$;
+grant execute on function app_public.project_organization_invites_project_title(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+-- Who was invited: the e-mail address, or the slug of the organization.
+create function app_public.project_organization_invites_recipient(
+  i app_public.project_organization_invites
+) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(r.email, o.slug) from app_public.project_organization_invites r
+    left join app_public.organizations o on o.id = r.organization_id
+    where r.id = i.id and app_private.viewer_sees('app_public.project_organization_invites', i.id)
+$function$;
+grant execute on function app_public.project_organization_invites_recipient(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+-- @notNull
+--
+-- What became of it.
+create function app_public.project_organization_invites_status(
+  i app_public.project_organization_invites
+) returns app_public.invite_status
+language sql stable as $function$
+  select case when i.status = 'PENDING' and i.expires_at <= now() then 'EXPIRED' else i.status end
+$function$;
+grant execute on function app_public.project_organization_invites_status(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.project_organizations
 
 -- An organization that has a part in a project.
@@ -21456,34 +22040,87 @@ create table app_public.project_organizations (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- What its members may do, of the permissions that its role has; null for all of them. project.read always is.
+  permissions              text[],
   constraint project_organizations_pkey primary key (id),
   constraint project_organizations_once unique (project_id, organization_id),
-  -- @backwardBehavior -*
+  -- @foreignFieldName affiliations
+  -- @backwardPermission org.member
+  -- @backwardDescription Its parts in projects, those that it owns included; null for outsiders.
   --
   -- The organization.
   constraint project_organizations_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete restrict,
   -- @fieldName project
   -- @foreignFieldName organizations
-  -- @backwardDescription The organizations with a part in the project; empty for outsiders.
+  -- @backwardDescription The organizations with a part in the project; for an affiliated one the owner and itself;
+  --   empty for outsiders.
   --
   -- The project.
   constraint project_organizations_project_id_fkey foreign key (project_id, owner_id)
     references app_public.projects(id, organization_id) on delete cascade,
+  -- A project has one owner; give another role.
   constraint project_organizations_one_owner check ((role::text = 'OWNER') = (organization_id = owner_id))
 );
 
 create index project_organizations_organization on app_public.project_organizations (organization_id, project_id);
+create index project_organizations_owner on app_public.project_organizations (owner_id, organization_id);
 
 alter table app_public.project_organizations enable row level security;
+create policy both_delete on app_public.project_organizations for delete to plat_user
+  using (
+    role::text <> 'OWNER'
+    and (
+      owner_id = any (array(select app_hidden.viewer_organizations('project.manage')))
+      or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
+    )
+  );
+create policy managers_update on app_public.project_organizations for update to plat_user
+  using (role::text <> 'OWNER' and owner_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 create policy portfolio on app_public.project_organizations for select to plat_user
   using (
     owner_id = any (array(select app_hidden.viewer_organizations('project.read')))
-    or project_id = any (array(select app_hidden.viewer_projects('project.read')))
+    or organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
+    or (role::text = 'OWNER' and project_id = any (array(select app_hidden.viewer_projects('project.read'))))
   );
 
 grant select on app_public.project_organizations to plat_anonymous, plat_user;
+grant delete on app_public.project_organizations to plat_user;
+grant update (role, permissions) on app_public.project_organizations to plat_user;
 
+create trigger _060_refuse_archived before insert or update on app_public.project_organizations
+  for each row
+  when (new.role::text <> 'OWNER')
+  execute function app_private.tg__refuse_archived();
+create trigger _200_prepare before insert or update on app_public.project_organizations
+  for each row execute function app_private.tg_project_organizations__prepare();
+create trigger _500_open_deals after delete on app_public.project_organizations
+  for each row
+  when (old.role::text <> 'OWNER')
+  execute function app_private.tg_project_organizations__open_deals();
+create trigger _500_open_deals_again after update of role, permissions on app_public.project_organizations
+  for each row
+  when (old.role::text <> 'OWNER')
+  execute function app_private.tg_project_organizations__open_deals();
+create trigger _700_tell after delete on app_public.project_organizations
+  for each row
+  when (old.role::text <> 'OWNER')
+  execute function app_private.tg_project_organizations__tell();
+create trigger _700_tell_again after update of role, permissions on app_public.project_organizations
+  for each row
+  when (
+    old.role::text <> 'OWNER'
+    and (old.role::text is distinct from new.role::text or old.permissions is distinct from new.permissions)
+  )
+  execute function app_private.tg_project_organizations__tell();
+create trigger _800_review after delete on app_public.project_organizations
+  for each row
+  when (old.role::text <> 'OWNER')
+  execute function app_private.tg_project_organizations__review();
+create trigger _800_review_again after update of role, permissions on app_public.project_organizations
+  for each row
+  when (old.role::text <> 'OWNER')
+  execute function app_private.tg_project_organizations__review();
 create trigger _900_touch before update on app_public.project_organizations
   for each row execute function app_private.tg__touch();
 create trigger _950_events_delete after delete on app_public.project_organizations
@@ -21511,12 +22148,13 @@ declare
 begin
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'affiliation' || '.' || 'deleted', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation' || '.' || 'deleted', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.owner_id as "ownerId",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
-    n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
+    n.permissions as permissions,
+    n.organization_id as "organizationId") d), null from (select r.*, p.party_id from old_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -21538,33 +22176,35 @@ begin
   -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
   -- which is half the work; the stream waits for the end of the transaction either way.
   if app_hidden.setting('numbers_at_once') = 'on' then
-    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    _streams := array(select distinct coalesce(n.party_id, n.organization_id, n.id) from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n limit 2);
     if cardinality(_streams) = 1 then
       perform app_private.number_events();
-      _amount := (select count(*) from new_rows n);
+      _amount := (select count(*) from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n);
       insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
         on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
           last_sequence into _last;
       insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'affiliation' || '.' || 'created', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation' || '.' || 'created', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.owner_id as "ownerId",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
-    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
+    n.permissions as permissions,
+    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
   end if;
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'affiliation' || '.' || 'created', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation' || '.' || 'created', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.owner_id as "ownerId",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
-    n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
+    n.permissions as permissions,
+    n.organization_id as "organizationId") d), null from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -21584,31 +22224,101 @@ declare
 begin
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'affiliation' || '.' || case when false then null else 'updated' end, 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation' || '.' || case when false then null else 'updated' end, 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
     || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
     || case when o.owner_id is distinct from n.owner_id then jsonb_build_object('ownerId', jsonb_build_array(o.owner_id, n.owner_id)) else '{}' end
     || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
     || case when o.role is distinct from n.role then jsonb_build_object('role', jsonb_build_array(o.role, n.role)) else '{}' end
-    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.permissions is distinct from n.permissions then jsonb_build_object('permissions', jsonb_build_array(o.permissions, n.permissions)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.owner_id as "ownerId",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
-    n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.permissions as permissions,
+    n.organization_id as "organizationId") d), null from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n join old_rows o on o.id = n.id where row(o.id,
     o.project_id,
     o.owner_id,
     o.organization_id,
     o.role,
-    o.inserted_at) is distinct
+    o.inserted_at,
+    o.permissions) is distinct
       from row(n.id,
     n.project_id,
     n.owner_id,
     n.organization_id,
     n.role,
-    n.inserted_at) order by n.id returning stream_id)
+    n.inserted_at,
+    n.permissions) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
+
+create function app_private.tg_project_organizations__open_deals() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  people uuid[];
+  still app_public.open_deals;
+begin
+  if tg_op = 'UPDATE' and (not app_private.affiliate_sells(old.role, old.permissions)
+    or app_private.affiliate_sells(new.role, new.permissions)) then
+    return null;
+  end if;
+  people := app_private.people_losing_deals(old);
+  perform app_private.remember_affiliates(old.owner_id, old.project_id, people) where tg_op = 'DELETE';
+  -- An archived project is read-only: nobody works there.
+  if exists (select from app_public.projects p where p.id = old.project_id
+    and p.archived_at is null and p.deleted_at is null) then
+    still := app_private.open_deals(old.project_id, people);
+    if exists (select from jsonb_each(to_jsonb(still)) c where c.value <> '0') then
+      perform app_hidden.fail('CONFLICT', format(
+        'People of this organization work on what is open in the project: %s. Give handOver, with assigneeId for '
+        'whoever takes it over, or assign it to others first.',
+        (select string_agg(format('%s %s', c.value, case when c.value = '1' then left(c.key, -1) else c.key end), ', '
+          order by c.place) from json_each_text(row_to_json(still)) with ordinality c (key, value, place)
+          where c.value <> '0')),
+        jsonb_build_object('dependents', (select jsonb_object_agg(c.key, c.value) from jsonb_each(to_jsonb(still)) c
+          where c.value <> '0')));
+    end if;
+  end if;
+  return null;
+end $function$;
+
+create function app_private.tg_project_organizations__prepare() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if new.role = 'OWNER' and (tg_op = 'INSERT' or old.role = 'OWNER') then
+    return new;
+  end if;
+  if new.role = 'OWNER' then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A project keeps its owner; give another role.', '{"field": "role"}');
+  end if;
+  new.permissions := app_private.check_affiliate_permissions(new.role, new.permissions);
+  if tg_op = 'UPDATE' and app_public.current_user_id() is not null then
+    perform app_private.require_affiliate_role(new.owner_id, new.role, new.permissions);
+  end if;
+  return new;
+end $function$;
+
+create function app_private.tg_project_organizations__review() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.review_principals(m.user_id, old.owner_id) from app_public.organization_user_connections m
+    where m.organization_id = old.organization_id order by m.user_id;
+  return null;
+end $function$;
+
+create function app_private.tg_project_organizations__tell() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  -- What the service does by itself, such as deleting a project, is told elsewhere.
+  if app_public.current_user_id() is not null then
+    perform app_private.tell_affiliation(case when tg_op = 'UPDATE' then 'CHANGED'
+      when old.owner_id = any (array(select app_hidden.viewer_organizations('project.manage'))) then 'ENDED'
+      else 'LEFT' end, old.project_id, old.organization_id, case when tg_op = 'UPDATE' then new.role else old.role end);
+  end if;
+  return null;
+end $function$;
 
 -- What happened to it, latest first.
 create function app_public.project_organizations_events(
@@ -21617,6 +22327,40 @@ create function app_public.project_organizations_events(
 language sql stable rows 20
 as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.project_organizations_events(
+  app_public.project_organizations
+) to plat_anonymous, plat_user;
+
+-- How much is open with its people in the project; seen by the organization that owns the project where the viewer
+--   sees all leads, and by those who administer the affiliated one.
+create function app_public.project_organizations_open_deals(
+  a app_public.project_organizations
+) returns app_public.open_deals
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select d.* from app_public.project_organizations p
+  cross join lateral app_private.open_deals(p.project_id, array(select m.user_id
+    from app_public.organization_user_connections m where m.organization_id = p.organization_id)) d
+  where p.id = a.id
+    and (p.owner_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+      or (p.role <> 'OWNER' and p.organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))))
+$function$;
+grant execute on function app_public.project_organizations_open_deals(
+  app_public.project_organizations
+) to plat_anonymous, plat_user;
+
+-- @ordered
+--
+-- The people of the organization, by name, such as to assign leads to them; of another organization, what they show
+--   of themselves: no address. Empty for those who do not know them.
+create function app_public.project_organizations_people(
+  a app_public.project_organizations
+) returns setof app_public.users
+language sql stable rows 20 as $function$
+  -- Of them, those whom the viewer knows.
+  select u.* from app_hidden.masked_users u
+  where u.id = any (array(select app_hidden.people_of_affiliation(a.id)))
+  order by lower(u.last_name), lower(u.first_name), u.id
+$function$;
+grant execute on function app_public.project_organizations_people(
   app_public.project_organizations
 ) to plat_anonymous, plat_user;
 
@@ -30046,7 +30790,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.user_integrations c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.user_integrations c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.user_integrations_principal_token(
   app_public.user_integrations
 ) to plat_anonymous, plat_user;
@@ -30102,6 +30846,7 @@ create policy self_and_colleagues on app_public.users for select to plat_user
       id = (select app_public.current_user_id())
       or id = any (array(select app_hidden.colleague_ids()))
       or id = any (array(select app_hidden.viewer_counterparts()))
+      or id = any (array(select app_hidden.partner_ids()))
       or exists (select from app_public.buyers b where b.user_id = users.id)
     )
   );
@@ -30460,6 +31205,17 @@ language sql stable rows 5 as $function$
   order by r.inserted_at desc, r.id desc
 $function$;
 grant execute on function app_public.users_reservations(app_public.users) to plat_anonymous, plat_user;
+
+-- The second factor of the account; null where it has none, and for everybody but the user.
+create function app_public.users_second_factor(u app_public.users) returns app_public.second_factor
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select row(f.confirmed_at, (select count(*) from app_private.recovery_codes c where c.user_id = u.id
+    and c.used_at is null))::app_public.second_factor
+  from app_private.second_factors f
+  where f.user_id = u.id and f.confirmed_at is not null and u.id = app_public.current_user_id()
+    and app_hidden.has_whole_account()
+$function$;
+grant execute on function app_public.users_second_factor(app_public.users) to plat_anonymous, plat_user;
 
 -- The sign-ins that go on, last used first; empty for everybody but the user, and for restricted access tokens.
 create function app_public.users_sessions(u app_public.users) returns app_public.session[]
@@ -30972,7 +31728,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.webhooks c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.webhooks c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.webhooks_principal_token(app_public.webhooks) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
@@ -32093,7 +32849,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.workflows c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.workflows c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.workflows_principal_token(app_public.workflows) to plat_anonymous, plat_user;
 
 -- @ordered
@@ -32491,6 +33247,7 @@ create table app_hidden.record_types (
   event_condition          text, -- Which rows have events, as a condition on their columns; all where it is null.
   -- What reading all of these records of an organization takes, all of them together; null: audit.read.
   read_permissions         text[],
+  other_party              name, -- The column of a second organization that each event is written for, too.
   constraint record_types_pkey primary key (table_name),
   constraint record_types_subject_key unique (subject)
 );
@@ -33150,6 +33907,24 @@ create table app_private.file_tables (
 alter table app_private.file_tables enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.former_affiliates
+
+-- Users of other organizations who worked on deals of an organization: it goes on reading their names after their
+--   part in its projects has ended.
+create table app_private.former_affiliates (
+  owner_id                 uuid                         not null,
+  user_id                  uuid                         not null,
+  constraint former_affiliates_pkey primary key (owner_id, user_id),
+  constraint former_affiliates_owner_id_fkey foreign key (owner_id)
+    references app_public.organizations(id) on delete cascade,
+  constraint former_affiliates_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index former_affiliates_user on app_private.former_affiliates (user_id);
+
+alter table app_private.former_affiliates enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.former_emails
 
 -- Confirmed addresses that accounts had: invitations on their way to one are accepted until then.
@@ -33296,6 +34071,28 @@ create table app_private.job_deaths (
 );
 
 alter table app_private.job_deaths enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.lead_external_ids
+
+-- By which ids the systems of an organization know leads; an id names one lead of a system.
+create table app_private.lead_external_ids (
+  organization_id          uuid                         not null,
+  system                   text                         not null,
+  external_id              text                         not null,
+  lead_id                  uuid                         not null,
+  project_id               uuid                         not null,
+  -- Another lead has this external id already.
+  constraint lead_external_ids_pkey primary key (organization_id, system, external_id),
+  constraint lead_external_ids_lead_id_fkey foreign key (lead_id, project_id)
+    references app_public.leads(id, project_id) on delete cascade,
+  constraint lead_external_ids_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade
+);
+
+create index lead_external_ids_lead on app_private.lead_external_ids (lead_id, project_id);
+
+alter table app_private.lead_external_ids enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.lead_turns
@@ -33739,6 +34536,21 @@ create index project_cities_city on app_private.project_cities (city_id);
 alter table app_private.project_cities enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.project_organization_invite_tokens
+
+-- SHA-256 of the token in the mail that was sent last; the token itself is in that mail only.
+create table app_private.project_organization_invite_tokens (
+  invite_id                uuid                         not null,
+  token_hash               bytea                        not null,
+  constraint project_organization_invite_tokens_pkey primary key (invite_id),
+  constraint project_organization_invite_tokens_hash unique (token_hash),
+  constraint project_organization_invite_tokens_invite_id_fkey foreign key (invite_id)
+    references app_public.project_organization_invites(id) on delete cascade
+);
+
+alter table app_private.project_organization_invite_tokens enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.project_record
 
 -- Holds no rows: the columns of a record of a project, for `create table ... (like app_private.project_record
@@ -33755,6 +34567,22 @@ create table app_private.project_record (
 );
 
 alter table app_private.project_record enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.recovery_codes
+
+-- SHA-256 of the recovery codes of a user, 80 random bits each.
+create table app_private.recovery_codes (
+  code_sha256              bytea                        not null,
+  user_id                  uuid                         not null,
+  used_at                  timestamp with time zone,
+  constraint recovery_codes_pkey primary key (code_sha256),
+  constraint recovery_codes_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index recovery_codes_user on app_private.recovery_codes (user_id);
+
+alter table app_private.recovery_codes enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.refresh_tokens
@@ -34041,6 +34869,25 @@ create table app_private.searchable_tables (
 );
 
 alter table app_private.searchable_tables enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.second_factors
+
+-- The secret that the authenticator app of a user has, sealed; not asked for until a code has confirmed it.
+create table app_private.second_factors (
+  user_id                  uuid                         not null,
+  sealed                   text                         not null,
+  -- The step of time that the last accepted code was of: none of that or an earlier one is accepted again.
+  last_step                bigint,
+  confirmed_at             timestamp with time zone,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint second_factors_pkey primary key (user_id),
+  constraint second_factors_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index second_factors_open on app_private.second_factors (inserted_at) where confirmed_at is null;
+
+alter table app_private.second_factors enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.sending_changes
@@ -34707,6 +35554,14 @@ create domain app_public.buyer_status as text check (value in (
   'CANCELLED' -- It fell through.
 ));
 
+-- What cancelling a purchase does to a record.
+create domain app_public.cancellation_effect_kind as text check (value in (
+  'CHANGED', -- It gets another status.
+  'REFUND', -- Money of a charge goes back to the card that it was paid with.
+  'RETURN', -- Money of a deposit is to be given back by wire or cheque; updateDeposit says when that is done.
+  'KEPT' -- It stays as it is, or so much of it stays with the seller.
+));
+
 -- Whose card it is.
 create domain app_public.card_brand as text check (value in (
   'VISA', -- Visa.
@@ -35081,6 +35936,14 @@ create domain app_public.lead_origin as text check (value in (
   'AGENT_PORTAL', -- An agent.
   'INTEGRATION', -- A connected application.
   'MARKETPLACE' -- A marketplace.
+));
+
+-- What became of a row.
+create domain app_public.lead_row_outcome as text check (value in (
+  'CREATED', -- A new lead.
+  'UPDATED', -- The lead was changed.
+  'UNCHANGED', -- The lead is as the row says, or was left as it is.
+  'REFUSED' -- Nothing was done; errors say why.
 ));
 
 -- The kind of a lead source.
@@ -35805,6 +36668,11 @@ create domain app_public.email_address as text
     length(value) <= 254 and value ~ '^[^\s@"<>(),;:\\\[\]]+@[^\s@"<>(),;:\\\[\]]+\.[^\s@"<>(),;:\\\[\]]{2,}$'
   );
 
+-- The id that a record has in another system.
+create domain app_public.external_id as text
+  -- Give an id of 200 characters at most.
+  constraint external_id_length check (length(value) >= 1 and length(value) <= 200);
+
 -- What the API signs into an address: content, name, and the record that has to be public or else a time to expire.
 create domain app_public.file_address as jsonb;
 
@@ -35814,6 +36682,12 @@ create domain app_public.file_address as jsonb;
 -- A secret that the service has just made: itself to be shown once, and sealed to be kept by its webhook alone: the
 --   one that is given, or one to be made with the id of the seed.
 create domain app_public.fresh_secret as jsonb;
+
+-- @transform freshTotpSecret
+-- @given
+--
+-- A secret for an authenticator app that the service has just made: itself to be shown once, and sealed to be kept.
+create domain app_public.fresh_totp_secret as jsonb;
 
 -- @scalar ID
 --
@@ -35844,6 +36718,11 @@ create domain app_public.integration_credentials as jsonb;
 create domain app_public.language_code as text
   -- This is no language code; give one of BCP 47, such as en or fr-CA.
   constraint language_code_format check (value ~ '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$');
+
+-- @inputType LeadEntryInput
+--
+-- A lead of a list.
+create domain app_public.lead_entry as jsonb;
 
 -- @inputType LeadsFilter
 --
@@ -35903,6 +36782,13 @@ create domain app_public.phone_number as text
 create domain app_public.refresh_token_proof as text
   constraint refresh_token_proof_hashed check (value ~ '^[0-9a-f]{64}$') -- This is no refresh token.;
 
+-- @transform proveSecondFactor
+--
+-- A code of the authenticator app, or a recovery code.
+create domain app_public.second_factor_code as text
+  -- This is no code.
+  constraint second_factor_code_proved check (value ~ '^(step:[0-9]{1,12}:[0-9a-f]{64}|code:[0-9a-f]{64}|wrong)$');
+
 -- @transform requestingDevice
 -- @given
 --
@@ -35922,6 +36808,12 @@ create domain app_public.slug as text
     and value ~ '^[a-z0-9]+(-[a-z0-9]+)*$'
     and value !~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
   );
+
+-- The name of a system that knows leads by ids of its own, such as crm.
+create domain app_public.system_name as text
+  -- Give the name of a system in lower case, such as crm: letters, digits, points, hyphens and underscores, 50
+  --   characters at most.
+  constraint system_name_format check (value ~ '^[a-z0-9][a-z0-9._-]{0,49}$');
 
 -- Free words, 50 at most.
 create domain app_public.tags as text[]
@@ -36062,6 +36954,58 @@ create type app_public.authentication as (
   refresh_expires_at timestamp with time zone -- When the refresh token ends unless it is used; null without one.
 );
 
+-- @foreignKey (buyer_id) references buyers (id)|@fieldName buyer|@forwardDescription The purchase, as it is now.
+--
+-- What cancelling a purchase did, or would do.
+create type app_public.cancel_buyer_payload as (
+  -- @behavior -*
+  --
+  -- The purchase.
+  buyer_id uuid,
+  -- @notNull
+  --
+  -- Whether nothing was kept.
+  dry_run boolean,
+  -- @notNull
+  --
+  -- What goes back to cards.
+  refund_total app_public.money,
+  -- @notNull
+  --
+  -- What is to be returned otherwise.
+  return_total app_public.money,
+  -- @notNull
+  --
+  -- What was paid and stays with the seller, as far as the viewer sees it.
+  kept_total app_public.money,
+  -- @notNull
+  --
+  -- The currency of the project.
+  currency app_public.currency_code,
+  -- @notNull
+  --
+  -- What happens to each record that has to do with the purchase, what stays as it is too.
+  effects app_public.cancellation_effect[]
+);
+
+-- How much of a charge is refunded when a purchase is cancelled.
+create type app_public.cancel_buyer_refund_input as (
+  -- @notNull
+  --
+  -- A charge of the purchase.
+  charge_id uuid,
+  amount app_public.money -- How much; all that can be refunded where left out.
+);
+
+-- How much of a deposit is given back otherwise than to a card when a purchase is cancelled.
+create type app_public.cancel_buyer_return_input as (
+  -- @notNull
+  --
+  -- A deposit of the purchase.
+  deposit_id uuid,
+  amount app_public.money -- How much; what was paid otherwise than by card where left out.
+);
+
 -- @foreignKey (workflow_id) references workflows(id)|@fieldName workflow|@forwardDescription The workflow.
 --
 -- What cancelling the executions of a workflow did.
@@ -36078,6 +37022,33 @@ create type app_public.cancel_workflow_executions_payload as (
   --
   -- When.
   cancelled_at timestamp with time zone
+);
+
+-- What cancelling a purchase does to one record, or leaves as it is.
+create type app_public.cancellation_effect as (
+  -- @notNull
+  --
+  -- What it does.
+  kind app_public.cancellation_effect_kind,
+  -- @notNull
+  --
+  -- What kind of record it is, by the name that events have for it: unit, deposit, charge …
+  record_type text,
+  -- @notNull
+  --
+  -- The id of the record.
+  record_id uuid,
+  title text, -- What the record is called.
+  -- @notNull
+  --
+  -- The status before.
+  status_before text,
+  -- @notNull
+  --
+  -- The status afterwards; that of a charge follows when the processor has refunded it.
+  status_after text,
+  amount app_public.money, -- How much goes back, or stays with the seller.
+  reason text -- Why it stays as it is, where that is not chosen.
 );
 
 -- @foreignKey (project_id) references projects (id)|@fieldName project
@@ -36140,6 +37111,33 @@ create type app_public.delete_project_avatar_payload as (
   --
   -- Its project.
   project_id uuid
+);
+
+-- @foreignKey (project_id) references projects (id)|@fieldName project
+-- @foreignKey (organization_id) references organizations (id)|@fieldName organization
+--
+-- What the end of an affiliation changed.
+create type app_public.delete_project_organization_payload as (
+  -- @notNull
+  --
+  -- The affiliation that has ended.
+  id uuid,
+  -- @notNull
+  --
+  -- Whether it has ended.
+  deleted boolean,
+  -- @behavior -*
+  --
+  -- The project.
+  project_id uuid,
+  -- @behavior -*
+  --
+  -- The organization that had a part in it.
+  organization_id uuid,
+  -- @notNull
+  --
+  -- How much was open with its people and was handed over.
+  handed_over app_public.open_deals
 );
 
 -- @foreignKey (unit_id) references units (id)|@fieldName unit
@@ -36236,6 +37234,41 @@ create type app_public.import_buyers_payload as (
   buyers app_public.buyers[] -- The purchases that were created or changed, in the order of the file; the first 1,000.
 );
 
+-- What an import of leads did.
+create type app_public.import_leads_payload as (
+  -- @notNull
+  --
+  -- Whether nothing was kept.
+  dry_run boolean,
+  -- @notNull
+  --
+  -- How many leads are new.
+  created_count integer,
+  -- @notNull
+  --
+  -- How many leads were changed.
+  updated_count integer,
+  -- @notNull
+  --
+  -- How many rows had nothing to do: the lead is there already and is not to be changed, or is as the row says.
+  skipped_count integer,
+  -- @notNull
+  --
+  -- How many rows were refused.
+  failed_count integer,
+  -- @notNull
+  --
+  -- How many rows have the e-mail address of an open lead that was there already.
+  duplicate_count integer,
+  -- What is wrong with the rows that were refused, in their order; the first 1,000.
+  errors app_public.import_row_error[],
+  -- @notNull
+  --
+  -- What became of each row, in the order of the file; the first 1,000.
+  rows app_public.lead_row_result[],
+  leads app_public.leads[] -- The leads that were created or changed, in the order of the file; the first 1,000.
+);
+
 -- What is wrong with a row of an imported file.
 create type app_public.import_row_error as (
   -- @notNull
@@ -36279,6 +37312,100 @@ create type app_public.import_units_payload as (
   -- What is wrong with the rows that were refused, in their order; the first 1,000.
   errors app_public.import_row_error[],
   units app_public.units[] -- The units that were created or changed, in the order of the file; the first 1,000.
+);
+
+-- A lead as a program knows it. Of a lead that is there, members that are left out stay as they are, and null
+--   clears.
+create type app_public.lead_entry_input as (
+  -- @notNull
+  --
+  -- The id that the lead has in the system; which lead it is.
+  external_id app_public.external_id,
+  name app_public.short_text, -- Full name; made of first and last name for a new lead where left out.
+  first_name app_public.short_text, -- Given name.
+  last_name app_public.short_text, -- Family name.
+  legal_name app_public.short_text, -- Name for contracts.
+  email app_public.email_address, -- E-mail address; at most one open lead of a project has it.
+  phone app_public.phone_number, -- Phone number.
+  address app_public.address, -- Postal address.
+  company app_public.short_text, -- Company.
+  status app_public.lead_status, -- How far the lead is; NEW for a new one where left out.
+  origin app_public.lead_origin, -- The technical way in; INTEGRATION for a new lead where left out.
+  source app_public.short_text, -- Code or name of a lead source of the project; any other refuses the row.
+  source_id uuid, -- The lead source; or give source.
+  is_agent boolean, -- Whether the lead is an agent.
+  is_represented boolean, -- Whether an agent represents the lead.
+  -- Whether the lead follows marketing mail. Who withdrew from it stays so, and the row says that in warnings.
+  subscribed boolean,
+  do_not_contact boolean, -- Whether the lead asked not to be contacted.
+  preferred_language app_public.language_code, -- Language to write in.
+  assignee text, -- E-mail address of the member who works on the lead; or give assigneeId.
+  assignee_id uuid, -- The member who works on the lead.
+  budget_min app_public.money, -- Lowest budget.
+  budget_max app_public.money, -- Highest budget.
+  preapproved boolean, -- Whether a lender approved the lead.
+  registered_at timestamp with time zone, -- When the lead registered; now for a new one where left out.
+  fallout_reason_id uuid, -- Why the lead was lost; required for the status LOST.
+  fallout_note app_public.long_text, -- Why the lead was lost, in words.
+  tags app_public.tags, -- Free words; they replace those that the lead has.
+  metadata jsonb -- Free data of the organization's own programs.
+);
+
+-- The id by which a system of the viewer's organization knows a lead.
+create type app_public.lead_external_id as (
+  -- @notNull
+  --
+  -- The system, such as crm.
+  system app_public.system_name,
+  -- @notNull
+  --
+  -- The id that the lead has there.
+  external_id app_public.external_id
+);
+
+-- Why a row was refused.
+create type app_public.lead_row_error as (
+  -- @notNull
+  --
+  -- One of the codes of errors, such as BAD_USER_INPUT.
+  code text,
+  field text, -- The member or column that it is about; null where it is about the whole row.
+  -- @notNull
+  --
+  -- What is wrong, and what to do.
+  message text
+);
+
+-- @foreignKey (lead_id) references leads (id)|@fieldName lead|@behavior -manyRelation:resource:list
+--   -manyRelation:resource:connection
+--
+-- What became of one row of many.
+create type app_public.lead_row_result as (
+  -- @notNull
+  --
+  -- Place of the row: in a list from 0, in a file as spreadsheets count, with the names of the columns as row 1.
+  "position" integer,
+  external_id app_public.external_id, -- The external id that the row gives.
+  -- @notNull
+  --
+  -- What became of it.
+  outcome app_public.lead_row_outcome,
+  -- The lead that it became or belongs to; null where the viewer does not see it, and for one that a dry run would
+  --   make.
+  lead_id uuid,
+  -- @notNull
+  --
+  -- Whether an open lead with its e-mail address was there already, which no external id named.
+  is_duplicate boolean,
+  code text, -- The code of the first of its errors; null where nothing is wrong.
+  -- @notNull
+  --
+  -- What is wrong, for a row that was refused.
+  errors app_public.lead_row_error[],
+  -- @notNull
+  --
+  -- What was not taken over though nothing is wrong, and why.
+  warnings text[]
 );
 
 -- A city with public projects.
@@ -36407,6 +37534,46 @@ create type app_public.offer_terms as (
   inserted_at timestamp with time zone
 );
 
+-- How much is open with the people of an organization in a project.
+create type app_public.open_deals as (
+  -- @notNull
+  --
+  -- Leads that are neither converted nor lost.
+  leads integer,
+  -- @notNull
+  --
+  -- Purchases that are neither closed nor cancelled.
+  buyers integer,
+  -- @notNull
+  --
+  -- Units and lots that are held.
+  holds integer,
+  -- @notNull
+  --
+  -- Reservations in force.
+  reservations integer,
+  -- @notNull
+  --
+  -- Negotiations that go on.
+  negotiations integer,
+  -- @notNull
+  --
+  -- Offers that wait for an answer.
+  offers integer,
+  -- @notNull
+  --
+  -- Personalizations that are not signed.
+  personalizations integer,
+  -- @notNull
+  --
+  -- Appointments to come, those that they only receive included.
+  appointments integer,
+  -- @notNull
+  --
+  -- Tasks that are not done.
+  tasks integer
+);
+
 -- An option to choose.
 create type app_public.personalization_selection_input as (
   -- @notNull
@@ -36471,6 +37638,14 @@ create type app_public.project_abstract as (
   is_sold_out boolean
 );
 
+-- Codes for when the authenticator app is lost; shown this once, to be kept apart from it.
+create type app_public.recovery_codes as (
+  -- @notNull
+  --
+  -- Ten codes; each works once.
+  codes text[]
+);
+
 -- What the removal of a member changed.
 create type app_public.remove_organization_member_payload as (
   organization app_public.organizations, -- The organization.
@@ -36518,6 +37693,34 @@ create type app_public.search_result as (
   --
   -- The project that it belongs to.
   project_id uuid
+);
+
+-- The second factor of an account.
+create type app_public.second_factor as (
+  -- @notNull
+  --
+  -- Since when it is asked for.
+  enabled_at timestamp with time zone,
+  -- @notNull
+  --
+  -- How many recovery codes were not used.
+  recovery_codes_left integer
+);
+
+-- What an authenticator app has to know; shown this once.
+create type app_public.second_factor_enrollment as (
+  -- @notNull
+  --
+  -- The secret, for typing it in.
+  secret text,
+  -- @notNull
+  --
+  -- The same as otpauth:// address, for a QR code.
+  uri text,
+  -- @notNull
+  --
+  -- Until when confirmSecondFactor takes its first code.
+  expires_at timestamp with time zone
 );
 
 -- How much an organization may send to people outside of it within 24 hours.
@@ -36585,6 +37788,58 @@ create type app_public.transition as (
   --
   -- The fields that must be filled in first.
   blocked_by text[]
+);
+
+-- What became of the leads that were to be changed.
+create type app_public.update_leads_payload as (
+  -- @notNull
+  --
+  -- Whether nothing was kept.
+  dry_run boolean,
+  -- @notNull
+  --
+  -- How many were changed.
+  updated_count integer,
+  -- @notNull
+  --
+  -- How many were so already.
+  unchanged_count integer,
+  -- @notNull
+  --
+  -- How many were refused.
+  refused_count integer,
+  -- @notNull
+  --
+  -- What became of each lead: in the order of ids, or newest registration first.
+  rows app_public.lead_row_result[]
+);
+
+-- What became of a list of leads.
+create type app_public.upsert_leads_payload as (
+  -- @notNull
+  --
+  -- Whether nothing was kept.
+  dry_run boolean,
+  -- @notNull
+  --
+  -- How many leads are new.
+  created_count integer,
+  -- @notNull
+  --
+  -- How many leads were changed.
+  updated_count integer,
+  -- @notNull
+  --
+  -- How many leads are as the list says already.
+  unchanged_count integer,
+  -- @notNull
+  --
+  -- How many were refused.
+  refused_count integer,
+  -- @notNull
+  --
+  -- What became of each entry, in the order of the list.
+  rows app_public.lead_row_result[]
 );
 
 -- A step of a workflow.
@@ -36938,7 +38193,8 @@ create view app_hidden.masked_deposits as
         ) then notes::text
         else null::text
       end
-    )::app_public.long_text as notes, offer_id, amount_refunded, is_reservation_fee
+    )::app_public.long_text as notes, offer_id, amount_refunded, is_reservation_fee, amount_to_return,
+    return_requested_at
   from app_public.deposits r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_deposits owner to plat_masker;
 grant select on app_hidden.masked_deposits to plat_anonymous, plat_user;
@@ -37406,6 +38662,18 @@ create view app_hidden.masked_users as
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_users owner to plat_masker;
 grant select on app_hidden.masked_users to plat_anonymous, plat_user;
 
+-- Which permissions the members of an organization have in a project of another one, and how far each reaches.
+create view app_private.affiliate_permissions
+  with (security_barrier=true, security_invoker=true) as
+  select p.project_id, p.owner_id, p.organization_id, r.permission, r.reach
+  from (
+    app_public.project_organizations p
+    join app_private.role_permissions r on (
+      r.role = p.role::text and r.in_affiliated and (p.permissions is null or r.permission = any (p.permissions))
+    )
+  )
+  where p.role::text <> 'OWNER';
+
 ----------------------------------------------------------------------------------------------------
 -- Functions
 
@@ -37560,6 +38828,61 @@ begin
 end $function$;
 grant execute on function app_public.accept_organization_invite(text) to plat_anonymous, plat_user;
 
+-- @arg id The invitation, by whoever administers the invited organization; or the token.
+-- @arg token The token of the mail, by whoever has its address; or the id.
+-- @arg organizationId With a token: the organization that is to have the part, which the viewer administers.
+--
+-- Accepts an invitation to a project: the organization has its part from now on, and both organizations read each
+--   other's name and, where they sell together, those of their people. Takes org.admin in the organization. A token
+--   works once, for fourteen days, and marks the address as verified.
+create function app_public.accept_project_organization_invite(
+  id uuid default null::uuid, token text default null::text, organization_id uuid default null::uuid
+) returns app_public.project_organizations
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  invite app_public.project_organization_invites := app_private.answer_project_invite(
+    accept_project_organization_invite.id, accept_project_organization_invite.token);
+  accepting uuid := coalesce(accept_project_organization_invite.organization_id, invite.organization_id);
+  result app_public.project_organizations;
+begin
+  -- Whoever invited may still do so.
+  if app_private.principal_fault('app_public.project_organization_invites', invite.id) is not null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Whoever sent this invitation may not invite to the project any more; ask for a new one.',
+      jsonb_build_object('field', case when invite.email is null then 'id' else 'token' end));
+  elsif accepting is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the organization that is to have the part; found it first with '
+      'createOrganization where there is none.', '{"field": "organizationId"}');
+  elsif accepting <> invite.organization_id then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Another organization was invited.', '{"field": "organizationId"}');
+  end if;
+  perform app_hidden.require_organization(accepting, 'org.admin');
+  select a.* into result from app_public.project_organizations a
+    where a.project_id = invite.project_id and a.organization_id = accepting;
+  if result.id is not null then
+    perform app_hidden.fail('CONFLICT', case when accepting = invite.owner_id
+      then 'The organization owns the project already.'
+      else 'The organization has a part in the project already.' end,
+      jsonb_build_object('field', 'organizationId', 'existingId', result.id));
+  end if;
+  -- The link came to this address only.
+  update app_public.users u set email_verified_at = now()
+    where u.id = app_public.current_user_id() and u.email_verified_at is null and invite.email is not null;
+  update app_public.project_organization_invites i set status = 'ACCEPTED', answered_at = now(),
+      answered_by_id = app_public.current_user_id(), organization_id = accepting
+    where i.id = invite.id;
+  delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
+  insert into app_public.project_organizations (project_id, owner_id, organization_id, role, permissions)
+    values (invite.project_id, invite.owner_id, accepting, invite.role, invite.permissions)
+    returning * into result;
+  perform app_private.tell_affiliation('ACCEPTED', result.project_id, result.organization_id, result.role,
+    invite.invited_by_id);
+  return result;
+end $function$;
+grant execute on function app_public.accept_project_organization_invite(uuid, text, uuid) to plat_anonymous,
+plat_user;
+
 -- Puts a disabled workflow away: it is neither started nor changed any more. Takes the permission workflow.manage.
 create function app_public.archive_workflow(id uuid) returns app_public.workflows
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -37594,7 +38917,7 @@ begin
         '{"field": "leadsFilter"}');
     end if;
     targets := array(select m from app_hidden.leads_of_filter(workflow.organization_id, workflow.project_id,
-      leads_filter) m limit most + 1);
+      leads_filter, 'leadsFilter') m limit most + 1);
   else
     if exists (select from unnest(subject_ids::text[]) i
       where i !~* '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$') then
@@ -37661,6 +38984,64 @@ language sql stable
 as $function$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id) $function$;
 grant execute on function app_public.binding_offers_total_contract_price(
   app_public.binding_offers
+) to plat_anonymous, plat_user;
+
+-- @arg id The purchase.
+-- @arg falloutReasonId Why, as the project defines it.
+-- @arg cancellationReason Why, in words.
+-- @arg dryRun Nothing is kept; the answer shows what would happen.
+-- @arg refundCharges Refund all that can be refunded to cards, less the cancellation fee; false where left out.
+-- @arg refunds Which charges are refunded, and how much of them; 100 at most. Not with refundCharges.
+-- @arg returnDeposits Mark all that was paid of deposits otherwise than by card to be returned, less what of the
+--   cancellation fee was not kept of charges; false where left out.
+-- @arg returns Which deposits are to be returned otherwise than to a card, and how much of them; 100 at most. Not
+--   with returnDeposits.
+-- @arg forfeitDeposits Deposits that were paid and of which nothing goes back fall to the seller; false where left
+--   out.
+-- @arg waiveCancellationFee Keep no cancellation fee; false where left out.
+-- @arg voidAgreements Void the agreements of the purchase that are not executed; true where left out.
+-- @arg cancelPersonalizations Call the choices of options off that are not signed; true where left out.
+-- @arg cancelTasks Cancel what is left to do for the purchase; true where left out.
+-- @arg cancelAppointments Call its appointments off; true where left out.
+-- @arg refundReservation Undo the reservation that it came from, which becomes REFUNDED; true where left out.
+-- @arg expectedVersion The version of the purchase that this is about; refused where it is another by now.
+--
+-- Cancels a purchase with what it takes along, all or nothing; with dryRun, tells what that would be. The home is
+--   AVAILABLE again, the lead open once it was the last purchase, negotiations and running workflows end, and unpaid
+--   deposits are cancelled. Takes the permissions buyer.write and sale.write; whatever moves money, finance.write.
+--   Refused with INVALID_TRANSITION for one that is cancelled or closed. Cards get their money when the processor
+--   has taken the refunds, shortly after.
+create function app_public.cancel_buyer(
+  id uuid, fallout_reason_id uuid, cancellation_reason text default null::text, dry_run boolean default false,
+  refund_charges boolean default false,
+  refunds app_public.cancel_buyer_refund_input[] default null::app_public.cancel_buyer_refund_input[],
+  return_deposits boolean default false,
+  returns app_public.cancel_buyer_return_input[] default null::app_public.cancel_buyer_return_input[],
+  forfeit_deposits boolean default false, waive_cancellation_fee boolean default false,
+  void_agreements boolean default true, cancel_personalizations boolean default true,
+  cancel_tasks boolean default true, cancel_appointments boolean default true,
+  refund_reservation boolean default true, expected_version integer default null::integer
+) returns app_public.cancel_buyer_payload
+language plpgsql as $function$
+declare
+  buyer_id uuid;
+begin
+  perform app_hidden.require_viewer();
+  select b.id into buyer_id from app_hidden.masked_buyers b where b.id = cancel_buyer.id;
+  if buyer_id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such buyer.', '{"field": "id"}');
+  end if;
+  return app_private.cancel_buyer(buyer_id, jsonb_build_object('fallout_reason_id', fallout_reason_id,
+    'cancellation_reason', cancellation_reason, 'dry_run', dry_run, 'refund_charges', refund_charges,
+    'refunds', to_jsonb(refunds), 'return_deposits', return_deposits, 'returns', to_jsonb(returns),
+    'forfeit_deposits', forfeit_deposits, 'waive_cancellation_fee', waive_cancellation_fee,
+    'void_agreements', void_agreements, 'cancel_personalizations', cancel_personalizations,
+    'cancel_tasks', cancel_tasks, 'cancel_appointments', cancel_appointments,
+    'refund_reservation', refund_reservation, 'expected_version', expected_version));
+end $function$;
+grant execute on function app_public.cancel_buyer(
+  uuid, uuid, text, boolean, boolean, app_public.cancel_buyer_refund_input[], boolean,
+  app_public.cancel_buyer_return_input[], boolean, boolean, boolean, boolean, boolean, boolean, boolean, integer
 ) to plat_anonymous, plat_user;
 
 -- Calls the change of the e-mail address off: its codes work no more. Does nothing where there is none.
@@ -37837,6 +39218,33 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.confirm_email_change(text) to plat_user;
+
+--
+-- @eachTime
+-- @arg code The code that the authenticator app shows for the secret of enrollSecondFactor.
+--
+-- Has signing in ask for a second factor from now on, and gives the recovery codes. All other sessions of the viewer
+--   end;
+-- access tokens stay.
+create function app_public.confirm_second_factor(
+  code app_public.second_factor_code
+) returns app_public.recovery_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+begin
+  perform from app_public.users u where u.id = viewer for no key update;
+  if not app_private.use_second_factor(viewer, code, is_new => true) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is no code of the secret that enrollSecondFactor gave within the '
+      'last hour; look at the clock of the device, and send its next code.', '{"field": "code"}');
+  end if;
+  update app_private.second_factors f set confirmed_at = now() where f.user_id = viewer;
+  -- They were opened without it.
+  perform app_private.end_sessions(viewer, app_hidden.setting('session_id')::uuid);
+  perform app_private.tell_account(viewer, 'SECOND_FACTOR_ENABLED');
+  return app_private.give_recovery_codes(viewer);
+end $function$;
+grant execute on function app_public.confirm_second_factor(app_public.second_factor_code) to plat_user;
 
 --
 -- @arg organization_id The organization.
@@ -38540,6 +39948,91 @@ grant execute on function app_public.create_processor_charge(
   app_public.made_payment, app_public.money, uuid, uuid, uuid, uuid, app_public.currency_code, text
 ) to plat_anonymous, plat_user;
 
+-- @withoutViewer Anybody may invite an organization by its slug, which is public.
+-- @arg projectId The project.
+-- @arg organizationId The organization to invite, by id or slug.
+-- @arg email Instead of an organization, an address to invite one that is not here yet: whoever reads its mail
+--   accepts for an organization that they found or administer.
+-- @arg role What the organization is to do in the project.
+-- @arg permissions What its members may do, of the permissions that the role has, such as project.read and
+--   inventory.read; all of them where left out.
+-- @arg message A few words for the mail, 2,000 characters at most.
+--
+-- Invites an organization to have a part in a project. It has one once it accepts (acceptProjectOrganizationInvite);
+--   an organization or address with a pending invitation gets it again, with what is given now. Takes project.manage
+--   in the organization that owns the project, and each permission that is given.
+create function app_public.create_project_organization(
+  project_id uuid, role app_public.project_organization_role, organization_id uuid default null::uuid,
+  email app_public.email_address default null::text, permissions text[] default null::text[],
+  message text default null::text
+) returns app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  project app_public.projects;
+  invited uuid := create_project_organization.organization_id;
+  address text := lower(create_project_organization.email);
+  offered text := create_project_organization.role;
+  cut_down text[];
+  part_id uuid;
+  invite app_public.project_organization_invites;
+begin
+  perform app_hidden.require_viewer();
+  select p.* into project from app_public.projects p where p.id = create_project_organization.project_id
+    and app_private.viewer_sees('app_public.projects', p.id);
+  if project.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  elsif not app_hidden.organization_can(project.organization_id, 'project.manage') then
+    perform app_hidden.fail('FORBIDDEN',
+      'This takes the permission project.manage in the organization that owns the project.',
+      '{"permission": "project.manage"}');
+  elsif project.archived_at is not null then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  elsif num_nonnulls(invited, address) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the organization or an e-mail address, one of the two.',
+      '{"field": "organizationId"}');
+  elsif offered is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'role is required.', '{"field": "role"}');
+  elsif offered = 'OWNER' then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A project has one owner; give another role.', '{"field": "role"}');
+  elsif length(message) > 2000 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give a message of at most 2,000 characters.', '{"field": "message"}');
+  end if;
+  cut_down := app_private.check_affiliate_permissions(offered, create_project_organization.permissions);
+  perform app_private.require_affiliate_role(project.organization_id, offered, cut_down);
+  if invited is not null then
+    if not exists (select from app_public.organizations o where o.id = invited and o.deleted_at is null) then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such organization; invite one that is not here yet by email.',
+        '{"field": "organizationId"}');
+    end if;
+    select a.id into part_id from app_public.project_organizations a
+      where a.project_id = project.id and a.organization_id = invited;
+    if part_id is not null then
+      perform app_hidden.fail('CONFLICT', case when invited = project.organization_id
+        then 'The organization owns the project already.'
+        else 'The organization has a part in the project already; change that with updateProjectOrganization.' end,
+        jsonb_build_object('field', 'organizationId', 'existingId', part_id));
+    end if;
+  end if;
+  update app_public.project_organization_invites i set status = 'EXPIRED'
+    where i.project_id = project.id and coalesce(i.organization_id::text, i.email) = coalesce(invited::text, address)
+      and i.status = 'PENDING' and i.expires_at <= now();
+  insert into app_public.project_organization_invites as i (project_id, owner_id, organization_id, email, role,
+    permissions, message)
+    values (project.id, project.organization_id, invited, address, offered, cut_down,
+      nullif(btrim(create_project_organization.message), ''))
+    on conflict (project_id, (coalesce(organization_id::text, email::text))) where status = 'PENDING' do update
+      set role = excluded.role, permissions = excluded.permissions, message = excluded.message,
+        invited_by_id = excluded.invited_by_id, principal_token_id = excluded.principal_token_id,
+        send_count = i.send_count + 1, expires_at = excluded.expires_at
+    returning * into invite;
+  perform app_private.send_project_invite(invite);
+  return invite;
+end $function$;
+grant execute on function app_public.create_project_organization(
+  uuid, app_public.project_organization_role, uuid, app_public.email_address, text[], text
+) to plat_anonymous, plat_user;
+
 -- Reserves a unit or a lot: nobody else can until it is over. Charges nobody. A buyer who signed in reserves for
 --   themselves in a project where they have a purchase.
 create function app_public.create_reservation(input jsonb) returns app_public.reservations
@@ -38740,6 +40233,34 @@ language sql stable parallel safe as $function$
 $function$;
 grant execute on function app_public.current_user_id() to plat_anonymous, plat_user;
 
+-- @arg id The invitation, by whoever administers the invited organization; or the token.
+-- @arg token The token of the mail, by whoever has its address; or the id.
+-- @arg reason What whoever invited is to read about it, 2,000 characters at most.
+--
+-- Declines an invitation to a project; whoever invited gets a mail.
+create function app_public.decline_project_organization_invite(
+  id uuid default null::uuid, token text default null::text, reason text default null::text
+) returns app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  invite app_public.project_organization_invites := app_private.answer_project_invite(
+    decline_project_organization_invite.id, decline_project_organization_invite.token);
+begin
+  if length(reason) > 2000 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give a reason of at most 2,000 characters.', '{"field": "reason"}');
+  end if;
+  update app_public.project_organization_invites i set status = 'DECLINED', answered_at = now(),
+      answered_by_id = app_public.current_user_id(), decline_reason = nullif(btrim(reason), '')
+    where i.id = invite.id returning * into invite;
+  delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
+  perform app_private.tell_affiliation('DECLINED', invite.project_id, invite.organization_id, invite.role,
+    invite.invited_by_id, invite.email);
+  return invite;
+end $function$;
+grant execute on function app_public.decline_project_organization_invite(uuid, text, text) to plat_anonymous,
+plat_user;
+
 --
 -- @arg reassignToId Its leads, buyers and trackers move there; without it, a source with leads or buyers stays.
 --
@@ -38826,6 +40347,34 @@ begin
 end $function$;
 grant execute on function app_public.delete_project_avatar(uuid) to plat_anonymous, plat_user;
 
+-- @arg handOver Whether what is open with its people goes to the organization that owns the project; refused with
+--   CONFLICT and what is open otherwise.
+-- @arg assigneeId Who takes over what is open; nobody until somebody assigns it where left out.
+--
+-- Ends the part of an organization in a project, and all its access to it at once. Takes project.manage in the
+--   organization that owns the project, or org.admin in the affiliated one, which leaves; the owners of the other
+--   one get a mail. Deals that are over keep the names of their people.
+create function app_public.delete_project_organization(
+  id uuid, hand_over boolean default false, assignee_id uuid default null::uuid
+) returns app_public.delete_project_organization_payload
+language plpgsql as $function$
+declare
+  affiliation app_public.project_organizations;
+  handed app_public.open_deals;
+begin
+  perform app_hidden.require_viewer();
+  select a.* into affiliation from app_public.project_organizations a where a.id = delete_project_organization.id;
+  if affiliation.role = 'OWNER' then
+    perform app_hidden.fail('CONFLICT', 'This is the organization that owns the project; its part stays.',
+      '{"field": "id"}');
+  end if;
+  handed := app_private.hand_over_affiliation(affiliation.id, null, null, hand_over,
+    delete_project_organization.assignee_id);
+  perform app_hidden.delete_record(null::app_public.project_organizations, delete_project_organization.id::text);
+  return row(affiliation.id, true, affiliation.project_id, affiliation.organization_id, handed);
+end $function$;
+grant execute on function app_public.delete_project_organization(uuid, boolean, uuid) to plat_anonymous, plat_user;
+
 -- @arg id The hold.
 --
 -- Ends a hold: the unit or lot is AVAILABLE again. Refused with CONFLICT when it is over already.
@@ -38863,6 +40412,30 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
   select i.* from app_public.organization_integrations i where i.id = disable_organization_integration.id;
 $function$;
 grant execute on function app_public.disable_organization_integration(uuid, text) to plat_anonymous, plat_user;
+
+--
+-- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code.
+--
+-- Takes the second factor of the viewer's account away, with its recovery codes.
+create function app_public.disable_second_factor(
+  password app_public.password_proof, second_factor_code app_public.second_factor_code
+) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  result app_public.users;
+begin
+  perform from app_public.users u where u.id = viewer for no key update;
+  perform app_private.require_password(viewer, password);
+  perform app_private.require_second_factor(viewer, second_factor_code);
+  perform app_private.remove_second_factor(viewer, 'SECOND_FACTOR_DISABLED');
+  select * into result from app_public.users u where u.id = viewer;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.disable_second_factor(
+  app_public.password_proof, app_public.second_factor_code
+) to plat_user;
 
 -- @arg reason Why; shown as statusReason.
 --
@@ -38909,6 +40482,43 @@ create function app_public.enable_workflow(id uuid) returns app_public.workflows
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.set_workflow_status(id, 'ENABLED') $function$;
 grant execute on function app_public.enable_workflow(uuid) to plat_anonymous, plat_user;
+
+--
+-- @eachTime
+-- @arg password The password of the account.
+--
+-- Makes a secret for an authenticator app, which nothing asks for until confirmSecondFactor has taken a code of it.
+--   Takes
+-- a confirmed e-mail address.
+create function app_public.enroll_second_factor(
+  password app_public.password_proof, made app_public.fresh_totp_secret default null::jsonb
+) returns app_public.second_factor_enrollment
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  address text;
+  result app_public.second_factor_enrollment;
+begin
+  perform app_hidden.require_confirmed_address();
+  perform app_private.require_password(viewer, password);
+  if app_private.has_second_factor(viewer) then
+    perform app_hidden.fail('CONFLICT',
+      'Your account has a second factor; take it away first (disableSecondFactor) to have another one.');
+  end if;
+  insert into app_private.second_factors as f (user_id, sealed) values (viewer, made ->> 'sealed')
+    on conflict on constraint second_factors_pkey do update
+      set sealed = excluded.sealed, last_step = null, inserted_at = excluded.inserted_at
+      where f.confirmed_at is null;
+  select i.email into address from app_hidden.user_identities i where i.user_id = viewer;
+  result.secret := made ->> 'secret';
+  result.uri := format('otpauth://totp/Plat:%s?secret=%s&issuer=Plat&algorithm=SHA1&digits=6&period=30',
+    app_private.percent_encoded(address), result.secret);
+  result.expires_at := now() + interval '1 hour';
+  return result;
+end $function$;
+grant execute on function app_public.enroll_second_factor(
+  app_public.password_proof, app_public.fresh_totp_secret
+) to plat_user;
 
 -- @arg project_id The project.
 -- @arg format The kind of file: PDF where left out, with a page for each plan and its pictures.
@@ -39150,6 +40760,72 @@ begin
 end $function$;
 grant execute on function app_public.import_buyers(uuid, app_public.data_upload, boolean, boolean) to plat_user;
 
+-- @arg projectId The project of the leads.
+-- @arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 rows at
+--   most.
+-- @arg system The system of the organization that the external ids in the file are of, such as crm.
+-- @arg dryRun Nothing is kept; the answer shows what would be.
+-- @arg updateExisting Changes leads that are there already, by their external id or e-mail address, to what the file
+--   says; cells that are empty change nothing. Otherwise they are left as they are, and get the external id at most.
+--
+-- Imports leads from CSV: the good rows, and says what is wrong with the others. An open lead with the same e-mail
+--   address is the same lead. Where members take turns, the new leads are dealt out; nobody is notified, and who
+--   withdrew from marketing mail is not entered anew.
+create function app_public.import_leads(
+  project_id uuid, file app_public.data_upload, system app_public.system_name default null::text,
+  dry_run boolean default null::boolean, update_existing boolean default null::boolean
+) returns app_public.import_leads_payload
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  project app_public.projects;
+  party uuid;
+  result app_public.import_leads_payload;
+begin
+  project := app_private.start_import('importLeads', project_id);
+  if not app_hidden.organization_can(project.organization_id, 'lead.write') then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write in the project.',
+      '{"permission": "lead.write"}');
+  end if;
+  if system is null and exists (select from pg_temp.import_header h where h.column_name = 'external_id') then
+    perform app_hidden.fail('BAD_USER_INPUT', 'The file has external ids; name the system that they are of.',
+      '{"field": "system"}');
+  end if;
+  party := (select o from app_private.viewer_parties(project.id) o limit 1);
+  result.dry_run := coalesce(dry_run, false);
+  create temp table import_cleared (row int not null, column_name text not null) on commit drop;
+  perform app_private.judge_lead_rows(project, system, party, false,
+    case when update_existing then 'SET' else 'RETURN_EXISTING' end, 'IMPORT');
+  if not coalesce(update_existing, false) then
+    insert into pg_temp.import_same select r.row from pg_temp.import_ready r
+      where r.existing_id is not null and not exists (select from pg_temp.import_same s where s.row = r.row);
+  end if;
+  begin
+    perform app_private.write_lead_rows(project, system, party);
+    select count(*) filter (where r.existing_id is null), count(*) filter (where r.existing_id is not null
+        and s.row is null), count(*) filter (where s.row is not null)
+      into result.created_count, result.updated_count, result.skipped_count
+      from pg_temp.import_ready r left join pg_temp.import_same s using (row);
+    select count(distinct e.row) into result.failed_count from pg_temp.import_errors e;
+    select count(*) into result.duplicate_count from pg_temp.import_leads m where m.id is not null and not m.is_linked;
+    result.errors := app_private.import_errors();
+    result.rows := app_private.lead_row_results(1000);
+    result.leads := array(select l.record
+      from (select r.row, coalesce(r.existing_id, r.new_id) as id from pg_temp.import_ready r
+        where not exists (select from pg_temp.import_same s where s.row = r.row) order by r.row limit 1000) r
+      cross join lateral (select l as record from app_public.leads l where l.id = r.id limit 1) l order by r.row);
+    if dry_run then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    null; -- undone, what would have been is in the result
+  end;
+  return result;
+end $function$;
+grant execute on function app_public.import_leads(
+  uuid, app_public.data_upload, app_public.system_name, boolean, boolean
+) to plat_user;
+
 -- @arg projectId The project of the units.
 -- @arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 rows at
 --   most.
@@ -39387,13 +41063,18 @@ plat_user;
 -- @arg username User name or e-mail address.
 -- @arg password The password of the account.
 -- @arg refreshable Whether to get a token for 15 minutes, and a refresh token, rather than one token for 30 days.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an
 --   account from one network, or 50 from a network, within 15 minutes; and after 50 for an account in a day from
---   networks that it has not signed in from.
+--   networks that it has not signed in from. For an account with a second factor, the right password without a code
+--   is refused with UNAUTHENTICATED and reason SECOND_FACTOR_REQUIRED; a wrong code has the reason
+--   SECOND_FACTOR_WRONG.
 create function app_public.login(
   username text, password app_public.password_proof, refreshable boolean default false,
-  device app_public.session_device default null::text
+  device app_public.session_device default null::text,
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.authentication
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -39409,6 +41090,7 @@ begin
     -- One sentence for an unknown name, a wrong password and a user who may not sign in.
     perform app_hidden.fail('UNAUTHENTICATED', 'The name and the password do not match an account that can sign in.');
   end if;
+  perform app_private.require_second_factor(account.id, second_factor_code, 'UNAUTHENTICATED', 'UNAUTHENTICATED');
   if account.last_login_at is not null and network is not null
     and not app_private.is_known_network(account.id, network) then
     perform app_private.tell_account(account.id, 'NEW_NETWORK', jsonb_build_object('device', device::text));
@@ -39424,7 +41106,7 @@ begin
   return app_private.open_session(account.id, account.session_epoch, refreshable, device);
 end $function$;
 grant execute on function app_public.login(
-  text, app_public.password_proof, boolean, app_public.session_device
+  text, app_public.password_proof, boolean, app_public.session_device, app_public.second_factor_code
 ) to plat_anonymous, plat_user;
 
 --
@@ -39761,8 +41443,35 @@ end $function$;
 grant execute on function app_public.remove_processor_card(uuid) to plat_anonymous, plat_user;
 
 --
+-- @eachTime
+-- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code.
+--
+-- Gives ten new recovery codes; those of before work no more.
+create function app_public.renew_recovery_codes(
+  password app_public.password_proof, second_factor_code app_public.second_factor_code
+) returns app_public.recovery_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+begin
+  perform app_private.require_password(viewer, password);
+  if not app_private.has_second_factor(viewer) then
+    perform app_hidden.fail('CONFLICT', 'Your account has no second factor.');
+  end if;
+  perform app_private.require_second_factor(viewer, second_factor_code);
+  perform app_private.tell_account(viewer, 'RECOVERY_CODES_RENEWED');
+  return app_private.give_recovery_codes(viewer);
+end $function$;
+grant execute on function app_public.renew_recovery_codes(
+  app_public.password_proof, app_public.second_factor_code
+) to plat_user;
+
+--
 -- @arg email The new address.
 -- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Asks for another e-mail address for the viewer's account. Both addresses get a mail with a code for
 --   confirmEmailChange,
@@ -39772,7 +41481,8 @@ grant execute on function app_public.remove_processor_card(uuid) to plat_anonymo
 --   and
 -- its owner gets a mail that says so.
 create function app_public.request_email_change(
-  email app_public.email_address, password app_public.password_proof
+  email app_public.email_address, password app_public.password_proof,
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -39784,15 +41494,11 @@ begin
   if address is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'email is required.', '{"field": "email"}');
   end if;
-  perform from app_private.user_passwords p where p.user_id = viewer
-    and p.password_hash = request_email_change.password for update;
-  if not found then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the password of your account.', '{"field": "password"}');
-  end if;
-  perform app_private.forgive_tries(viewer);
+  perform app_private.require_password(viewer, request_email_change.password);
   if exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = address) then
     perform app_hidden.fail('BAD_USER_INPUT', 'This is the address of your account already.', '{"field": "email"}');
   end if;
+  perform app_private.require_second_factor(viewer, second_factor_code);
   perform app_private.rate_limit('email_change.account', viewer::text);
   select * into result from app_public.users u where u.id = viewer;
   insert into app_private.email_changes as c (user_id, email, former_confirmed_at)
@@ -39804,7 +41510,7 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.request_email_change(
-  app_public.email_address, app_public.password_proof
+  app_public.email_address, app_public.password_proof, app_public.second_factor_code
 ) to plat_user;
 
 -- Sends a code for verifyEmail to the e-mail address of the viewer's account; it lives a day and replaces the one
@@ -39869,14 +41575,39 @@ begin
 end $function$;
 grant execute on function app_public.resend_organization_invite(uuid) to plat_anonymous, plat_user;
 
+--
+-- @arg id The invitation.
+--
+-- Sends a pending invitation to a project again, with a new link where it went to an address, and for another
+--   fourteen
+-- days. Takes project.manage in the organization that owns the project.
+create function app_public.resend_project_organization_invite(id uuid) returns
+  app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  invite app_public.project_organization_invites := app_private.require_project_invite(id);
+begin
+  perform app_private.require_affiliate_role(invite.owner_id, invite.role, invite.permissions);
+  update app_public.project_organization_invites i set send_count = i.send_count + 1,
+      expires_at = now() + interval '14 days'
+    where i.id = invite.id returning * into invite;
+  perform app_private.send_project_invite(invite);
+  return invite;
+end $function$;
+grant execute on function app_public.resend_project_organization_invite(uuid) to plat_anonymous, plat_user;
+
 -- @withoutViewer For those who cannot sign in; the token of the mail says who it is.
 -- @becomes id
 -- @arg token The one-time code of the mail that createUserOtp sent.
 -- @arg password 10 characters or more.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Sets a new password and ends all login tokens, access tokens and integrations of the user, such as calendar feeds;
 --   accessEnding of the answer says what ended.
-create function app_public.reset_password(token text, password app_public.new_password) returns app_public.users
+create function app_public.reset_password(
+  token text, password app_public.new_password, second_factor_code app_public.second_factor_code default null::text
+) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   account uuid;
@@ -39895,6 +41626,8 @@ begin
   perform set_config('plat.user_id', account::text, true);
   perform set_config('plat.token_id', '', true);
   perform set_config('plat.session_id', '', true);
+  -- The answer is read as this user; and whoever reads the mail alone does not lock out whoever has the factor.
+  perform app_private.require_second_factor(account, second_factor_code);
   perform app_private.set_password(account, password);
   perform app_private.end_access(account, 'PASSWORD_RESET', null, null, null, 'The password was reset.');
   -- The code came to this address, so it is theirs.
@@ -39903,7 +41636,9 @@ begin
   perform app_private.tell_account(account, 'PASSWORD_RESET');
   return app_hidden.masked(result);
 end $function$;
-grant execute on function app_public.reset_password(text, app_public.new_password) to plat_anonymous, plat_user;
+grant execute on function app_public.reset_password(
+  text, app_public.new_password, app_public.second_factor_code
+) to plat_anonymous, plat_user;
 
 -- @arg action What is to be done: one of its availableActions.
 -- @arg note A word about the decision.
@@ -39986,6 +41721,23 @@ begin
   return invite;
 end $function$;
 grant execute on function app_public.revoke_organization_invite(uuid) to plat_anonymous, plat_user;
+
+--
+-- @arg id The invitation.
+--
+-- Takes a pending invitation to a project back. Takes project.manage in the organization that owns the project.
+create function app_public.revoke_project_organization_invite(id uuid) returns
+  app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  invite app_public.project_organization_invites := app_private.require_project_invite(id);
+begin
+  update app_public.project_organization_invites i set status = 'REVOKED', revoked_at = now() where i.id = invite.id
+    returning * into invite;
+  delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
+  return invite;
+end $function$;
+grant execute on function app_public.revoke_project_organization_invite(uuid) to plat_anonymous, plat_user;
 
 --
 -- @arg grace_hours How long the old secret still signs too: 0 to 720, 24 where left out.
@@ -40218,23 +41970,33 @@ grant execute on function app_public.update_appointment(jsonb) to plat_anonymous
 -- @arg agent The agent who represents the buyer; null for none.
 --
 -- Changes a purchase. Its status moves the unit or lot along; CANCELLED, which needs a fallout reason, makes it
---   AVAILABLE again.
+--   AVAILABLE again. Whoever sees own deals only gives one back with the assigneeId null.
 create function app_public.update_buyer(
   input jsonb, agent app_public.agent_input default null::app_public.agent_input
 ) returns app_public.buyers
 language plpgsql as $function$
 declare
   buyer app_public.buyers;
+  gives_back boolean := false;
 begin
   perform app_hidden.require_viewer();
   if input ?| '{status,price,assignee_id}' then
     perform app_hidden.lock_seen('app_public.buyers', b.id) from app_public.buyers b
       where b.id = app_hidden.record_id('buyers', input ->> 'id');
   end if;
-  buyer := app_hidden.update_record(null::app_public.buyers, input);
+  if input ? 'assignee_id' then
+    select b.* into buyer from app_hidden.masked_buyers b where b.id = app_hidden.record_id('buyers', input ->> 'id');
+    gives_back := app_private.gives_back(buyer.project_id, buyer.organization_id, buyer.assignee_id, 'buyer.write',
+      nullif(btrim(input ->> 'assignee_id'), ''));
+  end if;
+  buyer := app_hidden.update_record(null::app_public.buyers, case when gives_back then input - 'assignee_id' else input
+    end);
   if input ? 'agent' then
     perform app_private.set_agent_of_buyer(buyer.id, agent);
     select b.* into buyer from app_hidden.masked_buyers b where b.id = buyer.id;
+  end if;
+  if gives_back then
+    buyer := app_private.give_back_buyer(buyer.id);
   end if;
   return buyer;
 end $function$;
@@ -40243,27 +42005,184 @@ grant execute on function app_public.update_buyer(jsonb, app_public.agent_input)
 --
 -- @arg agent The agent who brings the lead; null for none.
 --
--- Changes a lead.
+-- Changes a lead. Whoever sees own leads only gives one back with the assigneeId null: it and its deals have nobody
+-- assigned then, those who see all leads are told, and it is answered here for the last time.
 create function app_public.update_lead(
   input jsonb, agent app_public.agent_input default null::app_public.agent_input
 ) returns app_public.leads
 language plpgsql as $function$
 declare
   lead app_public.leads;
+  gives_back boolean := false;
 begin
   perform app_hidden.require_viewer();
   if input ?| '{assignee_id,email}' then
     perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
+    select * into lead from app_public.leads l where l.id = app_hidden.record_id('leads', input ->> 'id');
+    gives_back := app_private.gives_back(lead.project_id, lead.organization_id, lead.assignee_id, 'lead.write',
+      nullif(btrim(input ->> 'assignee_id'), ''));
   end if;
-  lead := app_hidden.update_record(null::app_public.leads, input);
+  lead := app_hidden.update_record(null::app_public.leads, case when gives_back then input - 'assignee_id' else input
+    end);
   if input ? 'agent' then
     perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
+  if gives_back then
+    lead := app_private.give_back_lead(lead.id);
+  end if;
   return lead;
 end $function$;
 grant execute on function app_public.update_lead(jsonb, app_public.agent_input) to plat_anonymous, plat_user;
+
+-- @arg ids The leads, 1,000 at most; or give filter.
+-- @arg filter Selects the leads, 1,000 at most; or give ids.
+-- @arg assigneeId The member who works on them from now on.
+-- @arg unassign Leaves them to nobody.
+-- @arg addTags Tags that they get besides those that they have.
+-- @arg removeTags Tags that they lose.
+-- @arg status New status.
+-- @arg falloutReasonId Why they were lost; required for the status LOST.
+-- @arg falloutNote Why they were lost, in words.
+-- @arg dryRun Nothing is kept; the answer shows what would be.
+--
+-- Changes up to 1,000 leads alike, each whole or not at all: the answer says of each whether it was changed, was so
+--   already or was refused, and why. One event for each that was changed.
+create function app_public.update_leads(
+  ids app_public.id_or_slug[] default null::app_public.id_or_slug[],
+  filter app_public.leads_filter default null::jsonb, assignee_id uuid default null::uuid,
+  unassign boolean default null::boolean, add_tags app_public.tags default null::text[],
+  remove_tags app_public.tags default null::text[], status app_public.lead_status default null::text,
+  fallout_reason_id uuid default null::uuid, fallout_note app_public.long_text default null::text,
+  dry_run boolean default null::boolean
+) returns app_public.update_leads_payload
+language plpgsql as $function$
+#variable_conflict use_variable
+declare
+  most constant int := 1000;
+  change constant jsonb := jsonb_strip_nulls(jsonb_build_object('status', status, 'assignee_id', assignee_id,
+    'fallout_reason_id', fallout_reason_id, 'fallout_note', nullif(btrim(fallout_note), '')))
+    || case when unassign then '{"assignee_id": null}'::jsonb else '{}' end;
+  added constant text[] := array(select btrim(t) from unnest(add_tags::text[]) t);
+  removed constant text[] := array(select btrim(t) from unnest(remove_tags::text[]) t);
+  targets uuid[];
+  open_targets uuid[];
+  portions jsonb[];
+  portion uuid[];
+  done uuid[];
+  changed uuid[] := '{}';
+  errors jsonb := '{}';
+  found_message text;
+  found_details text;
+  found_state text;
+  violated text;
+  result app_public.update_leads_payload;
+begin
+  perform app_hidden.require_viewer();
+  if (ids is null) = (filter is null) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the leads by ids or by filter, one of the two.',
+      '{"field": "ids"}');
+  end if;
+  if change = '{}' and cardinality(added || removed) = 0 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Say what to change: assigneeId, unassign, addTags, removeTags, status, '
+      'falloutReasonId or falloutNote.', '{"field": "status"}');
+  end if;
+  if unassign and assignee_id is not null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give assigneeId or unassign, one of the two.', '{"field": "unassign"}');
+  end if;
+  if ids is not null then
+    targets := array(select i.id from (select app_hidden.record_id('leads', g.id, 'ids') as id, min(g.place) as place
+      from unnest(ids::text[]) with ordinality g (id, place) group by 1) i order by i.place limit most + 1);
+  else
+    targets := array(select l.id from app_public.leads l
+      where l.id = any (array(select m from app_hidden.leads_of_filter(null, null, filter, 'filter') m limit most + 1))
+      order by l.registered_at desc, l.id desc);
+  end if;
+  if cardinality(targets) > most then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'At most 1,000 leads are changed at a time.',
+      jsonb_build_object('limit', most, 'field', case when ids is null then 'filter' else 'ids' end));
+  end if;
+  result.dry_run := coalesce(dry_run, false);
+
+  -- What can be told of all at once. In the order of ids, so that two of these wait for each other instead of locking
+  -- each other out; a change of the assignee reaches the deals of a lead, which come before it.
+  if change ? 'assignee_id' then
+    perform app_hidden.lock_seen_leads(targets);
+  end if;
+  open_targets := array(select t.id from (select l.id from app_public.leads l where l.id = any (targets) order by l.id
+    for no key update) t);
+  select jsonb_object_agg(t.id, jsonb_build_object('code', p.code, 'field', p.field, 'message', p.message))
+    into errors
+    from unnest(targets) t (id)
+    left join app_public.leads l on l.id = t.id
+    cross join lateral (
+      select 'NOT_FOUND' as code, 'ids' as field, 'There is no such lead.' as message where l.id is null
+      union all
+      select 'FORBIDDEN', null, 'You may not change this lead.' where l.id is not null and l.id <> all (open_targets)
+      union all
+      select 'INVALID_TRANSITION', 'status', format('A lead that is %s cannot become %s.', l.status, status)
+        where status is not null and l.status <> status and not exists (select from app_hidden.transitions s
+          where s.subject = 'lead' and s.from_state = l.status and s.to_state = status and not s.by_service)
+      union all
+      select 'BAD_USER_INPUT', app_hidden.camel(q.column_name), q.message from app_hidden.transition_requirements q
+        where q.subject = 'lead' and q.to_state = status and to_jsonb(l) ->> q.column_name is null
+          and change ->> q.column_name is null
+      union all
+      select 'BAD_USER_INPUT', 'assigneeId', 'A lead is assigned to a member of an organization of its project.'
+        where assignee_id is not null and l.assignee_id is distinct from assignee_id
+          and l.project_id <> all (array(select app_private.projects_with_part(assignee_id,
+            array(select distinct a.project_id from app_public.leads a where a.id = any (targets)))))
+      limit 1) p;
+  errors := coalesce(errors, '{}');
+  portions := array[to_jsonb(array(select t from unnest(targets) t where not errors ? t::text))];
+  begin
+    while cardinality(portions) > 0 loop
+      portion := array(select jsonb_array_elements_text(portions[cardinality(portions)])::uuid);
+      portions := trim_array(portions, 1);
+      begin
+        changed := changed || app_hidden.change_leads(portion, change, added, removed);
+      exception when sqlstate 'PLAT0' or integrity_constraint_violation or insufficient_privilege then
+        get stacked diagnostics found_state = returned_sqlstate, found_message = message_text,
+          found_details = pg_exception_detail, violated = constraint_name;
+        -- By halves, until who is refused stands alone.
+        if cardinality(portion) > 1 then
+          portions := portions || array[to_jsonb(portion[cardinality(portion) / 2 + 1:]),
+            to_jsonb(portion[:cardinality(portion) / 2])];
+        else
+          errors := errors || jsonb_build_object(portion[1], case found_state
+            when 'PLAT0' then jsonb_build_object('code', found_details::jsonb -> 'code',
+              'field', found_details::jsonb -> 'field', 'message', found_message)
+            when '42501' then '{"code": "FORBIDDEN", "message": "You may not change this lead so."}'
+            else jsonb_build_object('code', 'CONFLICT', 'message', coalesce((select obj_description(c.oid, 'pg_class')
+              from pg_class c where c.relname = violated limit 1), 'This contradicts what is there.')) end);
+        end if;
+      end;
+    end loop;
+    result.rows := array(
+      select row(t.place - 1, null, case when e.code is not null then 'REFUSED' when t.id = any (changed)
+          then 'UPDATED' else 'UNCHANGED' end, case when e.code is distinct from 'NOT_FOUND' then t.id end, false,
+        e.code,
+        case when e.code is null then '{}' else array[row(e.code, e.field, e.message)::app_public.lead_row_error] end,
+        '{}')::app_public.lead_row_result
+      from unnest(targets) with ordinality t (id, place)
+      left join lateral jsonb_to_record(errors -> t.id::text) e (code text, field text, message text) on true
+      order by t.place);
+    select count(*) filter (where r.outcome = 'UPDATED'), count(*) filter (where r.outcome = 'UNCHANGED'),
+        count(*) filter (where r.outcome = 'REFUSED')
+      into result.updated_count, result.unchanged_count, result.refused_count from unnest(result.rows) r;
+    if dry_run then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    null; -- undone, what would have been is in the result
+  end;
+  return result;
+end $function$;
+grant execute on function app_public.update_leads(
+  app_public.id_or_slug[], app_public.leads_filter, uuid, boolean, app_public.tags, app_public.tags,
+  app_public.lead_status, uuid, app_public.long_text, boolean
+) to plat_anonymous, plat_user;
 
 -- Changes a negotiation, or calls it off: status CANCELLED with a cancellationReason, which withdraws the pending
 --   offer. The other states follow the offers and are refused with INVALID_TRANSITION. Members that are left out
@@ -40392,6 +42311,8 @@ grant execute on function app_public.update_organization_payments_representative
 -- @arg keep_access_token_ids The access tokens that stay, the others end; all stay where left out.
 -- @arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds; all stay where left
 --   out.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Changes the password of the viewer and ends all of their login tokens, the one in use included unless it is to
 --   stay.
@@ -40399,7 +42320,8 @@ grant execute on function app_public.update_organization_payments_representative
 create function app_public.update_password(
   current_password app_public.password_proof, new_password app_public.new_password,
   keep_session boolean default false, keep_access_token_ids uuid[] default null::uuid[],
-  keep_integration_ids uuid[] default null::uuid[]
+  keep_integration_ids uuid[] default null::uuid[],
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -40409,14 +42331,8 @@ begin
   if new_password is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'A password has 10 characters or more.', '{"field": "newPassword"}');
   end if;
-  -- The row of the old password is locked: of two changes at once the second finds another hash than it was proved
-  -- with.
-  perform from app_private.user_passwords p where p.user_id = viewer_id and p.password_hash = current_password for
-    update;
-  if not found then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the current password.', '{"field": "currentPassword"}');
-  end if;
-  perform app_private.forgive_tries(viewer_id);
+  perform app_private.require_password(viewer_id, current_password, 'currentPassword');
+  perform app_private.require_second_factor(viewer_id, second_factor_code);
   perform app_private.set_password(viewer_id, new_password);
   perform app_private.end_access(viewer_id, 'PASSWORD_CHANGED',
     case when keep_session then app_hidden.setting('session_id')::uuid end,
@@ -40428,7 +42344,7 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.update_password(
-  app_public.password_proof, app_public.new_password, boolean, uuid[], uuid[]
+  app_public.password_proof, app_public.new_password, boolean, uuid[], uuid[], app_public.second_factor_code
 ) to plat_user;
 
 -- @arg selections Replaces the options; in DRAFT and CHANGES_REQUESTED only.
@@ -40491,6 +42407,35 @@ begin
   return card;
 end $function$;
 grant execute on function app_public.update_processor_card(uuid, boolean, text) to plat_anonymous, plat_user;
+
+-- @arg handOver Whether what is open with its people goes to the organization that owns the project, where they
+--   would not see their deals any more; refused with CONFLICT and what is open otherwise.
+-- @arg assigneeId Who takes over what is open; nobody until somebody assigns it where left out.
+--
+-- Changes what an affiliated organization may do in a project: its role, and which of the permissions of that. Takes
+--   project.manage in the organization that owns the project; the owners of the other one get a mail.
+create function app_public.update_project_organization(
+  input jsonb, hand_over boolean default false, assignee_id uuid default null::uuid
+) returns app_public.project_organizations
+language plpgsql as $function$
+declare
+  before app_public.project_organizations;
+begin
+  perform app_hidden.require_viewer();
+  select a.* into before from app_public.project_organizations a
+    where a.id = app_hidden.record_id('project_organizations', input ->> 'id');
+  if before.role = 'OWNER' then
+    perform app_hidden.fail('CONFLICT', 'This is the organization that owns the project; its part stays.',
+      '{"field": "id"}');
+  end if;
+  perform app_private.hand_over_affiliation(before.id, coalesce(input ->> 'role', before.role),
+    case when not input ? 'permissions' then before.permissions when input -> 'permissions' <> 'null'
+      then array(select jsonb_array_elements_text(input -> 'permissions')) end,
+    hand_over, update_project_organization.assignee_id)
+    where before.id is not null;
+  return app_hidden.update_record(null::app_public.project_organizations, input);
+end $function$;
+grant execute on function app_public.update_project_organization(jsonb, boolean, uuid) to plat_anonymous, plat_user;
 
 -- Changes a reservation: confirms it, cancels it for a reason, lets its hours count from now (`expiration`), or
 --   undoes it. The status REFUNDED takes the purchase from it, which is cancelled, and offers the unit or lot again
@@ -40773,6 +42718,40 @@ grant execute on function app_public.update_workflow(
   jsonb, app_public.workflow_checks, app_public.workflow_step_input[]
 ) to plat_anonymous, plat_user;
 
+-- @arg projectId The project of the leads.
+-- @arg system The system of the organization that the external ids are of, such as crm; the caller chooses the name.
+-- @arg leads The leads, 1,000 at most.
+-- @arg onDuplicate What to do where no lead has the external id, but an open lead the e-mail address; ERROR where
+--   left out. With MERGE and RETURN_EXISTING that lead gets the external id.
+-- @arg dryRun Nothing is kept; the answer shows what would be.
+--
+-- Creates or changes leads by the ids that they have in a system of the viewer's organization: a lead that the
+--   system does not know yet is created, one that it knows becomes what the entry says. Each entry is carried out
+--   whole or refused by itself, with its errors. Takes the permission lead.write; who works on own leads only
+--   changes these. The sales team is not notified.
+create function app_public.upsert_leads(
+  project_id uuid, system app_public.system_name, leads app_public.lead_entry[],
+  on_duplicate app_public.duplicate_policy default 'ERROR', dry_run boolean default null::boolean
+) returns app_public.upsert_leads_payload
+language plpgsql as $function$
+declare
+  most constant int := 1000;
+begin
+  perform app_hidden.require_viewer();
+  if not exists (select from app_hidden.masked_projects p where p.id = upsert_leads.project_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  end if;
+  if cardinality(leads) > most then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'A call takes 1,000 leads at most; send them in several.',
+      jsonb_build_object('limit', most, 'field', 'leads'));
+  end if;
+  return app_private.write_leads(upsert_leads.project_id, upsert_leads.system, upsert_leads.leads::jsonb[],
+    coalesce(upsert_leads.on_duplicate, 'ERROR'), upsert_leads.dry_run);
+end $function$;
+grant execute on function app_public.upsert_leads(
+  uuid, app_public.system_name, app_public.lead_entry[], app_public.duplicate_policy, boolean
+) to plat_anonymous, plat_user;
+
 -- @ordered
 --
 -- The applications that users can connect.
@@ -40852,6 +42831,9 @@ begin
         'app_hidden.plain_number(%1$I) end', p.name)
       when coalesce(obj_description(t.oid, 'pg_type'), '') ~ '^@enum '
         then format('upper(translate(%I, '' -'', ''__''))', p.name)
+      -- Words as people list them; what is an array of SQL already is not one of a file.
+      when t.typcategory = 'A' then format('(select array_agg(btrim(w))::text from regexp_split_to_table(%I, ''[,;]'') w
+        where btrim(w) <> '''')', p.name)
       else format('%I', p.name) end, ', ' order by p.position)
     into expressions
     from unnest(columns) with ordinality as p (name, position)
@@ -41258,8 +43240,6 @@ declare
   attempt record;
   charge app_public.processor_charges;
   refund app_public.processor_refunds;
-  rest numeric;
-  wanted numeric;
 begin
   select c.* into charge from app_public.processor_charges c
     where c.id = app_hidden.record_id('processor_charges', input ->> 'chargeId', 'chargeId')
@@ -41288,28 +43268,7 @@ begin
   if exists (select from app_public.projects p where p.id = charge.project_id and p.archived_at is not null) then
     perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
   end if;
-  -- Those who refund it at once take turns from here.
-  select c.* into charge from app_public.processor_charges c where c.id = charge.id for no key update;
-  rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
-  if charge.status not in ('SUCCEEDED', 'PARTIALLY_REFUNDED') or rest = 0 then
-    perform app_hidden.fail('CONFLICT', case when charge.status in ('PENDING', 'REQUIRES_ACTION')
-      then 'This charge is not paid yet.'
-      when charge.status = 'DISPUTED' then 'This charge is disputed: the bank decides about the money.'
-      when charge.status in ('FAILED', 'CANCELLED')
-        then format('A charge that is %s has nothing to give back.', charge.status)
-      else 'This charge was refunded already.' end, '{"field": "chargeId"}');
-  end if;
-  wanted := case when input ->> 'amount' is null then rest
-    else app_private.amount_of_payment(input, charge.currency) end;
-  if wanted > rest then
-    perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', rest),
-      '{"field": "amount"}');
-  end if;
-  insert into app_public.processor_refunds (organization_id, charge_id, amount, reason, note, created_by_id,
-    attempt_key)
-    values (charge.organization_id, charge.id, wanted, coalesce(input ->> 'reason', 'REQUESTED_BY_CUSTOMER'),
-      app_hidden.checked(nullif(btrim(input ->> 'note'), ''), 'app_public.long_text', 'note'), viewer, attempt.key)
-    returning * into refund;
+  refund := app_private.open_refund(charge.id, input, attempt.key);
   return app_private.refund_facts(refund) || '{"answered": false, "isNew": true}';
 end $function$;
 grant execute on function app_hidden.begin_refund(jsonb, jsonb) to plat_anonymous, plat_user;
@@ -41438,6 +43397,35 @@ language sql immutable parallel safe strict as $function$
   select split_part(name, '_', 1) || replace(initcap(substr(name, length(split_part(name, '_', 1)) + 1)), '_', '')
 $function$;
 grant execute on function app_hidden.camel(text) to plat_anonymous, plat_user;
+
+-- Changes those leads that the viewer may change and that are not so already, in one statement; answers which.
+create function app_hidden.change_leads(
+  ids uuid[], change jsonb, add_tags text[], remove_tags text[]
+) returns uuid[]
+language plpgsql as $function$
+declare
+  -- Each tag once, in the order in which they came.
+  tags constant text := '(select coalesce(array_agg(t.tag order by t.place), ''{}'') from (select x.tag, min(x.place) as
+    place from unnest(l.tags::text[] || $3) with ordinality x (tag, place) where x.tag <> all ($4) group by x.tag) t)';
+  changed uuid[];
+begin
+  execute format('with changed as (
+      update app_public.leads l set %s where l.id = any ($1) and (%s) returning l.id)
+    select coalesce(array_agg(c.id), ''{}'') from changed c',
+    (select string_agg(format('%I = %s', m.name, m.value), ', ') from (
+      select key as name, format('($2 ->> %L)::%s', key, format_type(a.atttypid, a.atttypmod)) as value
+        from jsonb_object_keys(change) key
+        join pg_attribute a on a.attrelid = 'app_public.leads'::regclass and a.attname = key
+      union all select 'tags', tags where cardinality(add_tags || remove_tags) > 0) m),
+    (select string_agg(format('l.%s is distinct from %s', m.name, m.value), ' or ') from (
+      select quote_ident(key) as name, format('($2 ->> %L)::%s', key, format_type(a.atttypid, a.atttypmod)) as value
+        from jsonb_object_keys(change) key
+        join pg_attribute a on a.attrelid = 'app_public.leads'::regclass and a.attname = key
+      union all select 'tags::text[]', tags where cardinality(add_tags || remove_tags) > 0) m))
+    into changed using ids, change, add_tags, remove_tags;
+  return changed;
+end $function$;
+grant execute on function app_hidden.change_leads(uuid[], jsonb, text[], text[]) to plat_anonymous, plat_user;
 
 -- The value, where the type takes it; the operations of functions use it, so that a refusal names the argument, and
 --   all other bad ones among {field, value, type}.
@@ -41783,7 +43771,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.buyer_id, t.reservation_id, t.milestone_id, t.title, t.status, t.status_changed_at, t.sequence, t.amount, t.percent, t.percent_base, t.amount_fixed, t.amount_paid, t.currency, t.due_at, t.due_rule, t.due_offset_days, t.paid_at, t.method, t.reference, t.held_by, t.sent_to_holder_at, t.released_at, t.refunded_at, t.forfeited_at, t.invoice_number, null::app_public.long_text, t.offer_id, t.amount_refunded, t.is_reservation_fee into r from app_public.deposits t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.buyer_id, t.reservation_id, t.milestone_id, t.title, t.status, t.status_changed_at, t.sequence, t.amount, t.percent, t.percent_base, t.amount_fixed, t.amount_paid, t.currency, t.due_at, t.due_rule, t.due_offset_days, t.paid_at, t.method, t.reference, t.held_by, t.sent_to_holder_at, t.released_at, t.refunded_at, t.forfeited_at, t.invoice_number, null::app_public.long_text, t.offer_id, t.amount_refunded, t.is_reservation_fee, t.amount_to_return, t.return_requested_at into r from app_public.deposits t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.deposits, app_hidden.columns_of('app_public.deposits', record));
   end if;
@@ -42307,16 +44295,18 @@ begin
 end $function$;
 grant execute on function app_hidden.lead_units(app_public.leads) to plat_anonymous, plat_user;
 
--- Leads of an organization, or of its project, that match a LeadsFilter as the viewer sees them; refuses members
---   that it does not know.
-create function app_hidden.leads_of_filter(organization_id uuid, project_id uuid, filter jsonb) returns setof uuid
+-- Leads of an organization, of its project, or of all where neither is given, that match a LeadsFilter as the viewer
+--   sees them; refuses members that it does not know.
+create function app_hidden.leads_of_filter(
+  organization_id uuid, project_id uuid, filter jsonb, field text
+) returns setof uuid
 language plpgsql stable as $function$
 declare
   f jsonb := jsonb_strip_nulls(filter);
   -- $1 is the organization, $2 the filter, $3 the project
   known constant jsonb := jsonb_build_object(
     'status', '$2 -> ''status'' ? l.status',
-    'projectIds', 'l.project_id = any (array(select app_hidden.record_id(''projects'', i, ''leadsFilter.projectIds'') '
+    'projectIds', 'l.project_id = any (array(select app_hidden.record_id(''projects'', i, $4) '
       'from jsonb_array_elements_text($2 -> ''projectIds'') i))',
     'assigneeIds', '$2 -> ''assigneeIds'' ? l.assignee_id::text',
     'leadSourceIds', '$2 -> ''leadSourceIds'' ? l.source_id::text',
@@ -42327,6 +44317,7 @@ declare
     'phone', 'app_public.leads_filter_phone(l, $2 ->> ''phone'')',
     'query', 'app_public.leads_filter_query(l, $2 ->> ''query'')',
     'isAgent', 'l.is_agent = ($2 ->> ''isAgent'')::boolean',
+    'externalId', 'app_public.leads_filter_external_id(l, $2 ->> ''externalId'')',
     'hasOpenTask', 'app_public.leads_filter_has_open_task(l, ($2 ->> ''hasOpenTask'')::boolean)',
     'registeredAt', 'l.registered_at <@ app_hidden.range_of(null::tstzrange, $2 -> ''registeredAt'' ->> ''from'', $2 '
       '-> ''registeredAt'' ->> ''to'')',
@@ -42341,14 +44332,26 @@ begin
     limit 1;
   if unknown is not null then
     perform app_hidden.fail('BAD_USER_INPUT', format('%s cannot select leads for this.', unknown),
-      jsonb_build_object('field', 'leadsFilter.' || unknown));
+      jsonb_build_object('field', field || '.' || unknown));
   end if;
-  return query execute 'select l.id from app_public.leads l where l.organization_id = $1 and ($3 is null or '
-    'l.project_id = $3)'
+  return query execute 'select l.id from app_public.leads l where ($1 is null or l.organization_id = $1) '
+    'and ($3 is null or l.project_id = $3)'
     || coalesce((select string_agg(' and ' || (known ->> k), '') from jsonb_object_keys(f) k), '')
-      using organization_id, f, project_id;
+      using organization_id, f, project_id, field || '.projectIds';
 end $function$;
-grant execute on function app_hidden.leads_of_filter(uuid, uuid, jsonb) to plat_anonymous, plat_user;
+grant execute on function app_hidden.leads_of_filter(uuid, uuid, jsonb, text) to plat_anonymous, plat_user;
+
+-- Leads that the systems of the viewer's organizations know by an id, given as system:id; policies say which are
+--   seen.
+create function app_hidden.leads_with_external_id(value text) returns setof uuid
+language sql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select x.lead_id from app_private.lead_external_ids x
+  where x.system = split_part(value, ':', 1) and x.external_id = substr(value, length(split_part(value, ':', 1)) + 2)
+    and x.organization_id = any (array(select m.organization_id from app_public.organization_user_connections m
+      where m.user_id = app_public.current_user_id() and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)))
+$function$;
+grant execute on function app_hidden.leads_with_external_id(text) to plat_anonymous, plat_user;
 
 -- Leads that the viewer sees and whose phone number is this one or ends in these digits.
 create function app_hidden.leads_with_phone(phone text) returns setof uuid
@@ -42380,6 +44383,15 @@ begin
   end case;
 end $function$;
 grant execute on function app_hidden.lock_seen(regclass, uuid) to plat_anonymous, plat_user;
+
+-- Locks those of the leads that the viewer may write, and their deals, in the order of locks.
+create function app_hidden.lock_seen_leads(ids uuid[]) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.lock_leads(array(select l.id from app_public.leads l where l.id = any (ids)
+    and l.deleted_at is null and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')));
+end $function$;
+grant execute on function app_hidden.lock_seen_leads(uuid[]) to plat_anonymous, plat_user;
 
 create function app_hidden.lots_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -42433,7 +44445,7 @@ grant execute on function app_hidden.masked(app_public.buyers) to plat_anonymous
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.deposits) returns app_public.deposits
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.reservation_id, r.milestone_id, r.title, r.status, r.status_changed_at, r.sequence, r.amount, r.percent, r.percent_base, r.amount_fixed, r.amount_paid, r.currency, r.due_at, r.due_rule, r.due_offset_days, r.paid_at, r.method, r.reference, r.held_by, r.sent_to_holder_at, r.released_at, r.refunded_at, r.forfeited_at, r.invoice_number, app_public.deposits_notes(r), r.offer_id, r.amount_refunded, r.is_reservation_fee)::app_public.deposits
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.reservation_id, r.milestone_id, r.title, r.status, r.status_changed_at, r.sequence, r.amount, r.percent, r.percent_base, r.amount_fixed, r.amount_paid, r.currency, r.due_at, r.due_rule, r.due_offset_days, r.paid_at, r.method, r.reference, r.held_by, r.sent_to_holder_at, r.released_at, r.refunded_at, r.forfeited_at, r.invoice_number, app_public.deposits_notes(r), r.offer_id, r.amount_refunded, r.is_reservation_fee, r.amount_to_return, r.return_requested_at)::app_public.deposits
 $function$;
 grant execute on function app_hidden.masked(app_public.deposits) to plat_anonymous, plat_user;
 
@@ -42955,6 +44967,86 @@ begin
 end $function$;
 grant execute on function app_hidden.organizations_where(text) to plat_anonymous, plat_user;
 
+-- Users whom the viewer knows by work in one project, by name and what they show of themselves: those of
+--   organizations affiliated with projects of the viewer's, also after that has ended where they had deals; and, for
+--   whoever sees own leads only, those who work on these with them.
+create function app_hidden.partner_ids() returns setof uuid
+language plpgsql stable security definer rows 50 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  -- Whose records a token reads, of those it reads who they are.
+  organizations uuid[] := array(
+    select m.organization_id from app_public.organization_user_connections m
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)
+      and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
+        where r.role = m.role and not r.in_affiliated and app_hidden.scopes_allow(r.permission))));
+begin
+  if organizations <> '{}' then
+    return query
+      select m.user_id from app_public.project_organizations p
+        join app_public.organization_user_connections m on m.organization_id = p.organization_id
+        where p.owner_id = any (organizations) and p.role <> 'OWNER'
+      union
+      select f.user_id from app_private.former_affiliates f where f.owner_id = any (organizations)
+      union
+      -- Whoever works on a deal reads who else does: who wrote a note, has a task, receives them.
+      select p.user_id from app_public.leads l
+        cross join lateral (
+          select n.author_id as user_id from app_public.lead_notes n
+            where n.lead_id = l.id and n.deleted_at is null
+          union all select t.created_by_id from app_public.tasks t
+            where t.lead_id = l.id and t.deleted_at is null
+          union all select t.assignee_id from app_public.tasks t
+            where t.lead_id = l.id and t.deleted_at is null
+          union all select a.host_id from app_public.appointments a
+            where a.lead_id = l.id and a.deleted_at is null) p
+        where l.assignee_id = app_public.current_user_id() and l.deleted_at is null
+          and l.project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))
+      union
+      select p.user_id from app_public.buyers b
+        cross join lateral (
+          select n.author_id as user_id from app_public.lead_notes n
+            where n.buyer_id = b.id and n.deleted_at is null
+          union all select t.created_by_id from app_public.tasks t
+            where t.buyer_id = b.id and t.deleted_at is null
+          union all select t.assignee_id from app_public.tasks t
+            where t.buyer_id = b.id and t.deleted_at is null
+          union all select a.host_id from app_public.appointments a
+            where a.buyer_id = b.id and a.deleted_at is null) p
+        where b.assignee_id = app_public.current_user_id() and b.deleted_at is null
+          and b.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')));
+  end if;
+end $function$;
+grant execute on function app_hidden.partner_ids() to plat_anonymous, plat_user;
+
+-- The organizations that work with one of the viewer's in a project: affiliated with it there, or its owner.
+create function app_hidden.partner_organizations() returns setof uuid
+language plpgsql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  organizations uuid[] := array(select app_hidden.viewer_organizations('project.read'));
+begin
+  if organizations <> '{}' then
+    return query
+      select p.organization_id from app_public.project_organizations p
+        where p.owner_id = any (organizations) and p.role <> 'OWNER'
+      union
+      select p.owner_id from app_public.project_organizations p
+        where p.organization_id = any (organizations) and p.role <> 'OWNER';
+  end if;
+end $function$;
+grant execute on function app_hidden.partner_organizations() to plat_anonymous, plat_user;
+
+-- The members of an organization that has a part in a project, for those who see that it has.
+create function app_hidden.people_of_affiliation(id uuid) returns setof uuid
+language sql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select m.user_id from app_public.project_organizations a
+    join app_public.organization_user_connections m on m.organization_id = a.organization_id
+    where a.id = people_of_affiliation.id
+      and app_private.viewer_sees('app_public.project_organizations', people_of_affiliation.id)
+$function$;
+grant execute on function app_hidden.people_of_affiliation(uuid) to plat_anonymous, plat_user;
+
 -- A number as SQL reads it, from one as spreadsheets write it; anything else stays as it is.
 create function app_hidden.plain_number(value text) returns text
 language plpgsql immutable parallel safe strict as $function$
@@ -43011,11 +45103,9 @@ begin
       where m.user_id = viewer and m.organization_id = project_can.organization_id
         and (only_organization is null or m.organization_id = only_organization))
     or exists (
-      select from app_public.project_organizations p
+      select from app_private.affiliate_permissions p
       join app_public.organization_user_connections m on m.organization_id = p.organization_id and m.user_id = viewer
-      join app_private.role_permissions r on r.role = p.role and r.permission = project_can.permission
-        and r.in_affiliated
-      where p.project_id = project_can.project_id and p.role <> 'OWNER'
+      where p.project_id = project_can.project_id and p.permission = project_can.permission
         and (only_organization is null or m.organization_id = only_organization));
 end $function$;
 grant execute on function app_hidden.project_can(uuid, uuid, text) to plat_anonymous, plat_user;
@@ -43082,9 +45172,8 @@ begin
   end if;
   return query
     select p.project_id from app_public.organization_user_connections m
-    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
-    join app_private.role_permissions r on r.role = p.role and r.permission = projects_where.permission
-      and r.in_affiliated
+    join app_private.affiliate_permissions p on p.organization_id = m.organization_id
+      and p.permission = projects_where.permission
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid);
@@ -44403,9 +46492,8 @@ begin
   projects := array(select app_hidden.viewer_projects(viewer_own_projects.permission));
   return query
     select p.project_id from app_public.organization_user_connections m
-    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
-    join app_private.role_permissions r on r.role = p.role and r.permission = viewer_own_projects.permission
-      and r.in_affiliated and r.reach = 'OWN'
+    join app_private.affiliate_permissions p on p.organization_id = m.organization_id
+      and p.permission = viewer_own_projects.permission and p.reach = 'OWN'
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
@@ -44448,9 +46536,8 @@ begin
   organizations := array(select app_hidden.viewer_organizations(viewer_projects.permission));
   return query
     select p.project_id from app_public.organization_user_connections m
-    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
-    join app_private.role_permissions r on r.role = p.role and r.permission = viewer_projects.permission
-      and r.in_affiliated and r.reach = 'ALL'
+    join app_private.affiliate_permissions p on p.organization_id = m.organization_id
+      and p.permission = viewer_projects.permission and p.reach = 'ALL'
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
@@ -44870,6 +46957,39 @@ begin
   perform graphile_worker.add_job(task, payload => payload::json, run_at => run_at, job_key => job_key);
 end $function$;
 
+-- Makes the rows of an import of a list: import_rows of what the entries say, by their places from 0, import_cleared
+--   of what they set to null.
+create function app_private.add_lead_entries(entries jsonb[]) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  flat constant jsonb[] := array(select e - 'address' || case when jsonb_typeof(e -> 'address') = 'object'
+    then e -> 'address' else '{}' end from unnest(entries) e);
+  header constant text[] := array(select c.column_name from app_hidden.import_columns c
+    where c.operation = 'importLeads' and (c.column_name = 'external_id' or exists (select from unnest(flat) e
+      where e ? app_hidden.camel(c.column_name))) order by c.position);
+begin
+  perform app_private.open_import('importLeads', header);
+  execute format('insert into pg_temp.import_rows (row, %s) select e.place - 1, %s from unnest($1) with ordinality e '
+    '(value, place)', array_to_string(header, ', '),
+    (select string_agg(case h
+      when 'tags' then $tags$case when jsonb_typeof(e.value -> 'tags') = 'array'
+        then array(select btrim(t) from jsonb_array_elements_text(e.value -> 'tags') t)::text end$tags$
+      when 'metadata' then 'nullif((e.value -> ''metadata'')::text, ''null'')'
+      else format('nullif(btrim(e.value ->> %L, E'' \t\n\r''), '''')', app_hidden.camel(h)) end, ', ' order by place)
+      from unnest(header) with ordinality u (h, place))) using flat;
+  create temp table import_cleared (row int not null, column_name text not null) on commit drop;
+  insert into pg_temp.import_cleared
+    select e.place - 1, c.column_name
+    from unnest(flat, entries) with ordinality e (value, entry, place)
+    cross join lateral jsonb_each(e.value || case when e.entry -> 'address' = 'null'
+      then '{"address": null}'::jsonb else '{}' end) m
+    join lateral (select i.column_name from app_hidden.import_columns i where i.operation = 'importLeads'
+        and app_hidden.camel(i.column_name) = m.key
+      union all select 'address' where m.key = 'address'
+      union all select 'assignee_id' where m.key = 'assignee') c on true
+    where m.value = 'null' or (jsonb_typeof(m.value) = 'string' and btrim(m.value #>> '{}', E' \t\n\r') = '');
+end $function$;
+
 -- Writes what the events of a range, and so many messages to the team, tell to whom.
 create function app_private.add_notifications(
   organization_id uuid, after_sequence bigint, to_sequence bigint, messages integer
@@ -44903,8 +47023,8 @@ begin
         (select l.assignee_id from app_public.leads l where l.id = case when h.subject_type = 'lead' then h.subject_id
           else (h.data ->> 'leadId')::uuid end),
         -- The buyer of a reservation is a user; its purchase is elsewhere.
-        (select b.assignee_id from app_public.buyers b where b.id = (h.data ->> case when h.subject_type = 'reservation'
-          then 'purchaseId' else 'buyerId' end)::uuid),
+        (select b.assignee_id from app_public.buyers b where b.id = case when h.subject_type = 'buyer' then h.subject_id
+          else (h.data ->> case when h.subject_type = 'reservation' then 'purchaseId' else 'buyerId' end)::uuid end),
         case when h.subject_type in ('reservation', 'unit_hold') then (h.data ->> 'assigneeId')::uuid end)
         as assignee_id
     from happened h
@@ -45065,6 +47185,17 @@ begin
       from jsonb_array_elements(works) w));
 end $function$;
 
+-- The addresses of those who administer an organization.
+create function app_private.administrator_addresses(organization_id uuid) returns text[]
+language sql stable as $function$
+  select coalesce(array_agg(i.email::text order by i.email), '{}')
+  from app_public.organization_user_connections m
+  join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+  join app_hidden.user_identities i on i.user_id = u.id
+  where m.organization_id = $1 and exists (select from app_private.role_permissions r where r.role = m.role
+    and not r.in_affiliated and r.permission = 'org.admin')
+$function$;
+
 -- Refuses an invitation of somebody who has not confirmed their own address, or above the quota; counts it
 --   otherwise.
 create function app_private.admit_invitation(organization_id uuid, recipient text) returns void
@@ -45082,6 +47213,45 @@ begin
       greatest(1, ceil(extract(epoch from quota.frees_at - now()))::int)));
   end if;
 end $function$;
+
+-- A permission that an affiliated organization would have and the viewer does not have in the organization that owns
+--   the project; null where the viewer may give the role.
+create function app_private.affiliate_role_lacks(owner_id uuid, role text, permissions text[]) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select r.permission from app_private.role_permissions r
+  where r.role = affiliate_role_lacks.role and r.in_affiliated
+    and (permissions is null or r.permission = any (permissions))
+    and not app_hidden.organization_can(affiliate_role_lacks.owner_id, r.permission)
+  order by r.permission limit 1
+$function$;
+
+-- Whether an affiliated organization with this role and these permissions sees its own leads.
+create function app_private.affiliate_sells(role text, permissions text[]) returns boolean
+language sql stable as $function$
+  select (permissions is null or 'lead.read' = any (permissions)) and exists (
+    select from app_private.role_permissions r where r.role = affiliate_sells.role and r.in_affiliated
+      and r.permission = 'lead.read')
+$function$;
+
+-- Who is told what became of an affiliation, and what they are told it is called.
+create function app_private.affiliation_notice(
+  what text, project_id uuid, organization_id uuid, user_id uuid
+) returns table(recipients text[], project text, owner text, organization text)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select case when what in ('CHANGED', 'ENDED') then app_private.owner_addresses($3)
+      else coalesce((select array[i.email::text] from app_hidden.user_identities i
+          join app_public.users u on u.id = i.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+          join app_public.organization_user_connections m on m.user_id = u.id and m.organization_id = p.organization_id
+          join app_private.role_permissions r on r.role = m.role and not r.in_affiliated
+            and r.permission = 'project.manage'
+          where i.user_id = $4), app_private.owner_addresses(p.organization_id)) end,
+    -- Of an organization that declined, the owner of the project reads what it was invited by.
+    p.title, o.name, case when what = 'DECLINED' then h.slug else h.name end
+  from app_public.projects p join app_public.organizations o on o.id = p.organization_id
+  left join app_public.organizations h on h.id = $3
+  where p.id = $2
+$function$;
+grant execute on function app_private.affiliation_notice(text, uuid, uuid, uuid) to plat_worker;
 
 -- The agent that the input names, found or made; a phone number without a country code is one of the country.
 create function app_private.agent_for(organization_id uuid, agent app_public.agent_input, country text) returns uuid
@@ -45147,20 +47317,66 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.amount_of_discount(uuid) to plat_anonymous, plat_user;
 
-create function app_private.amount_of_payment(input jsonb, currency text) returns numeric
+create function app_private.amount_of_payment(
+  input jsonb, currency text, field text default 'amount'
+) returns numeric
 language plpgsql stable as $function$
 declare
-  amount numeric := app_hidden.to_money(app_hidden.checked(input ->> 'amount', 'app_public.money', 'amount')::numeric,
-    currency, 'amount');
+  amount numeric := app_hidden.to_money(app_hidden.checked(input ->> 'amount', 'app_public.money', field)::numeric,
+    currency, field);
 begin
   if amount <= 0 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give an amount above zero.', '{"field": "amount"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give an amount above zero.', jsonb_build_object('field', field));
   elsif scale(amount) = 3 and amount <> round(amount, 2) then
     perform app_hidden.fail('BAD_USER_INPUT',
       format('Cards in %s are charged to the second digit after the point; let the third be 0.', currency),
-      '{"field": "amount"}');
+      jsonb_build_object('field', field));
   end if;
   return amount;
+end $function$;
+
+-- The pending invitation that the viewer may answer, locked; refuses others.
+create function app_private.answer_project_invite(
+  id uuid, token text
+) returns app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer uuid := app_hidden.require_viewer();
+  field constant text := case when token is null then 'id' else 'token' end;
+  invite app_public.project_organization_invites;
+begin
+  if num_nonnulls(id, token) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Give the id of the invitation or the token of its mail, one of the two.', '{"field": "id"}');
+  end if;
+  if token is null then
+    select i.* into invite from app_public.project_organization_invites i where i.id = answer_project_invite.id
+      and i.organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))) for update;
+    if invite.id is null then
+      if app_private.viewer_sees('app_public.project_organization_invites', answer_project_invite.id) then
+        perform app_hidden.fail('FORBIDDEN', 'This is for whoever administers the invited organization.',
+          '{"permission": "org.admin"}');
+      end if;
+      perform app_hidden.fail('NOT_FOUND', 'There is no such invitation.', '{"field": "id"}');
+    end if;
+  else
+    select i.* into invite from app_private.project_organization_invite_tokens t
+      join app_public.project_organization_invites i on i.id = t.invite_id
+      where t.token_hash = sha256(convert_to(left(token, 200), 'UTF8')) for update of i, t;
+  end if;
+  if invite.id is null or app_public.project_organization_invites_status(invite) <> 'PENDING'
+    or not exists (select from app_public.projects p join app_public.organizations o on o.id = p.organization_id
+      where p.id = invite.project_id and p.deleted_at is null and p.archived_at is null and o.deleted_at is null) then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'This invitation is unknown, answered, expired or revoked; ask for a new one.',
+      jsonb_build_object('field', field));
+  end if;
+  if token is not null and not app_private.has_address(viewer, invite.email) then
+    perform app_hidden.fail('FORBIDDEN',
+      'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
+      '{"field": "token"}');
+  end if;
+  return invite;
 end $function$;
 
 -- What the processor says of a refund of a charge that is locked.
@@ -45569,6 +47785,23 @@ begin
 end $function$;
 grant execute on function app_private.begin_reset(text) to plat_authenticator;
 
+-- @step The password, or the code of the mail, is right; or the user is the viewer, whose token is verified.
+--
+-- The sealed secret that a code is to be compared with; counts nothing. RATE_LIMITED where there were too many wrong
+--   ones.
+create function app_private.begin_second_factor(way text, who text) returns table(user_id uuid, sealed text)
+language plpgsql security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  account constant uuid := app_private.user_by(way, who);
+begin
+  perform app_private.refuse_codes((select max(app_private.seconds_to_wait(l.key, l.most))
+    from app_private.second_factor_limits(account, way) l));
+  return query select f.user_id, f.sealed from app_private.second_factors f
+    where f.user_id = account and (f.confirmed_at is not null or f.inserted_at > now() - interval '1 hour');
+end $function$;
+grant execute on function app_private.begin_second_factor(text, text) to plat_authenticator;
+
 -- RATE_LIMITED where no further account may be made from there at the moment; counts nothing.
 create function app_private.begin_sign_up(ip text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -45682,6 +47915,13 @@ $function$;
 create function app_private.call_workflow_engine() returns void
 language sql as $function$ select pg_notify('plat_workflows', '') $function$;
 
+-- Whether the states list a step by hand.
+create function app_private.can_step(subject text, from_state text, to_state text) returns boolean
+language sql stable as $function$
+  select exists (select from app_hidden.transitions t where t.subject = $1 and t.from_state = $2 and t.to_state = $3
+    and not t.by_service)
+$function$;
+
 -- Cancels a reservation that the viewer made as a buyer.
 create function app_private.cancel_as_buyer(input jsonb) returns app_public.reservations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -45703,6 +47943,124 @@ begin
   return app_hidden.masked(reservation);
 end $function$;
 grant execute on function app_private.cancel_as_buyer(jsonb) to plat_user;
+
+-- Cancels a purchase that the viewer sees, as they may; see cancelBuyer.
+create function app_private.cancel_buyer(buyer_id uuid, input jsonb) returns app_public.cancel_buyer_payload
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  purchase app_public.buyers;
+  reason text := app_hidden.checked(nullif(btrim(input ->> 'cancellation_reason'), ''), 'app_public.long_text',
+    'cancellationReason');
+  why text;
+  moves_money constant boolean := coalesce((input ->> 'refund_charges')::boolean, false)
+    or coalesce((input ->> 'return_deposits')::boolean, false)
+    or coalesce((input ->> 'forfeit_deposits')::boolean, false)
+    or jsonb_array_length(coalesce(nullif(input -> 'refunds', 'null'), '[]')) > 0
+    or jsonb_array_length(coalesce(nullif(input -> 'returns', 'null'), '[]')) > 0;
+  permission text;
+  clash record;
+  charge_ids uuid[];
+  deposit_ids uuid[];
+  before jsonb;
+  to_keep numeric;
+  result app_public.cancel_buyer_payload;
+begin
+  select b.* into purchase from app_public.buyers b where b.id = buyer_id and b.deleted_at is null;
+  foreach permission in array array['buyer.write', 'sale.write'] loop
+    if not app_hidden.deal_can(purchase.organization_id, purchase.project_id, purchase.assignee_id, permission) then
+      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
+        jsonb_build_object('permission', permission));
+    end if;
+  end loop;
+  if moves_money and not app_hidden.project_can(purchase.project_id, purchase.organization_id, 'finance.write') then
+    perform app_hidden.fail('FORBIDDEN', 'Refunding, returning and forfeiting take the permission finance.write.',
+      '{"permission": "finance.write"}');
+  elsif exists (select from app_public.projects p where p.id = purchase.project_id and p.archived_at is not null) then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  end if;
+  for clash in select m.message, m.named from (values
+      ('refund_charges', 'refunds', 'Refund all charges or name some, not both.'),
+      ('return_deposits', 'returns', 'Return all deposits or name some, not both.')) m (whole, named, message)
+    where (input ->> m.whole)::boolean and jsonb_array_length(coalesce(nullif(input -> m.named, 'null'), '[]')) > 0
+  loop
+    perform app_hidden.fail('BAD_USER_INPUT', clash.message, jsonb_build_object('field', clash.named));
+  end loop;
+  if greatest(jsonb_array_length(coalesce(nullif(input -> 'refunds', 'null'), '[]')),
+    jsonb_array_length(coalesce(nullif(input -> 'returns', 'null'), '[]'))) > 100 then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'Name 100 charges and 100 deposits at most.', '{"limit": 100}');
+  end if;
+
+  -- In the order of locks; charges before their deposits, as payments have it.
+  perform app_private.lock_purchase(buyer_id);
+  select b.* into purchase from app_public.buyers b where b.id = buyer_id;
+  perform app_private.require_step('buyer', purchase.status, 'CANCELLED');
+  perform from app_public.processor_charges c
+    where c.id in (select k.id from app_private.charges_of_purchase(purchase) k) order by c.id for no key update;
+  perform from app_public.deposits d
+    where d.id in (select k.id from app_private.deposits_of_purchase(purchase) k) order by d.id for no key update;
+  -- Which they are is settled before: what the lead paid counts for another purchase of it afterwards.
+  charge_ids := array(select c.id from app_private.charges_of_purchase(purchase) c);
+  deposit_ids := array(select d.id from app_private.deposits_of_purchase(purchase) d);
+  before := (select jsonb_agg(to_jsonb(r) || jsonb_build_object('moved', coalesce(
+      (select c.amount_refunding from app_public.processor_charges c where c.id = r.record_id),
+      (select d.amount_to_return from app_public.deposits d where d.id = r.record_id))))
+    from app_private.records_of_purchase(purchase, charge_ids, deposit_ids) r);
+  begin
+    perform app_hidden.update_record(null::app_public.buyers, jsonb_build_object('id', buyer_id, 'status', 'CANCELLED',
+      'fallout_reason_id', input -> 'fallout_reason_id', 'cancellation_reason', reason)
+      || jsonb_strip_nulls(jsonb_build_object('expected_version', input -> 'expected_version')));
+    why := coalesce(reason, (select r.name from app_public.fallout_reasons r join app_public.buyers b
+      on b.fallout_reason_id = r.id where b.id = buyer_id));
+    to_keep := case when coalesce((input ->> 'waive_cancellation_fee')::boolean, false) then 0
+      else coalesce((select r.cancellation_fee from app_public.reservations r where r.id = purchase.reservation_id), 0)
+      end;
+    to_keep := app_private.refunds_of_cancellation(charge_ids, input, to_keep);
+    perform app_private.returns_of_cancellation(deposit_ids, input, to_keep);
+    if coalesce((input ->> 'forfeit_deposits')::boolean, false) then
+      update app_public.deposits d set status = 'FORFEITED'
+        where d.id = any (deposit_ids) and d.status in ('PARTIALLY_PAID', 'PAID') and d.amount_to_return = 0
+          and not exists (select from app_public.processor_charges c where c.deposit_id = d.id
+            and c.amount_refunding > 0);
+    end if;
+    if coalesce((input ->> 'void_agreements')::boolean, true) then
+      update app_public.agreements a set status = 'VOIDED', void_reason = coalesce(a.void_reason, why)
+        where a.buyer_id = purchase.id and a.deleted_at is null
+          and app_private.can_step('agreement', a.status, 'VOIDED');
+    end if;
+    if coalesce((input ->> 'cancel_personalizations')::boolean, true) then
+      update app_public.personalizations p set status = 'CANCELLED'
+        where (p.buyer_id = purchase.id or (p.lead_id = purchase.lead_id and p.unit_id = purchase.unit_id))
+          and p.deleted_at is null and app_private.can_step('personalization', p.status, 'CANCELLED');
+    end if;
+    if coalesce((input ->> 'cancel_tasks')::boolean, true) then
+      update app_public.tasks t set status = 'CANCELLED' where t.buyer_id = purchase.id and t.deleted_at is null
+        and app_private.can_step('task', t.status, 'CANCELLED');
+    end if;
+    if coalesce((input ->> 'cancel_appointments')::boolean, true) then
+      update app_public.appointments a set status = 'CANCELLED',
+          cancellation_reason = coalesce(a.cancellation_reason, 'The purchase was cancelled.')
+        where a.buyer_id = purchase.id and a.deleted_at is null
+          and app_private.can_step('appointment', a.status, 'CANCELLED');
+    end if;
+    -- A permit that was not issued is free for another home; one that was is revoked by whoever issued it.
+    update app_public.lease_permits l set status = 'AVAILABLE', buyer_id = null
+      where l.buyer_id = purchase.id and l.status = 'RESERVED' and l.deleted_at is null;
+    if coalesce((input ->> 'refund_reservation')::boolean, true) then
+      update app_public.reservations r set status = 'REFUNDED' where r.id = purchase.reservation_id
+        and r.status = 'CONVERTED' and r.deleted_at is null;
+    end if;
+
+    result := app_private.told_cancellation(purchase, before, charge_ids, deposit_ids);
+    if coalesce((input ->> 'dry_run')::boolean, false) then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    result.dry_run := true; -- undone, what would have been is in the result
+  end;
+  return result;
+end $function$;
+grant execute on function app_private.cancel_buyer(uuid, jsonb) to plat_user;
 
 -- Cancels an execution that the viewer was seen to see.
 create function app_private.cancel_execution(id uuid, reason text) returns app_public.workflow_executions
@@ -45857,6 +48215,50 @@ language sql stable as $function$
     when refunded = c.amount then 'REFUNDED'
     when refunded > 0 then 'PARTIALLY_REFUNDED' else 'SUCCEEDED' end
 $function$;
+
+-- The charges of a purchase: its own, those of its reservation, and those of its lead that count for it.
+create function app_private.charges_of_purchase(
+  purchase app_public.buyers
+) returns setof app_public.processor_charges
+language sql stable as $function$
+  select c.* from app_public.processor_charges c where c.id in (
+    select k.id from app_public.processor_charges k where k.buyer_id = purchase.id
+    union select k.id from app_public.processor_charges k where k.reservation_id = purchase.reservation_id
+    union select k.id from app_public.processor_charges k where k.lead_id = purchase.lead_id
+      and app_hidden.purchase_of_lead(k.lead_id, k.reservation_id) = purchase.id)
+$function$;
+
+-- The permissions that a role is cut down to, project.read included, in order; refuses those that it does not have,
+--   and writing without reading. Null, for all, stays null.
+create function app_private.check_affiliate_permissions(role text, permissions text[]) returns text[]
+language plpgsql stable as $function$
+declare
+  wanted constant text[] := array(select distinct p from unnest(permissions || '{project.read}'::text[]) p order by p);
+  unknown text;
+  lacking text;
+begin
+  if permissions is null then
+    return null;
+  end if;
+  select p into unknown from unnest(wanted) p where not exists (select from app_private.role_permissions r
+    where r.role = check_affiliate_permissions.role and r.in_affiliated and r.permission = p) order by p limit 1;
+  if unknown is not null or cardinality(permissions) > 100 then
+    perform app_hidden.fail('BAD_USER_INPUT', format('The role %s has no permission %s in a project; give some of: %s.',
+      role, left(unknown, 100), (select string_agg(r.permission, ', ' order by r.permission)
+        from app_private.role_permissions r where r.role = check_affiliate_permissions.role and r.in_affiliated)),
+      '{"field": "permissions"}');
+  end if;
+  -- Nobody changes what they cannot read.
+  select p into lacking from unnest(wanted) p
+    where p like '%.write' and replace(p, '.write', '.read') <> all (wanted)
+      and exists (select from app_private.role_permissions r where r.role = check_affiliate_permissions.role
+        and r.in_affiliated and r.permission = replace(p, '.write', '.read')) order by p limit 1;
+  if lacking is not null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      format('%s takes %s; give both.', lacking, replace(lacking, '.write', '.read')), '{"field": "permissions"}');
+  end if;
+  return wanted;
+end $function$;
 
 -- Refuses an agent that cannot be, whatever is known already: neither leads nor agents are told by a refusal.
 create function app_private.check_agent(
@@ -46823,8 +49225,8 @@ begin
       cross join lateral (select shown_data -> n.place::text as data) told
       left join app_public.projects p on p.id = coalesce(e.project_id, (n.data ->> 'projectId')::uuid)
       left join app_public.leads l on l.id = (told.data ->> 'leadId')::uuid
-      left join app_public.buyers b on b.id = (told.data ->> case when n.subject_type = 'reservation' then 'purchaseId'
-        else 'buyerId' end)::uuid
+      left join app_public.buyers b on b.id = case when n.subject_type = 'buyer' then n.subject_id
+        else (told.data ->> case when n.subject_type = 'reservation' then 'purchaseId' else 'buyerId' end)::uuid end
       where n.mail_id = mail.id and n.place = any (seen)));
 end $function$;
 grant execute on function app_private.close_notification_mail(uuid, integer) to plat_worker;
@@ -47264,6 +49666,13 @@ begin
     else app_private.personalization_total(unit, coalesce(deposit.lead_id, buyer.lead_id), deposit.buyer_id) end;
 end $function$;
 
+-- The deposits of a purchase, and those of its lead that count for it.
+create function app_private.deposits_of_purchase(purchase app_public.buyers) returns setof app_public.deposits
+language sql stable as $function$
+  select d.* from app_public.deposits d where d.deleted_at is null and (d.buyer_id = purchase.id
+    or (d.lead_id = purchase.lead_id and app_hidden.purchase_of_lead(d.lead_id, d.reservation_id) = purchase.id))
+$function$;
+
 -- Disables a webhook for the reason, and has the owners told.
 create function app_private.disable_webhook(webhook_id uuid, reason text) returns void
 language plpgsql as $function$
@@ -47668,16 +50077,23 @@ declare
   name_of_change text;
   stream text;
   plain text;
-  told text := coalesce((select format('(select * from new_rows where %s)', r.event_condition)
-    from app_hidden.record_types r
-    where r.table_name = (select relname from pg_class where oid = relation) and r.event_condition is not null),
-      'new_rows');
+  told text := 'new_rows';
+  of_type app_hidden.record_types;
 begin
+  select r.* into of_type from app_hidden.record_types r join pg_class c on c.relname = r.table_name
+    where c.oid = relation;
+  if of_type.other_party is not null then
+    -- Both organizations learn of what stands between them; where they are one, once.
+    told := format('(select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id '
+      'union select r.%I) p where p.party_id is not null)', of_type.other_party);
+  elsif of_type.event_condition is not null then
+    told := format('(select * from new_rows where %s)', of_type.event_condition);
+  end if;
   -- Columns that only serve the machine stay out; so do those whose comment says @secret.
   select array_agg(a.attname order by a.attnum) into column_names from pg_attribute a
     where a.attrelid = relation and a.attnum > 0 and not a.attisdropped and a.attname not in ('version', 'updated_at')
       and coalesce(col_description(relation, a.attnum), '') !~ '@secret';
-  stream := 'coalesce(' || concat_ws(', ',
+  stream := 'coalesce(' || concat_ws(', ', case when of_type.other_party is not null then 'n.party_id' end,
     case when table_name = 'organizations' then 'n.id' when 'organization_id' = any (column_names)
       then 'n.organization_id' end,
     case when 'user_id' = any (column_names) then 'n.user_id' end,
@@ -47706,8 +50122,8 @@ begin
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
       select %s, %s, %s, %L || ''.'' || %s, %L, n.id, _actor_type, _channel, _request_id, _caused_by, %s, %s',
     stream,
-    case when table_name = 'organizations' then 'n.id' when 'organization_id' = any (column_names)
-      then 'n.organization_id' else 'null::uuid' end,
+    case when of_type.other_party is not null then 'n.party_id' when table_name = 'organizations' then 'n.id'
+      when 'organization_id' = any (column_names) then 'n.organization_id' else 'null::uuid' end,
     case when 'project_id' = any (column_names) then 'n.project_id' when table_name = 'projects' then 'n.id'
       else 'null::uuid' end,
     subject,
@@ -48234,6 +50650,17 @@ begin
 end $function$;
 grant execute on function app_private.free_executions() to plat_worker;
 
+-- The user, where they receive nobody else at that time.
+create function app_private.free_host(
+  user_id uuid, appointment_id uuid, starts_at timestamp with time zone, ends_at timestamp with time zone
+) returns uuid
+language sql stable as $function$
+  select user_id where not exists (select from app_public.appointments a
+    where a.host_id = user_id and a.id <> appointment_id and a.deleted_at is null
+      and a.status in ('SCHEDULED', 'CONFIRMED')
+      and tstzrange(a.starts_at, a.ends_at) && tstzrange(free_host.starts_at, free_host.ends_at))
+$function$;
+
 -- Frees the jobs and queues that dead workers hold; `everywhere`: of those too who never said that they live. A job
 --   at which its process died for the second time is set aside under a ticket, and is not run again until that is
 --   released. Returns those jobs.
@@ -48321,6 +50748,67 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.generation_mail(uuid, uuid) to plat_worker;
 
+-- Assigns a purchase of the viewer's to nobody, with what belongs to it, and has those told who see all deals.
+create function app_private.give_back_buyer(buyer_id uuid) returns app_public.buyers
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result app_public.buyers;
+  shown app_public.buyers;
+begin
+  perform app_private.lock_purchase(b.id) from app_public.buyers b where b.id = buyer_id
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
+  -- As they read it last.
+  select (app_hidden.masked(b)).* into shown from app_public.buyers b where b.id = buyer_id
+    and b.assignee_id = app_public.current_user_id() and b.deleted_at is null
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
+  update app_public.buyers b set assignee_id = null where b.id = shown.id returning b.* into result;
+  perform app_private.tell_given_back(result.project_id, result.lead_id,
+    coalesce(result.legal_name, concat_ws(' ', result.first_name, result.last_name))) where result.id is not null;
+  shown.assignee_id := null;
+  shown.version := result.version;
+  shown.updated_at := result.updated_at;
+  return shown;
+end $function$;
+grant execute on function app_private.give_back_buyer(uuid) to plat_user;
+
+-- Assigns a lead of the viewer's to nobody, with its deals, and has those told who see all leads.
+create function app_private.give_back_lead(lead_id uuid) returns app_public.leads
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result app_public.leads;
+begin
+  perform app_private.lock_lead(l.id) from app_public.leads l where l.id = lead_id
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write');
+  update app_public.leads l set assignee_id = null where l.id = lead_id
+    and l.assignee_id = app_public.current_user_id() and l.deleted_at is null
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
+    returning l.* into result;
+  perform app_private.tell_given_back(result.project_id, result.id, result.name) where result.id is not null;
+  return result;
+end $function$;
+grant execute on function app_private.give_back_lead(uuid) to plat_user;
+
+-- Ten new recovery codes, in an alphabet without letters that look like digits; those of before work no more.
+create function app_private.give_recovery_codes(user_id uuid) returns app_public.recovery_codes
+language plpgsql as $function$
+declare
+  alphabet constant text := '0123456789abcdefghjkmnpqrstvwxyz';
+  bytes bytea;
+  code text;
+  result app_public.recovery_codes;
+begin
+  delete from app_private.recovery_codes c where c.user_id = give_recovery_codes.user_id;
+  for n in 1 .. 10 loop
+    bytes := public.gen_random_bytes(16);
+    code := (select string_agg(substr(alphabet, get_byte(bytes, i) % 32 + 1, 1), '' order by i)
+      from generate_series(0, 15) i);
+    insert into app_private.recovery_codes (code_sha256, user_id)
+      values (sha256(convert_to(code, 'UTF8')), give_recovery_codes.user_id);
+    result.codes := result.codes || regexp_replace(code, '(.{4})(?=.)', '\1-', 'g');
+  end loop;
+  return result;
+end $function$;
+
 -- The tokens of a session as they are from now on.
 create function app_private.give_tokens(
   session app_private.sessions, session_epoch integer
@@ -48385,6 +50873,118 @@ begin
 end $function$;
 grant execute on function app_private.give_up_payment(uuid, text, text) to plat_authenticator, plat_worker;
 
+-- Whether the viewer, who sees only deals of the project that are assigned to them, gives this one back by assigning
+--   it to nobody; refuses assigning it to somebody else.
+create function app_private.gives_back(
+  project_id uuid, organization_id uuid, assignee_id uuid, permission text, wanted text
+) returns boolean
+language plpgsql stable as $function$
+begin
+  -- Refused elsewhere, or theirs to hand on.
+  if coalesce(assignee_id <> app_public.current_user_id(), true) or wanted = assignee_id::text
+    or organization_id = any (array(select app_hidden.viewer_organizations(permission)))
+    or project_id = any (array(select app_hidden.viewer_projects(permission)))
+    or project_id <> all (array(select app_hidden.viewer_own_projects(permission))) then
+    return false;
+  end if;
+  if wanted is not null then
+    perform app_hidden.fail('FORBIDDEN', 'You see your own deals only: give this one back with the assigneeId null, '
+      'and whoever sees all of them assigns it.', jsonb_build_object('permission', permission, 'field', 'assigneeId'));
+  end if;
+  return true;
+end $function$;
+grant execute on function app_private.gives_back(uuid, uuid, uuid, text, text) to plat_user;
+
+-- Hands over what is open with those who work on no deals of the project any more once the affiliation has ended, or
+--   has the role and permissions given; to a user, or to nobody. For those who may end or change it.
+create function app_private.hand_over_affiliation(
+  id uuid, role text, permissions text[], hand_over boolean, assignee_id uuid
+) returns app_public.open_deals
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  affiliation app_public.project_organizations;
+  losing uuid[];
+begin
+  select a.* into affiliation from app_public.project_organizations a where a.id = id and a.role <> 'OWNER'
+    and (a.owner_id = any (array(select app_hidden.viewer_organizations('project.manage')))
+      or (role is null and a.organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))));
+  -- Whether there is one, and who may, is told by what follows.
+  if affiliation.id is null or not (coalesce(hand_over, false) or assignee_id is not null)
+    or (role is not null and (not app_private.affiliate_sells(affiliation.role, affiliation.permissions)
+      or app_private.affiliate_sells(role, permissions)))
+    or exists (select from app_public.projects p
+      where p.id = affiliation.project_id and p.archived_at is not null) then
+    return row(0, 0, 0, 0, 0, 0, 0, 0, 0);
+  end if;
+  -- Those who go on, by another organization of theirs, keep their deals.
+  losing := array(select m.user_id from app_public.organization_user_connections m
+    where m.organization_id = affiliation.organization_id
+      and not exists (select from app_public.organization_user_connections o where o.user_id = m.user_id
+        and o.organization_id = affiliation.owner_id)
+      and not exists (select from app_public.organization_user_connections o
+        join app_private.affiliate_permissions p on p.organization_id = o.organization_id
+          and p.project_id = affiliation.project_id and p.permission = 'lead.read'
+        where o.user_id = m.user_id and o.organization_id <> affiliation.organization_id));
+  if assignee_id is not null and (assignee_id = any (losing)
+    or not app_private.viewer_sees('app_public.users', assignee_id)
+    or not app_private.sells_in(assignee_id, affiliation.project_id)) then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Name somebody who works on deals of the project afterwards: a member of the organization that owns it, or of '
+      'another one that sells there.', '{"field": "assigneeId"}');
+  end if;
+  return app_private.hand_over_deals(affiliation.project_id, losing, assignee_id);
+end $function$;
+grant execute on function app_private.hand_over_affiliation(uuid, text, text[], boolean, uuid) to plat_user;
+
+-- Gives whatever of a project is open with these people to one user, or to nobody (null), and says how much that
+--   was. An appointment at a time at which that user receives somebody else has no host then.
+create function app_private.hand_over_deals(
+  project_id uuid, people uuid[], to_user uuid
+) returns app_public.open_deals
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  handed app_public.open_deals := app_private.open_deals(project_id, people);
+  lead_ids uuid[] := array(select l.id from app_public.leads l where l.project_id = project_id
+    and l.assignee_id = any (people) and l.deleted_at is null
+    and l.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED') order by l.id);
+  buyer_ids uuid[] := array(select b.id from app_public.buyers b where b.project_id = project_id
+    and b.assignee_id = any (people) and b.deleted_at is null and b.status not in ('CLOSED', 'CANCELLED')
+    order by b.id);
+begin
+  -- In the order of locks: what hangs on a deal before the deal.
+  perform from app_public.reservations r where r.lead_id = any (lead_ids) or r.purchase_id = any (buyer_ids)
+    order by r.id for no key update;
+  perform from app_public.negotiations n where n.lead_id = any (lead_ids) or n.buyer_id = any (buyer_ids)
+    order by n.id for no key update;
+  perform from app_public.buyers b where b.id = any (buyer_ids) or b.lead_id = any (lead_ids)
+    order by b.id for no key update;
+  update app_public.buyers b set assignee_id = to_user where b.id = any (buyer_ids);
+  update app_public.leads l set assignee_id = to_user where l.id = any (lead_ids);
+  -- What is open and follows no lead or purchase that is.
+  update app_public.unit_holds d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status = 'ACTIVE';
+  update app_public.reservations d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status in ('PENDING', 'CONFIRMED');
+  update app_public.negotiations d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status in ('OPEN', 'ACTIVE');
+  update app_public.offers d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.status = 'PENDING';
+  update app_public.personalizations d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null
+    and d.status in ('DRAFT', 'SUBMITTED', 'CHANGES_REQUESTED', 'APPROVED');
+  update app_public.appointments d set
+      assignee_id = case when d.assignee_id = any (people) then to_user else d.assignee_id end,
+      host_id = case when d.host_id = any (people) then app_private.free_host(to_user, d.id, d.starts_at, d.ends_at)
+        else d.host_id end
+    where d.project_id = project_id and (d.assignee_id = any (people) or d.host_id = any (people))
+      and d.deleted_at is null and d.status in ('REQUESTED', 'SCHEDULED', 'CONFIRMED');
+  update app_public.tasks d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status in ('OPEN', 'IN_PROGRESS', 'WAITING');
+  return handed;
+end $function$;
+
 create function app_private.handled_processor_event(id text) returns void
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_private.processor_events e set handled_at = now() where e.id = $1
@@ -48436,6 +51036,12 @@ begin
         and (only_organization is null or m.organization_id = only_organization))
     or has_part_in.project_id = any (array(select app_hidden.viewer_purchase_projects()));
 end $function$;
+
+-- Whether signing in asks for a second factor.
+create function app_private.has_second_factor(user_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_private.second_factors f where f.user_id = $1 and f.confirmed_at is not null)
+$function$;
 
 -- Says where the active tracker with the key leads, nulls where there is none, and counts the hit where `counts`.
 create function app_private.hit_tracker(
@@ -48748,7 +51354,7 @@ end $function$;
 --   token; nothing when there is nothing to send.
 create function app_private.issue_buyer_invite_token(invite_id uuid, send_count integer) returns table(
   token text, email text, message text, expires_at timestamp
-  with time zone, project_title text, organization_name text, invited_by text
+  with time zone, project_title text, organization_name text, invited_by text, organization_id uuid
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -48767,7 +51373,7 @@ begin
     on conflict (invite_id) do update set token_hash = excluded.token_hash;
   return query
     select secret, invite.email::text, invite.message::text, invite.expires_at, p.title::text, o.name::text,
-      app_public.users_full_name(u)
+      app_public.users_full_name(u), o.id
     from app_public.projects p join app_public.organizations o on o.id = p.organization_id
       left join app_public.users u on u.id = invite.invited_by_id
     where p.id = invite.project_id and p.deleted_at is null;
@@ -48851,7 +51457,7 @@ grant execute on function app_private.issue_email_change(uuid) to plat_worker;
 --   when there is nothing to send.
 create function app_private.issue_invite_token(invite_id uuid, send_count integer) returns table(
   token text, email text, role text, message text, expires_at timestamp
-  with time zone, organization_name text, invited_by text
+  with time zone, organization_name text, invited_by text, organization_id uuid
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -48870,11 +51476,48 @@ begin
     on conflict (invite_id) do update set token_hash = excluded.token_hash;
   return query
     select secret, invite.email::text, invite.role::text, invite.message::text, invite.expires_at, o.name::text,
-      app_public.users_full_name(u)
+      app_public.users_full_name(u), o.id
     from app_public.organizations o left join app_public.users u on u.id = invite.invited_by_id
     where o.id = invite.organization_id and o.deleted_at is null;
 end $function$;
 grant execute on function app_private.issue_invite_token(uuid, integer) to plat_worker;
+
+-- What the mail of a pending invitation to a project says: to an address with a new token (256 random bits), which
+--   replaces the former one, or to those who administer an organization. Nothing when there is nothing to send.
+create function app_private.issue_project_invite_token(invite_id uuid, send_count integer) returns table(
+  id uuid, token text, recipients text[], email text, role text, message text, expires_at timestamp
+  with time zone, organization_name text, project_title text, invited_by text, invited_organization text
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  invite app_public.project_organization_invites;
+  secret text;
+begin
+  select i.* into invite from app_public.project_organization_invites i
+    where i.id = issue_project_invite_token.invite_id for update;
+  -- Answered, revoked, over, or sent again meanwhile by a later job: nothing to send.
+  if invite.id is null or app_public.project_organization_invites_status(invite) <> 'PENDING'
+    or invite.send_count <> issue_project_invite_token.send_count then
+    return;
+  end if;
+  if invite.email is not null then
+    secret := 'plat_project_' || translate(rtrim(encode(public.gen_random_bytes(32), 'base64'), '='), '+/', '-_');
+    insert into app_private.project_organization_invite_tokens as t (invite_id, token_hash)
+      values (invite.id, sha256(convert_to(secret, 'UTF8')))
+      on conflict (invite_id) do update set token_hash = excluded.token_hash;
+  end if;
+  return query
+    select invite.id, secret, app_private.administrator_addresses(invite.organization_id), invite.email::text,
+      invite.role::text, invite.message::text, invite.expires_at, o.name::text, p.title::text,
+      app_public.users_full_name(u), h.name::text
+    from app_public.projects p
+      join app_public.organizations o on o.id = p.organization_id and o.deleted_at is null
+      left join app_public.organizations h on h.id = invite.organization_id
+      left join app_public.users u on u.id = invite.invited_by_id
+    where p.id = invite.project_id and p.deleted_at is null;
+end $function$;
+grant execute on function app_private.issue_project_invite_token(uuid, integer) to plat_worker;
 
 -- Makes the one-time code that a mail takes to the user (143 bits, 15 minutes, once); no row for a user who may not
 --   sign in.
@@ -48924,6 +51567,227 @@ begin
   return next;
 end $function$;
 grant execute on function app_private.issue_verification(uuid) to plat_worker;
+
+-- Makes import_ready of the rows of import_rows that nothing is wrong with: what becomes of each lead. import_same
+--   has those of them that change nothing. own_only: the viewer works on own leads only; on_duplicate: what becomes
+--   of a lead found by e-mail address, as for createLead, or SET: the row changes it.
+create function app_private.judge_lead_rows(
+  project app_public.projects, system text, party uuid, own_only boolean, on_duplicate text, default_origin text
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog',
+'pg_temp' set enable_nestloop to 'off' set work_mem to '64MB' as $function$
+declare
+  viewer constant uuid := app_public.current_user_id();
+  home_country constant text := coalesce((project.address).country, 'US');
+  digits constant int := coalesce((select c.digits from app_hidden.currencies c where c.code = project.currency), 2);
+  sources constant text := (select string_agg(s.code, ', ' order by s.code) from app_public.lead_sources s
+    where s.project_id = project.id and s.deleted_at is null and s.active);
+  today constant date := (now() at time zone project.time_zone)::date;
+begin
+  perform app_private.check_import_rows('importLeads');
+  insert into pg_temp.import_errors
+    select d.row, d.column_name, 'CONFLICT', format('Row %s has this %s already.', d.first_row,
+      case d.column_name when 'email' then 'e-mail address' else 'external id' end), left(d.value, 200)
+    from (select r.row, k.column_name, k.value, first_value(r.row) over (partition by k.column_name, k.value
+        order by r.row) as first_row
+      from pg_temp.import_rows r
+      cross join lateral (values ('email', lower(r.email)), ('external_id', r.external_id)) k (column_name, value)
+      where k.value is not null) d
+    where d.row <> d.first_row;
+  insert into pg_temp.import_errors
+    select r.row, 'phone', 'BAD_USER_INPUT', 'This is no phone number; give one such as +1 416 555 0123.',
+      left(r.phone, 200)
+    from pg_temp.import_rows r where r.phone is not null and app_private.try_e164(r.phone, home_country) is null
+      and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = 'phone');
+  insert into pg_temp.import_errors
+    select r.row, a.name, 'BAD_USER_INPUT', format('%s has %s digits after the point at most.', project.currency,
+      digits), a.amount
+    from pg_temp.import_rows r
+    cross join lateral (values ('budget_min', r.budget_min), ('budget_max', r.budget_max)) a (name, amount)
+    where pg_input_is_valid(a.amount, 'numeric') and case when pg_input_is_valid(a.amount, 'numeric')
+      then a.amount::numeric <> round(a.amount::numeric, digits) end;
+  insert into pg_temp.import_errors
+    select r.row, 'registered_at', 'BAD_USER_INPUT', case when r.registered_at ~ '^\d{4}-\d\d-\d\d'
+        then 'A lead cannot be registered in the future.'
+        else 'Give a time such as 2027-05-31 or 2027-05-31T10:15:00Z.' end, left(r.registered_at, 200)
+    from pg_temp.import_rows r
+    where pg_input_is_valid(r.registered_at, 'timestamptz') and (r.registered_at !~ '^\d{4}-\d\d-\d\d'
+      or case when pg_input_is_valid(r.registered_at, 'timestamptz')
+        then r.registered_at::timestamptz > case when length(r.registered_at) = 10 then today + interval '1 day'
+          else now() + interval '1 minute' end end);
+
+  -- What rows name by other things than ids.
+  create temp table import_sources on commit drop as
+    select d.source as name, app_private.lead_source_named(project.id, d.source) as id
+    from (select distinct r.source from pg_temp.import_rows r where r.source is not null) d;
+  insert into pg_temp.import_errors
+    select r.row, 'source', 'BAD_USER_INPUT', format('There is no such lead source in this project. %s',
+      coalesce('Give one of ' || sources || ', or make it by createLeadSource.', 'Make it by createLeadSource.')),
+      left(r.source, 200)
+    from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source where s.id is null;
+  insert into pg_temp.import_errors
+    select r.row, k.column_name, 'NOT_FOUND', format('There is no such %s in this project.', k.kind), left(k.value, 200)
+    from pg_temp.import_rows r
+    cross join lateral (
+      select 'source_id' as column_name, 'lead source' as kind, r.source_id as value
+        where r.source_id not in (select s.id::text from app_public.lead_sources s where s.project_id = project.id
+          and s.deleted_at is null)
+      union all select 'fallout_reason_id', 'fallout reason', r.fallout_reason_id
+        where r.fallout_reason_id not in (select f.id::text from app_public.fallout_reasons f
+          where f.project_id = project.id and f.deleted_at is null and 'LEAD' = any (f.applies_to::text[]))) k
+    where pg_input_is_valid(k.value, 'uuid');
+  create temp table import_assignees on commit drop as
+    select distinct i.email::text as email, i.user_id
+    from app_hidden.user_identities i
+    join app_public.organization_user_connections m on m.user_id = i.user_id
+    join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = project.id;
+  insert into pg_temp.import_errors
+    select r.row, k.column_name, 'NOT_FOUND',
+      'There is no such member in the organizations of the project.', left(k.value, 200)
+    from pg_temp.import_rows r
+    cross join lateral (select 'assignee' as column_name, r.assignee as value
+        where lower(r.assignee) not in (select a.email from pg_temp.import_assignees a)
+      union all select 'assignee_id', r.assignee_id
+        where r.assignee_id not in (select a.user_id::text from pg_temp.import_assignees a)) k
+    where not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = k.column_name);
+  insert into pg_temp.import_errors
+    select r.row, 'assignee', 'BAD_USER_INPUT', 'Name the assignee by e-mail address or id, not both.', null
+    from pg_temp.import_rows r where num_nonnulls(r.assignee, r.assignee_id) = 2;
+  insert into pg_temp.import_errors
+    select r.row, 'source', 'BAD_USER_INPUT', 'Name the source by code or id, not both.', null
+    from pg_temp.import_rows r where num_nonnulls(r.source, r.source_id) = 2;
+
+  -- Which lead each row is about, and what may be done with it.
+  create temp table import_leads on commit drop as
+    select r.row, l.id, by_id.lead_id is not null as is_linked, by_id.lead_id is not null and by_id.project_id
+        <> project.id as is_elsewhere,
+      l.id is not null and (not own_only or coalesce(l.assignee_id = viewer, false)) as is_seen,
+      l.id is not null and by_id.lead_id is null and exists (select from app_private.lead_external_ids o
+        where o.lead_id = l.id and o.organization_id = party and o.system = judge_lead_rows.system) as has_other,
+      case when by_id.lead_id is not null then 'SET' else on_duplicate end as mode
+    from pg_temp.import_rows r
+    left join app_private.lead_external_ids by_id on by_id.organization_id = party
+      and by_id.system = judge_lead_rows.system and by_id.external_id = r.external_id
+    left join app_public.leads by_email on by_id.lead_id is null and by_email.project_id = project.id
+      and by_email.email = lower(r.email) and by_email.deleted_at is null
+      and by_email.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED')
+    left join app_public.leads l on l.id = coalesce(by_id.lead_id, by_email.id) and l.deleted_at is null;
+  analyze pg_temp.import_leads;
+  insert into pg_temp.import_errors
+    select m.row, case when m.is_linked then 'external_id' else 'email' end, 'CONFLICT', case
+        when m.is_elsewhere then 'The lead with this external id is in another project.'
+        when m.is_linked then 'The lead with this external id is somebody else''s.'
+        when m.has_other and m.is_seen and r.external_id is not null
+          then 'The lead with this e-mail address has another external id already.'
+        else 'There is an open lead with this e-mail address in the project already.' end, null
+    from pg_temp.import_leads m join pg_temp.import_rows r using (row)
+    where m.is_elsewhere or (m.id is not null and not m.is_seen) or (m.id is not null and not m.is_linked
+      and (m.mode = 'ERROR' or (m.has_other and r.external_id is not null)));
+  insert into pg_temp.import_errors
+    select r.row, 'name', 'BAD_USER_INPUT', 'name is required; give it, or first and last name.', null
+    from pg_temp.import_rows r join pg_temp.import_leads m using (row)
+    where m.id is null and num_nonnulls(r.name, r.first_name, r.last_name) = 0;
+  insert into pg_temp.import_errors
+    select c.row, c.column_name, 'BAD_USER_INPUT',
+      format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(c.column_name)), null
+    from pg_temp.import_cleared c join pg_temp.import_leads m using (row)
+    join app_private.lead_row_columns() k on k.name = c.column_name and k.required
+    where m.id is not null and m.mode = 'SET';
+  -- Nobody gives away what they then could not see.
+  insert into pg_temp.import_errors
+    select r.row, case when r.assignee_id is null then 'assignee' else 'assignee_id' end, 'FORBIDDEN',
+      'You see your own leads only in this project; others hand them on.', null
+    from pg_temp.import_rows r where own_only and num_nonnulls(r.assignee, r.assignee_id) > 0
+      and not exists (select from pg_temp.import_assignees a where a.user_id = viewer
+        and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id));
+
+  -- What each row makes of its lead: what it says, else what the lead has.
+  execute format($build$
+    create temp table import_ready on commit drop as
+      select m.row, uuidv7() as new_id, m.id as existing_id, m.mode, m.is_linked, r.external_id, l.version as
+        version_before, l.status::text as status_before, '{}'::text[] as warnings, %s,
+        case when m.id is not null and m.mode = 'RETURN_EXISTING' then l.address
+          when 'address' = any (c.names) and m.mode = 'SET' then null
+          when num_nonnulls(r.thoroughfare, r.premise, r.locality, r.administrative_area, r.postal_code, r.country) = 0
+            or (m.mode = 'MERGE' and l.address is distinct from null) then l.address
+          else row(%s, coalesce(r.country, (l.address).country, $1), (l.address).latitude,
+            (l.address).longitude)::app_public.address end as address
+      from (select x.row, x.external_id, %s, x.thoroughfare, x.premise, x.locality, x.administrative_area,
+          x.postal_code, x.country
+        from pg_temp.import_rows x
+        left join pg_temp.import_sources s on s.name = x.source
+        left join pg_temp.import_assignees a on a.email = lower(x.assignee)
+        where not exists (select from pg_temp.import_errors e where e.row = x.row)) r
+      join pg_temp.import_leads m using (row)
+      left join (select k.row, array_agg(k.column_name) as names from pg_temp.import_cleared k group by k.row) c
+        on c.row = m.row
+      left join app_public.leads l on l.id = m.id $build$,
+    (select string_agg(case
+        when k.required then format('case when m.id is not null and m.mode in (''MERGE'', ''RETURN_EXISTING'') then '
+          'l.%1$I else coalesce(r.%1$I::%2$s, l.%1$I%3$s) end as %1$I', k.name, k.type, case k.name
+            when 'status' then ', ''NEW''' when 'origin' then ', ' || quote_literal(default_origin)
+            when 'tags' then ', ''{}''' when 'registered_at' then ', now()' when 'name' then '' else ', false' end)
+        else format('case when m.id is not null and m.mode = ''RETURN_EXISTING'' then l.%1$I
+          when m.mode = ''MERGE'' then coalesce(l.%1$I, r.%1$I::%2$s)
+          when %1$L = any (c.names) then null else coalesce(r.%1$I::%2$s, l.%1$I) end as %1$I', k.name, k.type) end,
+        E',\n        ')
+      from app_private.lead_row_columns() k where k.name <> 'source'),
+    (select string_agg(
+        format('case when %1$L = any (c.names) then null else coalesce(r.%1$I, (l.address).%1$I) end', a), ', ')
+      from unnest('{thoroughfare,premise,locality,administrative_area,postal_code}'::text[]) a),
+    (select string_agg(format('%s as %I', case k.name
+        when 'name' then 'coalesce(x.name, case when num_nonnulls(x.first_name, x.last_name) > 0 and not exists ('
+          'select from pg_temp.import_leads o where o.row = x.row and o.id is not null) '
+          'then concat_ws('' '', x.first_name, x.last_name) end)'
+        when 'email' then 'lower(x.email)'
+        when 'phone' then 'app_private.try_e164(x.phone, $1)'
+        when 'source_id' then 'coalesce(x.source_id, s.id::text)'
+        when 'assignee_id' then 'coalesce(x.assignee_id, a.user_id::text)'
+        when 'registered_at' then 'case when length(x.registered_at) = 10 then least(now(), '
+          '(x.registered_at::date)::timestamp at time zone $2)::text else x.registered_at end'
+        else format('x.%I', k.name) end, k.name), ', ')
+      from app_private.lead_row_columns() k where k.name <> 'source')) using home_country, project.time_zone;
+  create unique index on pg_temp.import_ready (row);
+  analyze pg_temp.import_ready;
+  -- Names that were taken from the full name follow it, as they do when the lead is changed by itself.
+  update pg_temp.import_ready r
+    set (first_name, last_name) = (select s.given, s.family from app_hidden.split_name(r.name) s)
+    from app_public.leads l
+    where l.id = r.existing_id and l.name <> r.name
+      and row(r.first_name, r.last_name)::text = row(l.first_name, l.last_name)::text
+      and row(l.first_name, l.last_name)::text = app_hidden.split_name(l.name)::text;
+  -- Who withdrew from marketing mail is not entered anew by a list.
+  update pg_temp.import_ready r set subscribed = false, warnings = array['The lead has unsubscribed from marketing '
+      'mail, and a list does not undo that: subscribed was left out.']
+    where r.subscribed and (exists (select from app_public.leads l where l.id = r.existing_id
+        and l.unsubscribed_at is not null)
+      or exists (select from app_private.withdrawn_addresses w where w.organization_id = project.organization_id
+        and w.email = r.email));
+  -- The codes of sources follow from their ids; that of a lead without one stays as it was given.
+  create temp table import_same on commit drop as select null::int as row where false;
+  execute format('insert into pg_temp.import_same select r.row from pg_temp.import_ready r
+    join app_public.leads l on l.id = r.existing_id where row(r.address, %s) is not distinct from row(l.address, %s)',
+    (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'),
+    (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'));
+  perform app_private.check_import_states('lead');
+  insert into pg_temp.import_errors
+    select r.row, 'budget_max', 'BAD_USER_INPUT', 'The highest budget is below the lowest.', r.budget_max::text
+    from pg_temp.import_ready r where r.budget_max < r.budget_min;
+  insert into pg_temp.import_errors
+    select r.row, 'email', 'CONFLICT', 'There is an open lead with this e-mail address in the project already.', r.email
+    from pg_temp.import_ready r join app_public.leads l on l.project_id = project.id and l.email = r.email
+      and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED') and l.id <> r.existing_id
+    where r.is_linked and r.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED');
+  delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
+  if project.lead_assignment = 'ROUND_ROBIN' and not own_only then
+    update pg_temp.import_ready r set assignee_id = t.user_id
+      from (select n.row, row_number() over (order by n.row) as place from pg_temp.import_ready n
+        where n.existing_id is null and n.assignee_id is null) n
+      join unnest(app_private.next_turns(project.id, (select count(*)::int from pg_temp.import_ready c
+        where c.existing_id is null and c.assignee_id is null))) with ordinality t (user_id, place) using (place)
+      where r.row = n.row;
+  end if;
+end $function$;
 
 -- Says where the file of an export will lie, before it does: so that it is removed, whatever happens.
 create function app_private.keep_export_file(id uuid, worker uuid, file_key text) returns void
@@ -49013,12 +51877,44 @@ begin
         or (is_response and (l.first_response_at is null or l.status = 'NEW' or l.status_before_deal = 'NEW')));
 end $function$;
 
--- The lead source of a project with this code or, where none has it, this name, whatever the case.
+-- The columns of leads that a row may fill by their own names; assignee, address and external id go other ways.
+create function app_private.lead_row_columns() returns table(name name, type text, required boolean)
+language sql stable as $function$
+  select a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull
+  from app_hidden.import_columns c
+  join pg_attribute a on a.attrelid = 'app_public.leads'::regclass and a.attname = c.column_name
+  where c.operation = 'importLeads' order by c.position
+$function$;
+
+-- What became of the rows of the import, in their order, so many at most.
+create function app_private.lead_row_results(
+  most integer default null::integer
+) returns app_public.lead_row_result[]
+language plpgsql as $function$
+begin
+  return array(
+    select row(i.row, i.external_id, case when e.code is not null then 'REFUSED'
+        when r.existing_id is null then 'CREATED' when s.row is not null then 'UNCHANGED' else 'UPDATED' end,
+      case when e.code is null then coalesce(r.existing_id, r.new_id) when m.is_seen then m.id end,
+      coalesce(m.id is not null and not m.is_linked and m.is_seen, false), e.code, coalesce(e.errors, '{}'),
+      coalesce(r.warnings, '{}'))::app_public.lead_row_result
+    from pg_temp.import_rows i
+    left join pg_temp.import_ready r using (row)
+    left join pg_temp.import_leads m using (row)
+    left join pg_temp.import_same s using (row)
+    left join (select x.row, (array_agg(x.code order by x.column_name nulls last, x.code))[1] as code,
+        array_agg(row(x.code, app_hidden.camel(x.column_name), x.message)::app_public.lead_row_error
+          order by x.column_name nulls last, x.code) as errors
+      from pg_temp.import_errors x group by x.row) e using (row)
+    order by i.row limit most);
+end $function$;
+
+-- The lead source of a project with this code or, where none has it, this name, whatever its case and punctuation.
 create function app_private.lead_source_named(project_id uuid, source text) returns uuid
 language sql stable as $function$
   select s.id from app_public.lead_sources s
   where s.project_id = lead_source_named.project_id and s.deleted_at is null
-    and (s.code = upper(btrim(source)) or lower(s.name) = lower(btrim(source)))
+    and (s.code = upper(btrim(source)) or app_hidden.spelling(s.name) = app_hidden.spelling(source))
   order by s.code = upper(btrim(source)) desc, s.active desc, s.id limit 1
 $function$;
 
@@ -49132,6 +52028,16 @@ begin
   perform from app_public.leads l
     where l.id = coalesce(lock_lead_or_buyer.lead_id,
       (select b.lead_id from app_public.buyers b where b.id = lock_lead_or_buyer.buyer_id)) for no key update;
+end $function$;
+
+-- Locks leads and, before them, their deals; each in the order of ids.
+create function app_private.lock_leads(ids uuid[]) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform from app_public.reservations r where r.lead_id = any (ids) order by r.id for no key update;
+  perform from app_public.negotiations n where n.lead_id = any (ids) order by n.id for no key update;
+  perform from app_public.buyers b where b.lead_id = any (ids) order by b.id for no key update;
+  perform from app_public.leads l where l.id = any (ids) order by l.id for no key update;
 end $function$;
 
 -- Locks what a negotiation is about, then the negotiation, and gives it as it is then.
@@ -49798,10 +52704,12 @@ end $function$;
 
 -- Declares that rows of a table act in somebody's name: the column of the user beside principal_token_id, what
 --   people call a row (SQL over r), which rows act, what permission the viewer lacks for a row (null: none), what
---   suspends a row for a reason, and which changes (over old and new) make the viewer its principal.
+--   suspends a row for a reason, and which changes (over old and new) make the viewer its principal. reads_token:
+--   whether the viewer reads which token it was (over r), where others see the row, too.
 create function app_private.make_principal(
   table_schema text, table_name text, user_column text, kind text, title text, live text, lacks regprocedure,
-  ends regprocedure, takes_over text default null::text, organization text default 'organization_id'
+  ends regprocedure, takes_over text default null::text, organization text default 'organization_id',
+  reads_token text default 'true'
 ) returns void
 language plpgsql as $function$
 declare
@@ -49822,8 +52730,8 @@ begin
       $f$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from %s c where c.id = r.id and c.principal_token_id = t.id) $f$',
-      table_name || '_principal_token', table_name, relation);
+          and exists (select from %s c where c.id = r.id and c.principal_token_id = t.id) and %s $f$',
+      table_name || '_principal_token', table_name, relation, reads_token);
     execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',
       table_name || '_principal_token');
     execute format('comment on function app_public.%I is %L', table_name || '_principal_token',
@@ -49922,17 +52830,19 @@ end $function$;
 
 -- Makes a table of app_public a record: version, time stamps, soft deletion, slug and events. event_permission: what
 --   reading its events takes, where that is more than seeing the record; event_condition: which rows webhooks learn
---   of.
+--   of; other_party: the column of another organization that gets the events, too.
 create function app_private.make_record(
   table_name text, subject text, write_permission text default null::text, slug_from text default null::text,
-  event_permission text default null::text, event_condition text default null::text
+  event_permission text default null::text, event_condition text default null::text,
+  other_party name default null::name
 ) returns void
 language plpgsql as $function$
 declare
   relation regclass := format('app_public.%I', table_name)::regclass;
 begin
-  insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition)
-    values (table_name, subject, write_permission, event_permission, event_condition);
+  insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition,
+    other_party)
+    values (table_name, subject, write_permission, event_permission, event_condition, other_party);
   if slug_from is not null then
     execute format('create trigger _100_slug before insert or update on %s for each row execute function '
       'app_private.tg__slug(%L)', relation, slug_from);
@@ -50066,6 +52976,12 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
   update app_public.organization_invites i set sent_at = now() where i.id = invite_id
 $function$;
 grant execute on function app_private.mark_invite_sent(uuid) to plat_worker;
+
+create function app_private.mark_project_invite_sent(invite_id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  update app_public.project_organization_invites i set sent_at = now() where i.id = invite_id
+$function$;
+grant execute on function app_private.mark_project_invite_sent(uuid) to plat_worker;
 
 -- @step The link that names the lead or purchase is signed.
 --
@@ -50460,18 +53376,11 @@ declare
   -- Locks are few; a transaction that hands out more than that does so without, at the risk of the same turn twice.
   most constant int := 100;
   taken constant int := coalesce(app_hidden.setting('turns_taken')::int, 0);
-  members uuid[];
+  members constant uuid[] := app_private.turn_takers(project_id);
   latest app_private.lead_turns;
   turn bigint := 0;
   chosen uuid;
 begin
-  select array_agg(m.user_id order by m.user_id) into members
-    from app_public.projects p
-    join app_public.organization_user_connections m on m.organization_id = p.organization_id
-    where p.id = project_id
-      and (m.role = 'MEMBER' or not exists (
-        select from app_public.organization_user_connections o where o.organization_id = p.organization_id
-          and o.role = 'MEMBER'));
   if members is null then
     return null;
   end if;
@@ -50491,6 +53400,27 @@ begin
   delete from app_private.lead_turns t where t.id = any (array(select o.id from app_private.lead_turns o
     where o.project_id = project_id and o.turn < turn - 50 order by o.turn limit 5 for update skip locked));
   return chosen;
+end $function$;
+
+-- Whose turns it is to get so many leads of the project, in their order; and they were theirs then.
+create function app_private.next_turns(project_id uuid, amount integer) returns uuid[]
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  members constant uuid[] := app_private.turn_takers(project_id);
+  latest app_private.lead_turns;
+  before int;
+begin
+  if members is null or amount < 1 then
+    return '{}';
+  end if;
+  -- Whoever hands out many at a time does so after the other; single leads go on meanwhile and may repeat a turn.
+  perform pg_advisory_xact_lock(hashtextextended('plat.turns ' || project_id, 0));
+  select t.* into latest from app_private.lead_turns t where t.project_id = project_id order by t.turn desc limit 1;
+  before := (select count(*) from unnest(members) m where m <= latest.user_id);
+  insert into app_private.lead_turns (project_id, turn, user_id) values (project_id,
+    coalesce(latest.turn, 0) + amount, members[(before + amount - 1) % cardinality(members) + 1]);
+  return array(select members[(before + place - 1) % cardinality(members) + 1] from generate_series(1, amount) place);
 end $function$;
 
 -- @step It is what the processor says of the account.
@@ -50819,6 +53749,26 @@ begin
 end $function$;
 grant execute on function app_private.note_refund(uuid, jsonb) to plat_authenticator, plat_worker;
 
+-- Notes for rows of an import what the database refused them with.
+create function app_private.note_refusal(
+  rows integer[], state text, message text, details text, violated text
+) returns void
+language plpgsql as $function$
+declare
+  of_caller constant jsonb := case when state = 'PLAT0' then details::jsonb else '{}' end;
+begin
+  insert into pg_temp.import_errors
+    select r, (select c.column_name from app_hidden.import_columns c where c.operation = 'importLeads'
+        and app_hidden.camel(c.column_name) = of_caller ->> 'field'),
+      coalesce(of_caller ->> 'code', case when state = '23514' then 'BAD_USER_INPUT' else 'CONFLICT' end),
+      case when state = 'PLAT0' then message else coalesce(
+        (select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.conname = violated
+          and obj_description(c.oid, 'pg_constraint') is not null limit 1),
+        (select obj_description(c.oid, 'pg_class') from pg_class c where c.relname = violated limit 1),
+        'This row contradicts what is there.') end, null
+    from unnest(rows) r;
+end $function$;
+
 -- Notes, to the minute, that a report was looked at by somebody who sees it.
 create function app_private.note_report_run(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -50952,6 +53902,31 @@ language sql stable security definer rows 1 set search_path to 'pg_catalog', 'pg
         where i.id = a.integration_id and i.deleted_at is null))
 $function$;
 
+-- How much of a project is open with these people, of each kind.
+create function app_private.open_deals(project_id uuid, people uuid[]) returns app_public.open_deals
+language sql stable as $function$
+  select row(
+    (select count(*) from app_public.leads d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED')),
+    (select count(*) from app_public.buyers d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status not in ('CLOSED', 'CANCELLED')),
+    (select count(*) from app_public.unit_holds d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status = 'ACTIVE'),
+    (select count(*) from app_public.reservations d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status in ('PENDING', 'CONFIRMED')),
+    (select count(*) from app_public.negotiations d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status in ('OPEN', 'ACTIVE')),
+    (select count(*) from app_public.offers d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.status = 'PENDING'),
+    (select count(*) from app_public.personalizations d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status in ('DRAFT', 'SUBMITTED', 'CHANGES_REQUESTED', 'APPROVED')),
+    (select count(*) from app_public.appointments d where d.project_id = $1
+      and (d.assignee_id = any ($2) or d.host_id = any ($2))
+      and d.deleted_at is null and d.status in ('REQUESTED', 'SCHEDULED', 'CONFIRMED')),
+    (select count(*) from app_public.tasks d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status in ('OPEN', 'IN_PROGRESS', 'WAITING')))::app_public.open_deals
+$function$;
+
 -- Opens a ticket about a step of an execution, for whoever works on its subject where nobody is named.
 create function app_private.open_execution_ticket(
   execution_id uuid, step app_public.workflow_steps, kind text, title text, description text, priority text,
@@ -51049,6 +54024,45 @@ language sql stable strict security definer set search_path to 'pg_catalog', 'pg
     where sha256(convert_to(app_private.link_signature(m[1], k.key), 'UTF8')) = sha256(convert_to(m[4], 'UTF8')))
 $function$;
 grant execute on function app_private.open_link(text) to plat_authenticator;
+
+-- Writes a refund of a charge down, of the amount or of all that is left; the processor is to be asked then. Callers
+--   have asked for finance.write. path: where the input stands in that of the caller, for errors.
+create function app_private.open_refund(
+  charge_id uuid, input jsonb, attempt_key text default null::text, path text default ''
+) returns app_public.processor_refunds
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  charge app_public.processor_charges;
+  refund app_public.processor_refunds;
+  rest numeric;
+  wanted numeric;
+begin
+  -- Those who refund it at once take turns from here.
+  select c.* into charge from app_public.processor_charges c where c.id = charge_id for no key update;
+  rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
+  if charge.status not in ('SUCCEEDED', 'PARTIALLY_REFUNDED') or rest = 0 then
+    perform app_hidden.fail('CONFLICT', case when charge.status in ('PENDING', 'REQUIRES_ACTION')
+      then 'This charge is not paid yet.'
+      when charge.status = 'DISPUTED' then 'This charge is disputed: the bank decides about the money.'
+      when charge.status in ('FAILED', 'CANCELLED')
+        then format('A charge that is %s has nothing to give back.', charge.status)
+      else 'This charge was refunded already.' end, jsonb_build_object('field', path || 'chargeId'));
+  end if;
+  wanted := case when input ->> 'amount' is null then rest
+    else app_private.amount_of_payment(input, charge.currency, path || 'amount') end;
+  if wanted > rest then
+    perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', rest),
+      jsonb_build_object('field', path || 'amount'));
+  end if;
+  insert into app_public.processor_refunds (organization_id, charge_id, amount, reason, note, created_by_id,
+    attempt_key)
+    values (charge.organization_id, charge.id, wanted, coalesce(input ->> 'reason', 'REQUESTED_BY_CUSTOMER'),
+      app_hidden.checked(nullif(btrim(input ->> 'note'), ''), 'app_public.long_text', 'note'),
+      app_public.current_user_id(), attempt_key)
+    returning * into refund;
+  return refund;
+end $function$;
 
 -- Opens a session of a user, who is locked and has proved who they are. Of more than 100 at a time, the one ends
 --   that was not used for longest.
@@ -51166,6 +54180,14 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.organization_message(uuid) to plat_worker;
 
+-- The organization by which a user has a part in a project; the one that owns it first.
+create function app_private.organization_of_assignee(user_id uuid, project_id uuid) returns uuid
+language sql stable as $function$
+  select a.organization_id from app_public.project_organizations a
+    join app_public.organization_user_connections m on m.organization_id = a.organization_id
+    where a.project_id = $2 and m.user_id = $1 order by a.role <> 'OWNER', a.id limit 1
+$function$;
+
 -- The organization that a job is about, where its payload or the record that it names tells.
 create function app_private.organization_of_job(task text, payload json) returns uuid
 language plpgsql stable as $function$
@@ -51205,6 +54227,13 @@ begin
   end if;
   return card;
 end $function$;
+
+-- Whether of the leads of a project the viewer, who may enter some, changes those assigned to them only.
+create function app_private.own_leads_only(project app_public.projects) returns boolean
+language sql stable as $function$
+  select not coalesce(project.organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+    or project.id = any (array(select app_hidden.viewer_projects('lead.write'))), false)
+$function$;
 
 -- The addresses of the owners of an organization.
 create function app_private.owner_addresses(organization_id uuid) returns text[]
@@ -51350,6 +54379,14 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.payments_to_reconcile(integer) to plat_worker;
 
+-- The members of an affiliated organization who cannot work on deals of the project, as affiliations are now.
+create function app_private.people_losing_deals(affiliation app_public.project_organizations) returns uuid[]
+language sql as $function$
+  select array(select m.user_id from app_public.organization_user_connections m
+    where m.organization_id = affiliation.organization_id
+      and not app_private.sells_in(m.user_id, affiliation.project_id) order by 1)
+$function$;
+
 -- The members who have the permission for a record: of its organization, and of those with a part in its project.
 --   assignee_id: who is assigned its lead or purchase.
 create function app_private.people_who_see(organization_id uuid, project_id uuid, assignee_id uuid, permission
@@ -51367,12 +54404,18 @@ language sql stable as $function$
   union all
   -- Who is a member of the organization itself is told as such, or not at all.
   select m.id, m.user_id, m.notifications
-  from app_public.project_organizations a
-  join app_private.role_permissions r on r.role = a.role and r.permission = $4 and r.in_affiliated
+  from app_private.affiliate_permissions a
   join app_public.organization_user_connections m on m.organization_id = a.organization_id
-  where a.project_id = $2 and a.role <> 'OWNER' and (r.reach = 'ALL' or m.user_id = $3)
+  where a.project_id = $2 and a.permission = $4 and (a.reach = 'ALL' or m.user_id = $3)
     and not exists (select from app_public.organization_user_connections o where o.organization_id = $1
       and o.user_id = m.user_id)
+$function$;
+
+create function app_private.percent_encoded(value text) returns text
+language sql immutable strict as $function$
+  select string_agg(case when c ~ '[A-Za-z0-9._~-]' then c
+    else regexp_replace(upper(encode(convert_to(c, 'UTF8'), 'hex')), '(..)', '%\1', 'g') end, '' order by n)
+  from regexp_split_to_table(value, '') with ordinality t (c, n)
 $function$;
 
 -- Has the function of the step's type carry it out, for all executions at once or, where that fails, for each by
@@ -51595,6 +54638,24 @@ create function app_private.project_currency(project_id uuid) returns text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select p.currency from app_public.projects p where p.id = $1
 $function$;
+
+-- A permission that the viewer lacks to give an organization the role of an invitation; null where they may.
+create function app_private.project_invite_lacks(i app_public.project_organization_invites) returns text
+language sql stable as $function$
+  select coalesce(app_private.lacking_permission(i.owner_id, null, '{project.manage}'),
+    app_private.affiliate_role_lacks(i.owner_id, i.role, i.permissions))
+$function$;
+
+-- Those of the projects where the user is a member of an organization with a part, as far as the viewer may write
+--   leads there, as the check of assignees tells them too.
+create function app_private.projects_with_part(user_id uuid, project_ids uuid[]) returns setof uuid
+language sql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select distinct p.project_id from app_public.organization_user_connections m
+  join app_public.project_organizations p on p.organization_id = m.organization_id
+  where m.user_id = projects_with_part.user_id and p.project_id = any (project_ids)
+    and app_hidden.project_can(p.project_id, p.owner_id, 'lead.write')
+$function$;
+grant execute on function app_private.projects_with_part(uuid, uuid[]) to plat_user;
 
 -- What limits tries for the password of an account, or of a name that nobody has, from an address.
 create function app_private.proof_limits(user_id uuid, name text, ip text) returns table(
@@ -51890,6 +54951,46 @@ begin
   end if;
 end $function$;
 
+-- The records that cancelling a purchase with these charges and deposits may change, in the order in which that is
+--   told; is_open: whether one that stays as it is should be told too.
+create function app_private.records_of_purchase(purchase app_public.buyers, charge_ids uuid[], deposit_ids uuid[])
+  returns table(
+  place integer, record_type text, record_id uuid, title text, status text, is_open boolean
+)
+language sql stable as $function$
+  select 1, 'buyer', b.id, app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email),
+    b.status::text, true from app_public.buyers b where b.id = purchase.id
+  union all select 2, 'unit', u.id, u.title, u.status, true from app_public.units u where u.id = purchase.unit_id
+  union all select 3, 'lot', l.id, l.title, l.status, true from app_public.lots l
+    where l.id in (purchase.lot_id, (select u.lot_id from app_public.units u where u.id = purchase.unit_id))
+  union all select 4, 'lead', l.id, l.name, l.status, true from app_public.leads l where l.id = purchase.lead_id
+  union all select 5, 'reservation', r.id, r.number, r.status, r.status = 'CONVERTED' from app_public.reservations r
+    where r.id = purchase.reservation_id and r.deleted_at is null
+  union all select 6, 'negotiation', n.id, u.title, n.status, n.status in ('OPEN', 'ACTIVE')
+    from app_public.negotiations n join app_public.units u on u.id = n.unit_id
+    where n.buyer_id = purchase.id and n.deleted_at is null
+  union all select 7, 'deposit', d.id, d.title, d.status, false from app_public.deposits d
+    where d.id = any (deposit_ids)
+  union all select 8, 'charge', c.id, c.description, c.status, false from app_public.processor_charges c
+    where c.id = any (charge_ids) and app_hidden.sees_finance(c.project_id, c.organization_id)
+  union all select 9, 'agreement', a.id, a.title, a.status,
+      a.status in ('DRAFT', 'SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED', 'EXECUTED')
+    from app_public.agreements a where a.buyer_id = purchase.id and a.deleted_at is null
+  union all select 10, 'personalization', p.id, p.title, p.status, p.status not in ('CANCELLED', 'SUPERSEDED')
+    from app_public.personalizations p
+    where (p.buyer_id = purchase.id or (p.lead_id = purchase.lead_id and p.unit_id = purchase.unit_id))
+      and p.deleted_at is null
+  union all select 11, 'task', t.id, t.title, t.status, t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    from app_public.tasks t where t.buyer_id = purchase.id and t.deleted_at is null
+  union all select 12, 'appointment', a.id, a.title, a.status, a.status in ('REQUESTED', 'SCHEDULED', 'CONFIRMED')
+    from app_public.appointments a where a.buyer_id = purchase.id and a.deleted_at is null
+  union all select 13, 'lease_permit', l.id, l.title, l.status, l.status in ('RESERVED', 'ISSUED')
+    from app_public.lease_permits l where l.buyer_id = purchase.id and l.deleted_at is null
+  union all select 14, 'workflow_execution', e.id, w.name, e.status, false
+    from app_public.workflow_executions e join app_public.workflows w on w.id = e.workflow_id
+    where e.buyer_id = purchase.id
+$function$;
+
 -- Whether a refresh token was used before, other than by a caller who may not have got the answer.
 create function app_private.refresh_is_repeated(token_sha256 bytea) returns boolean
 language sql stable as $function$
@@ -51932,6 +55033,47 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.refund_to_make(uuid) to plat_worker;
 
+-- Writes the refunds down that cancelling a purchase brings about, and has them made; of all charges as much as
+--   to_keep stays. Returns what of that was not found. Callers have asked for finance.write.
+create function app_private.refunds_of_cancellation(charge_ids uuid[], input jsonb, to_keep numeric) returns numeric
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  note constant text := 'The purchase was cancelled.';
+  charge app_public.processor_charges;
+  wanted jsonb;
+  place int := 0;
+  rest numeric;
+  kept numeric;
+  refund app_public.processor_refunds;
+begin
+  if coalesce((input ->> 'refund_charges')::boolean, false) then
+    for charge in select c.* from app_public.processor_charges c
+      where c.id = any (charge_ids) and c.status in ('SUCCEEDED', 'PARTIALLY_REFUNDED')
+      order by c.reservation_id is null, c.id
+    loop
+      rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
+      kept := least(to_keep, rest);
+      to_keep := to_keep - kept;
+      if rest > kept then
+        refund := app_private.open_refund(charge.id, jsonb_build_object('amount', rest - kept, 'note', note));
+        perform app_private.add_job('processor_refund__owed', jsonb_build_object('id', refund.id));
+      end if;
+    end loop;
+    return to_keep;
+  end if;
+  for wanted in select value from jsonb_array_elements(coalesce(nullif(input -> 'refunds', 'null'), '[]')) loop
+    if coalesce((wanted ->> 'charge_id')::uuid = any (charge_ids), false) is false then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such charge of this purchase.',
+        jsonb_build_object('field', format('refunds.%s.chargeId', place)));
+    end if;
+    refund := app_private.open_refund((wanted ->> 'charge_id')::uuid, wanted || jsonb_build_object('note', note),
+      path => format('refunds.%s.', place));
+    perform app_private.add_job('processor_refund__owed', jsonb_build_object('id', refund.id));
+    place := place + 1;
+  end loop;
+  return to_keep;
+end $function$;
+
 -- Refuses with INVENTORY_UNAVAILABLE and claimedUntil.
 create function app_private.refuse_claimed(claim app_hidden.claims, field text default null::text) returns void
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -51949,6 +55091,15 @@ language sql as $function$
   select app_hidden.fail('BAD_USER_INPUT', 'This code is unknown, used or older than 15 minutes; ask for a new one.',
     '{"field": "token"}')
 $function$;
+
+create function app_private.refuse_codes(wait integer) returns void
+language plpgsql as $function$
+begin
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', format('Too many wrong codes. Wait %s seconds.', wait),
+      jsonb_build_object('retryAfterSeconds', wait));
+  end if;
+end $function$;
 
 -- Refuses a definition because of what stands at the path.
 create function app_private.refuse_definition(path text, message text) returns void
@@ -52179,6 +55330,29 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.release_stream(uuid, integer) to plat_worker;
 
+-- Keeps the names of those of the people readable for the owner of a project who have worked on its deals.
+create function app_private.remember_affiliates(owner_id uuid, project_id uuid, people uuid[]) returns void
+language sql as $function$
+  insert into app_private.former_affiliates (owner_id, user_id)
+    select $1, p from unnest(people) p
+    where exists (select from app_public.leads l where l.assignee_id = p and l.project_id = $2)
+      or exists (select from app_public.buyers b where b.assignee_id = p and b.project_id = $2)
+    on conflict do nothing
+$function$;
+
+-- Takes a second factor away and tells its user.
+create function app_private.remove_second_factor(
+  user_id uuid, change text, facts jsonb default '{}'::jsonb
+) returns void
+language plpgsql as $function$
+begin
+  delete from app_private.second_factors f where f.user_id = remove_second_factor.user_id;
+  if found then
+    perform app_private.tell_account(user_id, change, facts);
+  end if;
+  delete from app_private.recovery_codes c where c.user_id = remove_second_factor.user_id;
+end $function$;
+
 -- By what id the processor knows a card that its owner has removed; null for one that is there.
 create function app_private.removed_card(id uuid) returns text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -52344,6 +55518,20 @@ language sql as $function$
   select app_private.add_job('user__verification_requested', jsonb_build_object('user_id', user_id),
     job_key => 'user__verification_requested ' || user_id)
 $function$;
+
+-- Refuses a viewer who would give an organization a permission that they do not have, be it because of the token in
+--   use.
+create function app_private.require_affiliate_role(owner_id uuid, role text, permissions text[]) returns void
+language plpgsql stable as $function$
+declare
+  lacking constant text := app_private.affiliate_role_lacks(owner_id, role, permissions);
+begin
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
+        role, lacking), jsonb_build_object('permission', lacking));
+  end if;
+end $function$;
 
 -- Refuses a buyer who sets the day by which they have to choose.
 create function app_private.require_due_on(p app_public.personalizations) returns void
@@ -52552,6 +55740,20 @@ begin
   return member;
 end $function$;
 
+-- Refuses a user who has not given their password once more.
+create function app_private.require_password(user_id uuid, proof text, field text default 'password') returns void
+language plpgsql as $function$
+begin
+  -- The row is locked: of two changes at once the second finds another hash than it was proved with.
+  perform from app_private.user_passwords p where p.user_id = require_password.user_id and p.password_hash = proof
+    for update;
+  if not found then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the password of your account.',
+      jsonb_build_object('field', field));
+  end if;
+  perform app_private.forgive_tries(user_id);
+end $function$;
+
 -- Refuses to end an offer that has ended.
 create function app_private.require_pending(offer_id uuid, wanted text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -52570,6 +55772,29 @@ begin
   end if;
 end $function$;
 
+-- The pending invitation, locked, for whoever invites; refuses others.
+create function app_private.require_project_invite(id uuid) returns app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  invite app_public.project_organization_invites;
+begin
+  perform app_hidden.require_viewer();
+  select i.* into invite from app_public.project_organization_invites i where i.id = require_project_invite.id
+    and i.owner_id = any (array(select app_hidden.viewer_organizations('project.manage'))) for update;
+  if invite.id is null then
+    if app_private.viewer_sees('app_public.project_organization_invites', require_project_invite.id) then
+      perform app_hidden.fail('FORBIDDEN', 'This is for whoever invites; acceptProjectOrganizationInvite and '
+        'declineProjectOrganizationInvite answer it.', '{"permission": "project.manage"}');
+    end if;
+    perform app_hidden.fail('NOT_FOUND', 'There is no such invitation.', '{"field": "id"}');
+  end if;
+  if app_public.project_organization_invites_status(invite) <> 'PENDING' then
+    perform app_hidden.fail('CONFLICT', 'This invitation is not pending any more; invite again.',
+      jsonb_build_object('field', 'id'));
+  end if;
+  return invite;
+end $function$;
+
 -- Refuses a viewer who would give somebody a permission that they do not have, be it because of the token in use.
 create function app_private.require_role_within(
   organization_id uuid, role text, beside text default null::text
@@ -52582,6 +55807,27 @@ begin
     perform app_hidden.fail('FORBIDDEN',
       format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
         role, lacking), jsonb_build_object('permission', lacking));
+  end if;
+end $function$;
+
+-- Takes the code of an account that has a second factor; with which code a missing or a wrong one is refused.
+create function app_private.require_second_factor(
+  user_id uuid, proof text, missing text default 'FORBIDDEN', wrong text default 'BAD_USER_INPUT'
+) returns void
+language plpgsql as $function$
+begin
+  if not app_private.has_second_factor(user_id) then
+    return;
+  end if;
+  if proof is null then
+    perform app_hidden.fail(missing,
+      'This account has a second factor: send secondFactorCode too, a code of the authenticator app or a recovery '
+      'code.', '{"reason": "SECOND_FACTOR_REQUIRED", "field": "secondFactorCode"}');
+  end if;
+  if not app_private.use_second_factor(user_id, proof) then
+    perform app_hidden.fail(wrong,
+      'This code is wrong, was used already, or is too old; send the next one of the authenticator app.',
+      '{"reason": "SECOND_FACTOR_WRONG", "field": "secondFactorCode"}');
   end if;
 end $function$;
 
@@ -52983,6 +56229,65 @@ language sql as $function$
   delete from app_private.limit_uses u where u.ctid = (select l.ctid from app_private.limit_uses l
     where l.key = return_use.key order by l.expires_at desc limit 1 for update skip locked)
 $function$;
+
+-- Marks what of the deposits of a purchase is to be given back by hand; of all of them as much as to_keep stays.
+--   Callers have asked for finance.write.
+create function app_private.returns_of_cancellation(deposit_ids uuid[], input jsonb, to_keep numeric) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  all_of_it constant boolean := coalesce((input ->> 'return_deposits')::boolean, false);
+  deposit record;
+  wanted jsonb;
+  place int := -1;
+  returned numeric;
+  kept numeric;
+  seen uuid[] := '{}';
+begin
+  for wanted in select value from jsonb_array_elements(case when all_of_it
+    then (select coalesce(jsonb_agg(jsonb_build_object('deposit_id', d.id) order by d.sequence, d.id), '[]')
+      from app_public.deposits d where d.id = any (deposit_ids) and d.status in ('PARTIALLY_PAID', 'PAID'))
+    else coalesce(nullif(input -> 'returns', 'null'), '[]') end)
+  loop
+    place := place + 1;
+    select d.id, d.status, d.currency, d.amount_to_return, d.amount_paid - d.amount_refunded - d.amount_to_return
+        - coalesce(sum(c.amount_refunding), 0) as most,
+      d.amount_paid - d.amount_refunded - d.amount_to_return
+        - coalesce(sum(c.deposit_amount - app_private.deposit_given_back(c)), 0) as otherwise_paid into deposit
+      from app_public.deposits d
+      left join app_public.processor_charges c on c.deposit_id = d.id and c.captured_at is not null
+      where d.id = any (deposit_ids) and d.id = (wanted ->> 'deposit_id')::uuid
+      group by d.id, d.status, d.currency, d.amount_to_return, d.amount_paid, d.amount_refunded;
+    if deposit.id is null then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such deposit of this purchase.',
+        jsonb_build_object('field', format('returns.%s.depositId', place)));
+    elsif deposit.status not in ('PARTIALLY_PAID', 'PAID') then
+      perform app_hidden.fail('CONFLICT', format('Of a deposit that is %s nothing is given back.', deposit.status),
+        jsonb_build_object('field', format('returns.%s.depositId', place)));
+    elsif deposit.id = any (seen) then
+      perform app_hidden.fail('BAD_USER_INPUT', 'Name each deposit once.',
+        jsonb_build_object('field', format('returns.%s.depositId', place)));
+    end if;
+    seen := seen || deposit.id;
+    returned := coalesce(app_hidden.to_money((wanted ->> 'amount')::numeric, deposit.currency,
+      format('returns.%s.amount', place)), greatest(0, least(deposit.most, deposit.otherwise_paid)));
+    if all_of_it then
+      kept := least(to_keep, returned);
+      to_keep := to_keep - kept;
+      returned := returned - kept;
+      continue when returned = 0;
+    elsif returned <= 0 then
+      perform app_hidden.fail('BAD_USER_INPUT', case when wanted ->> 'amount' is null
+          then 'It was paid by card: refund its charge, or say how much is given back otherwise.'
+          else 'Give an amount above zero.' end,
+        jsonb_build_object('field', format('returns.%s.amount', place)));
+    elsif returned > deposit.most then
+      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', deposit.most),
+        jsonb_build_object('field', format('returns.%s.amount', place)));
+    end if;
+    update app_public.deposits d set amount_to_return = d.amount_to_return + returned, return_requested_at = now()
+      where d.id = deposit.id;
+  end loop;
+end $function$;
 
 -- Suspends a row whose principal has ended or lacks a permission, and has the owners told.
 create function app_private.review_principal(relation text, id uuid) returns void
@@ -53441,6 +56746,30 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     limit 40) r
 $function$;
 
+-- Whether a code would be accepted. That a step of time was computed with the secret is known by the hash of the
+--   sealed text, which only begin_second_factor gives.
+create function app_private.second_factor_fits(user_id uuid, proof text) returns boolean
+language sql stable as $function$
+  select case split_part(proof, ':', 1)
+    when 'step' then exists (select from app_private.second_factors f where f.user_id = $1
+      and encode(sha256(convert_to(f.sealed, 'UTF8')), 'hex') = split_part(proof, ':', 3)
+      and split_part(proof, ':', 2)::bigint > coalesce(f.last_step, -1))
+    when 'code' then exists (select from app_private.recovery_codes c where c.user_id = $1
+      and c.code_sha256 = decode(split_part(proof, ':', 2), 'hex') and c.used_at is null)
+    else false end
+$function$;
+
+-- What limits wrong codes for an account.
+create function app_private.second_factor_limits(user_id uuid, way text) returns table(
+  key text, most integer, within interval
+)
+language sql stable as $function$
+  select app_private.limit_key(l.name, way || ' ' || user_id), o.most, o.within
+  from (values ('second_factor.hour'), ('second_factor.day')) l (name)
+  cross join lateral app_private.limit_of(l.name) o
+  where user_id is not null
+$function$;
+
 -- How long until there is room for one more use: seconds, 0 for at once. Counts nothing.
 create function app_private.seconds_to_wait(key text, most integer) returns integer
 language sql as $function$
@@ -53518,9 +56847,31 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     and (app_hidden.setting('organization_id') is null
       or m.organization_id = app_hidden.setting('organization_id')::uuid)
     and exists (select from app_private.role_permissions r where r.permission = 'sale.write'
-      and r.role = case when p.role = 'OWNER' then m.role else p.role end and r.in_affiliated = (p.role <> 'OWNER'))
+      and r.role = case when p.role = 'OWNER' then m.role else p.role end and r.in_affiliated = (p.role <> 'OWNER')
+      and (p.permissions is null or r.permission = any (p.permissions)))
   order by p.role = 'OWNER' desc, m.organization_id limit 1
 $function$;
+
+-- Whether a user can work on deals of a project: a member of the organization that owns it, or of an affiliated one
+--   that may see its own leads there. locks: so that it stays so until the transaction ends.
+create function app_private.sells_in(user_id uuid, project_id uuid, locks boolean default false) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_public.projects p
+      join app_public.organization_user_connections m on m.organization_id = p.organization_id
+      where p.id = sells_in.project_id and m.user_id = sells_in.user_id) then
+    return true;
+  end if;
+  if locks then
+    -- Whoever ends the affiliation at this moment waits, and finds the deal; or was first, and this finds none.
+    perform from app_public.project_organizations a
+      join app_public.organization_user_connections m on m.organization_id = a.organization_id
+      where a.project_id = sells_in.project_id and m.user_id = sells_in.user_id order by a.id for share of a;
+  end if;
+  return exists (select from app_private.affiliate_permissions a
+    join app_public.organization_user_connections m on m.organization_id = a.organization_id
+    where a.project_id = sells_in.project_id and m.user_id = sells_in.user_id and a.permission = 'lead.read');
+end $function$;
 
 -- Sends the draft of a ticket to its lead.
 create function app_private.send_draft_by_ticket(ticket app_public.escalation_tickets) returns boolean
@@ -53568,6 +56919,20 @@ begin
   perform app_private.admit_invitation(invite.organization_id, invite.email);
   delete from app_private.organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('organization_invite__created',
+    jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
+end $function$;
+
+-- Voids the former link and enqueues the mail with a new one; refuses floods of mail.
+create function app_private.send_project_invite(invite app_public.project_organization_invites) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  recipient constant text := coalesce(invite.email, invite.organization_id::text);
+begin
+  perform app_private.rate_limit('invite.affiliates', invite.owner_id::text);
+  perform app_private.rate_limit('invite.affiliate', invite.owner_id || ' ' || recipient);
+  perform app_private.admit_invitation(invite.owner_id, recipient);
+  delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
+  perform app_private.add_job('project_organization_invite__created',
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
 end $function$;
 
@@ -54061,6 +57426,29 @@ begin
   perform set_config('plat.clock', '', true);
   perform set_config('plat.service', before, true);
 end $function$;
+
+-- @step The password, or the code of the mail, is right; or the user is the viewer, whose token is verified.
+--
+-- Counts a wrong code, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile. The
+--   user is told of the third.
+create function app_private.settle_second_factor(way text, who text, proof text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  account constant uuid := app_private.user_by(way, who);
+  fits constant boolean := app_private.second_factor_fits(account, proof);
+begin
+  perform app_private.refuse_codes((select max(app_private.take_use(l.key, l.most, l.within, not fits))
+    from app_private.second_factor_limits(account, way) l));
+  if not fits and exists (select from app_private.second_factors f where f.user_id = account
+      and f.confirmed_at is not null)
+    -- Of the limit of the day: three wrong ones are more than a slip.
+    and (select bool_and(app_private.seconds_to_wait(l.key, 3) > 0)
+      from app_private.second_factor_limits(account, way) l)
+    and app_private.is_within_limit('second_factor.notice', account::text) then
+    perform app_private.tell_account(account, 'SECOND_FACTOR_GUESSED');
+  end if;
+end $function$;
+grant execute on function app_private.settle_second_factor(text, text, text) to plat_authenticator;
 
 -- Carries out a computed step for those of the executions that the worker still holds: [{executionId, attempt, input
 --   | error, code}].
@@ -55262,7 +58650,11 @@ begin
               coalesce(u.first_name, app_public.users_full_name(u)),
             'lastName', u.last_name, 'title', u.title,
             'phone', u.phone, 'email', i.email)
-          from app_public.users u left join app_hidden.user_identities i on i.user_id = u.id
+          from app_public.users u
+          -- The address of somebody of another organization is not for its texts.
+          left join app_hidden.user_identities i on i.user_id = u.id and exists (
+            select from app_public.organization_user_connections m where m.user_id = u.id
+              and m.organization_id = (p.value ->> 'organization')::uuid)
             where u.id = app_private.assignee_of(of_type, p.key::uuid,
             (p.value ->> 'lead')::uuid, (p.value ->> 'buyer')::uuid))) else '{}' end
     from jsonb_each(places) p;
@@ -55389,6 +58781,14 @@ language sql as $function$
   update app_public.webhooks w set status = 'DISABLED', disabled_reason = reason
     where w.integration_id = suspend_organization_integration.id and w.status <> 'DISABLED' and w.deleted_at is null;
   delete from app_private.oauth_attempts a where a.integration_id = suspend_organization_integration.id;
+$function$;
+
+-- Takes an invitation back for the reason.
+create function app_private.suspend_project_invite(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.project_organization_invites i set status = 'REVOKED', revoked_at = now(), revoked_reason = reason
+    where i.id = suspend_project_invite.id and i.status = 'PENDING';
+  delete from app_private.project_organization_invite_tokens t where t.invite_id = suspend_project_invite.id;
 $function$;
 
 -- Disables an integration of a user for the reason, and forgets what it was let in by: a refresh gives a feed
@@ -55937,6 +59337,18 @@ language sql as $function$
     'network', app_private.network_of(app_hidden.setting('ip')))))
 $function$;
 
+-- Has the other side told: what is ACCEPTED or DECLINED (to the user who invited, where they still manage the
+--   project, else the owners), CHANGED or ENDED (to the owners of the organization), or LEFT (to those of the
+--   project).
+create function app_private.tell_affiliation(
+  what text, project_id uuid, organization_id uuid, role text, user_id uuid default null::uuid,
+  email text default null::text
+) returns void
+language sql as $function$
+  select app_private.add_job('affiliation__changed', jsonb_build_object('what', what, 'projectId', project_id,
+    'organizationId', organization_id, 'role', role, 'userId', user_id, 'email', email))
+$function$;
+
 -- Writes the events of a step that the clock has come to since it was told last, at most a batch of them; returns
 --   how many.
 create function app_private.tell_clock_step(subject text, name text, batch integer) returns integer
@@ -55987,6 +59399,14 @@ begin
 end $function$;
 grant execute on function app_private.tell_clock_step(text, text, integer) to plat_worker;
 
+-- Tells those who see a lead or purchase that the viewer does not work on it any more.
+create function app_private.tell_given_back(project_id uuid, lead_id uuid, name text) returns void
+language sql as $function$
+  select app_private.notify_team(project_id, lead_id, format('%s was given back', coalesce(name, 'A deal')),
+    format('%s has given %s back: nobody works on it now.', coalesce((select app_public.users_full_name(u)
+      from app_public.users u where u.id = app_public.current_user_id()), 'Somebody'), coalesce(name, 'a deal')))
+$function$;
+
 -- Has the owners told what was suspended: [{organizationId, kind, title, reason}].
 create function app_private.tell_suspended(suspended jsonb) returns void
 language sql as $function$
@@ -55995,33 +59415,6 @@ language sql as $function$
   from (select i ->> 'organizationId' as organization_id, jsonb_agg(i - 'organizationId' order by i ->> 'kind') as items
     from jsonb_array_elements(suspended) i where i ->> 'organizationId' is not null group by 1) s
 $function$;
-
--- Hands what belongs to a lead or purchase over to its new assignee.
-create function app_private.tg__assignee_of_deal() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  deal_table text;
-begin
-  -- tg_argv[0]: the column by which the others refer to this record.
-  for deal_table in
-    select t.table_name from app_private.deal_tables t
-    where exists (select from pg_attribute a
-      where a.attrelid = format('app_public.%I', t.table_name)::regclass and a.attname = tg_argv[0]
-        and not a.attisdropped)
-      and not (t.table_name = 'reservations' and tg_argv[0] = 'buyer_id') -- there it is the user
-    order by t.table_name
-  loop
-    execute format('update app_public.%I set assignee_id = $1 where %I = $2 and assignee_id is distinct from $1 and '
-      'deleted_at is null', deal_table, tg_argv[0])
-      using new.assignee_id, new.id;
-  end loop;
-  if tg_table_name = 'buyers' then
-    update app_public.leads l set assignee_id = new.assignee_id
-      where l.id = (to_jsonb(new) ->> 'lead_id')::uuid and l.assignee_id is distinct from new.assignee_id
-        and l.deleted_at is null;
-  end if;
-  return null;
-end $function$;
 
 -- Refuses what contradicts a claim: deletion, a status by hand, another lot.
 create function app_private.tg__claimed() returns trigger
@@ -56529,6 +59922,70 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   from family f where f.revoked_at is not null or f.expires_at <= now() limit 1
 $function$;
 
+-- What became of the records of a purchase since `before`, by those who read it now. Charges are told to those who
+--   see the finance of the project.
+create function app_private.told_cancellation(
+  purchase app_public.buyers, before jsonb, charge_ids uuid[], deposit_ids uuid[]
+) returns app_public.cancel_buyer_payload
+language plpgsql stable as $function$
+declare
+  sees_charges constant boolean := app_hidden.sees_finance(purchase.project_id, purchase.organization_id);
+  result app_public.cancel_buyer_payload;
+begin
+  with former as (
+    select r.* from jsonb_to_recordset(before) r (place int, record_type text, record_id uuid, title text, status text,
+      is_open boolean, moved numeric)
+  ), present as (
+    select f.*, coalesce(r.status, (select l.status from app_public.lease_permits l where l.id = f.record_id), f.status)
+      as status_after
+    from former f left join app_private.records_of_purchase(purchase, charge_ids, deposit_ids) r using (record_id)
+  ), money as (
+    -- Of deposits what was paid otherwise than by card: the rest stands with the charges.
+    select c.id, c.amount_refunding as moved, app_public.processor_charges_amount_refundable(c) as rest,
+      case when c.status = 'DISPUTED' then 'The bank decides about the money of a disputed charge.' end as reason
+      from app_public.processor_charges c where c.id = any (charge_ids) and sees_charges
+    union all
+    select d.id, d.amount_to_return, case when d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED', 'FORFEITED')
+        then d.amount_paid - d.amount_refunded - d.amount_to_return
+          - coalesce((select sum(c.deposit_amount - app_private.deposit_given_back(c))
+            from app_public.processor_charges c where c.deposit_id = d.id and c.captured_at is not null), 0) end,
+        case when d.status = 'RELEASED' then 'It was handed to the seller.' end
+      from app_public.deposits d where d.id = any (deposit_ids)
+  ), told as (
+    select p.place, p.record_id, 1 as part, 'CHANGED' as kind, p.record_type, p.title, p.status, p.status_after,
+      null::numeric as amount, null as reason from present p where p.status <> p.status_after
+    union all
+    select p.place, p.record_id, 2, case p.record_type when 'charge' then 'REFUND' else 'RETURN' end, p.record_type,
+      p.title, p.status, p.status_after, m.moved - p.moved, null
+      from present p join money m on m.id = p.record_id where m.moved > p.moved
+    union all
+    select p.place, p.record_id, 3, 'KEPT', p.record_type, p.title, p.status, p.status_after, m.rest, m.reason
+      from present p join money m on m.id = p.record_id where m.rest > 0 or m.reason is not null
+    union all
+    select p.place, p.record_id, 3, 'KEPT', p.record_type, p.title, p.status, p.status_after, null, case
+        when p.record_type = 'agreement' and not app_private.can_step('agreement', p.status, 'VOIDED')
+          then 'It was executed, and is ended by another agreement.'
+        when p.record_type = 'personalization' and not app_private.can_step('personalization', p.status, 'CANCELLED')
+          then 'It was signed.'
+        when p.record_type = 'lease_permit' then 'It was issued; revoke it with updateLeasePermit.'
+        when p.record_type = 'lead' then 'The lead has another purchase, or was not converted by this one.' end
+      from present p where p.status = p.status_after and p.is_open
+  )
+  select array_agg(row(t.kind, t.record_type, t.record_id, t.title, t.status, t.status_after, t.amount, t.reason
+      )::app_public.cancellation_effect order by t.place, t.record_id, t.part),
+    coalesce(sum(t.amount) filter (where t.kind = 'REFUND'), 0),
+    coalesce(sum(t.amount) filter (where t.kind = 'RETURN'), 0),
+    coalesce(sum(t.amount) filter (where t.kind = 'KEPT'), 0)
+    into result.effects, result.refund_total, result.return_total, result.kept_total from told t;
+  result.buyer_id := purchase.id;
+  result.dry_run := false;
+  result.currency := purchase.currency;
+  result.refund_total := app_hidden.round_money(result.refund_total, purchase.currency);
+  result.return_total := app_hidden.round_money(result.return_total, purchase.currency);
+  result.kept_total := app_hidden.round_money(result.kept_total, purchase.currency);
+  return result;
+end $function$;
+
 -- What it takes to have subjects selected by the trigger and conditions of a workflow.
 create function app_private.trigger_permissions(w app_public.workflows) returns text[]
 language sql stable as $function$
@@ -56544,6 +60001,18 @@ begin
 exception when sqlstate 'PLAT0' then
   return null;
 end $function$;
+
+-- Who takes turns in getting the leads of a project, in the order of the turns; null where there is nobody.
+create function app_private.turn_takers(project_id uuid) returns uuid[]
+language sql stable as $function$
+  select array_agg(m.user_id order by m.user_id)
+  from app_public.projects p
+  join app_public.organization_user_connections m on m.organization_id = p.organization_id
+  where p.id = turn_takers.project_id
+    and (m.role = 'MEMBER' or not exists (
+      select from app_public.organization_user_connections o where o.organization_id = p.organization_id
+        and o.role = 'MEMBER'))
+$function$;
 
 -- Columns of which a process that starts opens texts that are bound to no row, as earlier versions left them.
 create function app_private.unbound_columns() returns setof text
@@ -56565,6 +60034,46 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
     where m.id = unsubscribe.member_id and k.kind = unsubscribe.kind and to_jsonb(m.notifications) -> k.kind = 'true'
 $function$;
 grant execute on function app_private.unsubscribe(uuid, text) to plat_authenticator;
+
+-- Accepts a code, this once; false where it is none. is_new: of a secret that waits for its first code.
+create function app_private.use_second_factor(
+  user_id uuid, proof text, is_new boolean default false
+) returns boolean
+language plpgsql as $function$
+declare
+  remaining int;
+begin
+  if proof is null or not app_private.second_factor_fits(user_id, proof) then
+    return false;
+  end if;
+  if proof like 'step:%' then
+    -- Of two requests with one code, the second one waits here and finds that it was used.
+    update app_private.second_factors f set last_step = split_part(proof, ':', 2)::bigint
+      where f.user_id = use_second_factor.user_id and (f.confirmed_at is null) = is_new
+        and (f.confirmed_at is not null or f.inserted_at > now() - interval '1 hour')
+        and coalesce(f.last_step, -1) < split_part(proof, ':', 2)::bigint;
+    return found;
+  end if;
+  update app_private.recovery_codes c set used_at = now() where c.user_id = use_second_factor.user_id and not is_new
+    and c.code_sha256 = decode(split_part(proof, ':', 2), 'hex') and c.used_at is null;
+  if not found then
+    return false;
+  end if;
+  select count(*) into remaining from app_private.recovery_codes c where c.user_id = use_second_factor.user_id
+    and c.used_at is null;
+  perform app_private.tell_account(user_id, 'RECOVERY_CODE_USED', jsonb_build_object('left', remaining));
+  return true;
+end $function$;
+
+-- The user whose second factor is asked for: by the name that they sign in with, the code of a mail, or their id.
+create function app_private.user_by(way text, who text) returns uuid
+language sql stable as $function$
+  select case way
+    when 'LOGIN' then app_private.account_named(who)
+    when 'RESET' then (select o.user_id from app_private.user_otps o
+      where o.code_sha256 = sha256(convert_to(btrim(who), 'UTF8')) and o.expires_at > now())
+    when 'VIEWER' then who::uuid end
+$function$;
 
 -- Something where the viewer is not the user, or reaches only a part of their account; null where they may.
 create function app_private.user_integration_lacks(i app_public.user_integrations) returns text
@@ -56605,6 +60114,17 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select exists (select from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
     where i.user_id = app_public.current_user_id() and i.email = lower($1) and u.email_verified_at is not null
       and app_hidden.setting('scopes') is null)
+$function$;
+
+-- The organizations with a part in the project that the viewer belongs to, and their token opens; the owner first.
+create function app_private.viewer_parties(project_id uuid) returns setof uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select p.organization_id from app_public.project_organizations p
+  join app_public.organization_user_connections m on m.organization_id = p.organization_id
+  where p.project_id = $1 and m.user_id = app_public.current_user_id()
+    and (app_hidden.setting('organization_id') is null
+      or m.organization_id = app_hidden.setting('organization_id')::uuid)
+  order by p.organization_id <> p.owner_id, p.organization_id
 $function$;
 
 -- Whether the policies of a table show the viewer a row, also where policies do not hold for whoever asks: in
@@ -56965,6 +60485,117 @@ begin
     where b.id = buyer_id;
   return buyer_id;
 end $function$;
+
+-- Writes the rows of import_ready, all at once where none is refused; who is refused is noted in import_errors and
+--   taken out.
+create function app_private.write_lead_rows(project app_public.projects, system text, party uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  columns constant text := (select string_agg(format('%I', k.name), ', ') from app_private.lead_row_columns() k
+    where k.name <> 'source');
+  first_rows int[];
+  last_rows int[];
+  first_row int;
+  last_row int;
+  middle int;
+  state text;
+  message text;
+  details text;
+  violated text;
+begin
+  -- Two of these wait for each other instead of locking each other out.
+  perform app_private.lock_leads(array(select r.existing_id from pg_temp.import_ready r
+    where r.existing_id is not null and not exists (select from pg_temp.import_same s where s.row = r.row)));
+  insert into pg_temp.import_errors
+    select r.row, null, 'CONFLICT', 'Somebody else changed this lead at the same moment; send the row again.', null
+    from pg_temp.import_ready r join app_public.leads l on l.id = r.existing_id
+    where (l.version <> r.version_before or l.deleted_at is not null)
+      and not exists (select from pg_temp.import_same s where s.row = r.row);
+  delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
+  select array[min(r.row)], array[max(r.row)] into first_rows, last_rows from pg_temp.import_ready r;
+  while cardinality(array_remove(first_rows, null)) > 0 loop
+    first_row := first_rows[cardinality(first_rows)];
+    last_row := last_rows[cardinality(last_rows)];
+    first_rows := trim_array(first_rows, 1);
+    last_rows := trim_array(last_rows, 1);
+    begin
+      -- By address, in which order others who enter the same people wait for each other.
+      execute format('insert into app_public.leads (id, project_id, address, %1$s)
+        select r.new_id, $1, r.address, %1$s from pg_temp.import_ready r
+        where r.existing_id is null and r.row between $2 and $3 order by r.email, r.row', columns)
+        using project.id, first_row, last_row;
+      execute format('update app_public.leads l set (address, %1$s) = row(r.address, %2$s)
+        from pg_temp.import_ready r where l.id = r.existing_id and r.row between $1 and $2
+          and not exists (select from pg_temp.import_same s where s.row = r.row)', columns,
+        (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k
+          where k.name <> 'source')) using first_row, last_row;
+      insert into app_private.lead_external_ids (organization_id, system, external_id, lead_id, project_id)
+        select party, write_lead_rows.system, r.external_id, coalesce(r.existing_id, r.new_id), project.id
+        from pg_temp.import_ready r
+        where r.external_id is not null and not r.is_linked and r.row between first_row and last_row
+        order by r.external_id;
+    exception when sqlstate 'PLAT0' or integrity_constraint_violation then
+      get stacked diagnostics state = returned_sqlstate, message = message_text, details = pg_exception_detail,
+        violated = constraint_name;
+      if first_row = last_row then
+        perform app_private.note_refusal(array[first_row], state, message, details, violated);
+        delete from pg_temp.import_ready r where r.row = first_row;
+      else
+        select r.row into middle from pg_temp.import_ready r where r.row between first_row and last_row order by r.row
+          offset (select count(*) / 2 from pg_temp.import_ready n where n.row between first_row and last_row) limit 1;
+        first_rows := first_rows || array[middle, first_row];
+        last_rows := last_rows || array[last_row, (select max(r.row) from pg_temp.import_ready r
+          where r.row between first_row and middle - 1)];
+      end if;
+    end;
+  end loop;
+end $function$;
+
+-- upsertLeads for whoever was seen to see the project.
+create function app_private.write_leads(
+  project_id uuid, system text, entries jsonb[], on_duplicate text, dry_run boolean
+) returns app_public.upsert_leads_payload
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  project app_public.projects;
+  party uuid;
+  result app_public.upsert_leads_payload;
+begin
+  select p.* into project from app_public.projects p where p.id = project_id and p.deleted_at is null;
+  if project.id is null or not app_hidden.project_can(project.id, project.organization_id, 'lead.write') then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write in the project.',
+      '{"permission": "lead.write"}');
+  end if;
+  if project.archived_at is not null then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  end if;
+  party := (select o from app_private.viewer_parties(project.id) o limit 1);
+  -- One list of a system after the other, so that the second finds what the first one made.
+  perform pg_advisory_xact_lock(hashtextextended(format('plat.leads %s %s', party, system), 0));
+  perform app_private.add_lead_entries(entries);
+  insert into pg_temp.import_errors
+    select r.row, 'external_id', 'BAD_USER_INPUT', 'externalId is required.', null
+    from pg_temp.import_rows r where r.external_id is null;
+  perform app_private.judge_lead_rows(project, system, party, app_private.own_leads_only(project), on_duplicate,
+    'INTEGRATION');
+  result.dry_run := coalesce(dry_run, false);
+  begin
+    perform app_private.write_lead_rows(project, system, party);
+    result.rows := app_private.lead_row_results();
+    select count(*) filter (where r.outcome = 'CREATED'), count(*) filter (where r.outcome = 'UPDATED'),
+        count(*) filter (where r.outcome = 'UNCHANGED'), count(*) filter (where r.outcome = 'REFUSED')
+      into result.created_count, result.updated_count, result.unchanged_count, result.refused_count
+      from unnest(result.rows) r;
+    if dry_run then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    null; -- undone, what would have been is in the result
+  end;
+  return result;
+end $function$;
+grant execute on function app_private.write_leads(uuid, text, jsonb[], text, boolean) to plat_user;
 
 -- Writes the steps of the present revision.
 create function app_private.write_steps(
@@ -57470,6 +61101,57 @@ insert into app_hidden.import_columns (operation, "position", column_name, type,
   ('importBuyers', 8, 'company', null, false, array['Organization', 'Firm'], 'Company that buys.'),
   ('importBuyers', 9, 'status', null, false, array['Purchase Status', 'Stage'],
     'How far the purchase is; DRAFT where left out.'),
+  ('importLeads', 1, 'external_id', 'app_public.external_id', false, array['External ID', 'Record ID', 'CRM ID'],
+    'Id of the lead in the given system: which lead it is.'),
+  ('importLeads', 10, 'origin', null, false, '{}', 'The technical way in; IMPORT where left out.'),
+  ('importLeads', 11, 'source', null, false, array['Lead Source', 'Source Name', 'Channel'],
+    'Code or name of a lead source of the project.'),
+  ('importLeads', 12, 'source_id', null, false, '{}', 'Id of a lead source of the project.'),
+  ('importLeads', 13, 'is_agent', null, false, array['Agent'], 'yes or no: whether the lead is an agent.'),
+  ('importLeads', 14, 'is_represented', null, false, array['Represented'],
+    'yes or no: whether an agent represents the lead.'),
+  ('importLeads', 15, 'subscribed', null, false, array['Newsletter', 'Opt-in', 'Subscribe'],
+    'yes or no: whether the lead follows marketing mail. Who withdrew from it stays so.'),
+  ('importLeads', 16, 'do_not_contact', null, false, array['DNC', 'Do Not Call'],
+    'yes or no: whether the lead asked not to be contacted.'),
+  ('importLeads', 17, 'preferred_language', null, false, array['Language'], 'Language to write in, such as fr.'),
+  ('importLeads', 18, 'assignee', 'app_public.email_address', false,
+    array['Agent Email', 'Sales Rep', 'Salesperson', 'Owner', 'Assigned To'],
+    'E-mail address of the member who works on the lead.'),
+  ('importLeads', 19, 'assignee_id', null, false, '{}', 'Id of the member who works on the lead.'),
+  ('importLeads', 2, 'name', null, false, array['Full Name', 'Lead', 'Lead Name', 'Contact', 'Contact Name'],
+    'Full name; made of first and last name where left out.'),
+  ('importLeads', 20, 'budget_min', null, false, array['Minimum Budget', 'Min Budget', 'Budget From'],
+    'Lowest budget.'),
+  ('importLeads', 21, 'budget_max', null, false, array['Maximum Budget', 'Max Budget', 'Budget To', 'Budget'],
+    'Highest budget.'),
+  ('importLeads', 22, 'preapproved', null, false, array['Pre-approved', 'Mortgage Approved'],
+    'yes or no: whether a lender approved the lead.'),
+  ('importLeads', 23, 'registered_at', null, false,
+    array['Registered', 'Registration Date', 'Created', 'Created At', 'Date'],
+    'When the lead registered, such as 2027-05-31 or 2027-05-31T10:15:00Z; now where left out.'),
+  ('importLeads', 24, 'fallout_reason_id', null, false, '{}', 'Id of the reason why the lead was lost.'),
+  ('importLeads', 25, 'fallout_note', null, false, '{}', 'Why the lead was lost, in words.'),
+  ('importLeads', 26, 'tags', null, false, array['Tag', 'Labels'], 'Free words, separated by commas or semicolons.'),
+  ('importLeads', 27, 'metadata', null, false, '{}', 'Free data of the organization''s own programs, as JSON.'),
+  ('importLeads', 28, 'thoroughfare', 'app_public.short_text', false, array['Street', 'Address', 'Street Address'],
+    'Street and number.'),
+  ('importLeads', 29, 'premise', 'app_public.short_text', false, '{}', 'Apartment or suite.'),
+  ('importLeads', 3, 'first_name', null, false, array['First', 'Given Name'], 'Given name.'),
+  ('importLeads', 30, 'locality', 'app_public.short_text', false, array['City', 'Town'], 'City.'),
+  ('importLeads', 31, 'administrative_area', 'app_public.short_text', false, array['State', 'Province', 'Region'],
+    'State or province.'),
+  ('importLeads', 32, 'postal_code', 'app_public.short_text', false, array['Zip', 'Zip Code', 'Postcode'],
+    'Postal code.'),
+  ('importLeads', 33, 'country', 'app_public.country_code', false, '{}',
+    'Country by ISO 3166-1, such as CA; the one of the project where left out.'),
+  ('importLeads', 4, 'last_name', null, false, array['Last', 'Surname', 'Family Name'], 'Family name.'),
+  ('importLeads', 5, 'legal_name', null, false, '{}', 'Name for contracts.'),
+  ('importLeads', 6, 'email', null, false, array['E-mail', 'Email Address', 'E-mail Address'],
+    'E-mail address: which lead it is, where no external id says so.'),
+  ('importLeads', 7, 'phone', null, false, array['Telephone', 'Phone Number', 'Mobile', 'Cell'], 'Phone number.'),
+  ('importLeads', 8, 'company', null, false, array['Organization', 'Firm'], 'Company.'),
+  ('importLeads', 9, 'status', null, false, array['Lead Status', 'Stage'], 'How far the lead is; NEW where left out.'),
   ('importUnits', 1, 'number', null, true,
     array['Unit #', 'Unit', 'Unit No', 'Unit Number', 'Suite', 'Suite #', 'No', '#'],
     'Number, unique in the project: which unit it is.'),
@@ -57528,80 +61210,86 @@ insert into app_hidden.import_columns (operation, "position", column_name, type,
 
 insert into app_hidden.imports (operation, table_name, permission) values
   ('importBuyers', 'buyers', 'project.manage'),
+  ('importLeads', 'leads', 'project.manage'),
   ('importUnits', 'units', 'inventory.manage');
 
 insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition,
-  read_permissions) values
-  ('access_tokens', 'access_token', null, null, null, null),
-  ('agents', 'agent', 'lead.write', null, null, array['lead.read', 'org.member']),
-  ('agreements', 'agreement', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read']),
-  ('appointments', 'appointment', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read']),
-  ('buyers', 'buyer', 'buyer.write', null, null, array['buyer.read']),
-  ('contacts', 'contact', 'lead.write', null, null, array['buyer.read', 'lead.read']),
-  ('custom_exports', 'custom_export', 'report.manage', null, null, array['report.read']),
-  ('custom_reports', 'custom_report', 'report.manage', null, null, array['audit.read']),
-  ('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage', null, null, array['project.read']),
-  ('deposits', 'deposit', 'sale.write', 'sale.read', null, array['sale.read']),
+  read_permissions, other_party) values
+  ('access_tokens', 'access_token', null, null, null, null, null),
+  ('agents', 'agent', 'lead.write', null, null, array['lead.read', 'org.member'], null),
+  ('agreements', 'agreement', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
+  ('appointments', 'appointment', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
+  ('buyers', 'buyer', 'buyer.write', null, null, array['buyer.read'], null),
+  ('contacts', 'contact', 'lead.write', null, null, array['buyer.read', 'lead.read'], null),
+  ('custom_exports', 'custom_export', 'report.manage', null, null, array['report.read'], null),
+  ('custom_reports', 'custom_report', 'report.manage', null, null, array['audit.read'], null),
+  ('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage', null, null, array['project.read'],
+    null),
+  ('deposits', 'deposit', 'sale.write', 'sale.read', null, array['sale.read'], null),
   ('escalation_tickets', 'escalation_ticket', 'workflow.manage', null, null,
-    array['buyer.read', 'lead.read', 'workflow.read']),
-  ('exports', 'export', 'report.run', null, null, array['report.manage', 'report.run']),
-  ('fallout_reasons', 'fallout_reason', 'project.manage', null, null, array['lead.read', 'project.manage']),
-  ('floor_plan_documents', 'floor_plan_document', 'inventory.manage', null, null, array['inventory.read']),
-  ('floor_plan_drawings', 'floor_plan_drawing', 'inventory.manage', null, null, null),
-  ('floor_plan_elevation_images', 'elevation_image', 'inventory.manage', null, null, null),
-  ('floor_plan_images', 'floor_plan_image', 'inventory.manage', null, null, null),
-  ('floor_plans', 'floor_plan', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
-  ('lead_notes', 'lead_note', 'lead.write', null, null, array['audit.read']),
-  ('lead_sources', 'lead_source', 'project.manage', null, null, array['lead.read', 'project.manage']),
-  ('leads', 'lead', 'lead.write', null, null, array['lead.read']),
-  ('lease_permits', 'lease_permit', 'inventory.manage', null, null, array['inventory.manage']),
-  ('lot_images', 'lot_image', 'inventory.manage', null, null, null),
-  ('lots', 'lot', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
-  ('negotiations', 'negotiation', 'sale.write', 'sale.strategy', null, array['sale.read', 'sale.strategy']),
-  ('offer_responses', 'offer_response', 'sale.write', null, null, null),
-  ('offers', 'offer', 'sale.write', null, null, array['sale.read']),
-  ('open_houses', 'open_house', 'marketing.manage', null, null, array['project.read']),
-  ('organization_avatars', 'organization_avatar', 'org.owner', null, null, null),
-  ('organization_integrations', 'organization_integration', 'org.admin', null, null, array['org.admin']),
-  ('organization_invites', 'organization_invite', 'org.admin', null, null, array['org.admin']),
+    array['buyer.read', 'lead.read', 'workflow.read'], null),
+  ('exports', 'export', 'report.run', null, null, array['report.manage', 'report.run'], null),
+  ('fallout_reasons', 'fallout_reason', 'project.manage', null, null, array['lead.read', 'project.manage'], null),
+  ('floor_plan_documents', 'floor_plan_document', 'inventory.manage', null, null, array['inventory.read'], null),
+  ('floor_plan_drawings', 'floor_plan_drawing', 'inventory.manage', null, null, null, null),
+  ('floor_plan_elevation_images', 'elevation_image', 'inventory.manage', null, null, null, null),
+  ('floor_plan_images', 'floor_plan_image', 'inventory.manage', null, null, null, null),
+  ('floor_plans', 'floor_plan', 'inventory.manage', 'inventory.read', null, array['inventory.read'], null),
+  ('lead_notes', 'lead_note', 'lead.write', null, null, array['audit.read'], null),
+  ('lead_sources', 'lead_source', 'project.manage', null, null, array['lead.read', 'project.manage'], null),
+  ('leads', 'lead', 'lead.write', null, null, array['lead.read'], null),
+  ('lease_permits', 'lease_permit', 'inventory.manage', null, null, array['inventory.manage'], null),
+  ('lot_images', 'lot_image', 'inventory.manage', null, null, null, null),
+  ('lots', 'lot', 'inventory.manage', 'inventory.read', null, array['inventory.read'], null),
+  ('negotiations', 'negotiation', 'sale.write', 'sale.strategy', null, array['sale.read', 'sale.strategy'], null),
+  ('offer_responses', 'offer_response', 'sale.write', null, null, null, null),
+  ('offers', 'offer', 'sale.write', null, null, array['sale.read'], null),
+  ('open_houses', 'open_house', 'marketing.manage', null, null, array['project.read'], null),
+  ('organization_avatars', 'organization_avatar', 'org.owner', null, null, null, null),
+  ('organization_integrations', 'organization_integration', 'org.admin', null, null, array['org.admin'], null),
+  ('organization_invites', 'organization_invite', 'org.admin', null, null, array['org.admin'], null),
   ('organization_payments_representatives', 'organization_payments_representative', 'org.billing', null, null,
-    array['org.billing']),
-  ('organization_user_connections', 'member', 'org.owner', null, null, array['audit.read']),
-  ('organizations', 'organization', 'org.admin', null, null, array['org.member']),
-  ('personalization_credits', 'personalization_credit', 'sale.write', null, null, null),
-  ('personalization_discounts', 'personalization_discount', 'sale.write', null, null, null),
-  ('personalizations', 'personalization', 'sale.write', null, null, array['sale.read']),
-  ('phone_calls', 'phone_call', 'lead.write', null, null, array['buyer.read', 'lead.read']),
-  ('processor_cards', 'processor_card', null, null, null, null),
-  ('processor_charges', 'charge', 'finance.write', 'finance.read', null, array['finance.read']),
-  ('project_avatars', 'project_avatar', 'inventory.manage', null, null, null),
-  ('project_collections', 'project_collection', 'marketing.manage', null, null, array['project.read']),
-  ('project_contact_messages', 'contact_message', 'lead.write', null, null, null),
-  ('project_documents', 'project_document', 'inventory.manage', null, null, array['inventory.read']),
-  ('project_images', 'project_image', 'inventory.manage', null, null, null),
-  ('project_organizations', 'affiliation', 'project.manage', null, null, array['project.read']),
-  ('project_testimonials', 'project_testimonial', 'marketing.manage', null, null, array['project.read']),
-  ('projects', 'project', 'project.manage', null, null, array['project.read']),
-  ('promotions', 'promotion', 'marketing.manage', 'marketing.read', null, array['project.read', 'marketing.read']),
-  ('reservation_documents', 'reservation_document', 'sale.write', 'sale.read', null, array['sale.read']),
-  ('reservations', 'reservation', 'sale.write', 'sale.read', null, array['sale.read']),
-  ('sales_offices', 'sales_office', 'project.manage', null, null, array['project.read']),
-  ('service_intelligence_generations', 'generation', 'lead.write', null, null, null),
-  ('site_plans', 'site_plan', 'inventory.manage', null, null, null),
-  ('spec_categories', 'spec_category', 'inventory.manage', null, null, array['project.read']),
-  ('spec_elements', 'spec_element', 'inventory.manage', null, null, array['project.read']),
-  ('spec_options', 'spec_option', 'inventory.manage', 'finance.read', null, array['project.read', 'finance.read']),
-  ('tasks', 'task', 'lead.write', null, null, array['buyer.read', 'lead.read', 'org.member']),
-  ('trackers', 'tracker', 'marketing.manage', null, null, array['marketing.read']),
-  ('unit_holds', 'unit_hold', 'sale.write', 'sale.read', null, array['sale.read']),
-  ('unit_images', 'unit_image', 'inventory.manage', null, null, null),
-  ('units', 'unit', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
-  ('user_integrations', 'user_integration', null, null, null, null),
-  ('users', 'user', null, null, null, null),
-  ('webhooks', 'webhook', 'org.admin', null, 'integration_id is null', array['org.admin']),
+    array['org.billing'], null),
+  ('organization_user_connections', 'member', 'org.owner', null, null, array['audit.read'], null),
+  ('organizations', 'organization', 'org.admin', null, null, array['org.member'], null),
+  ('personalization_credits', 'personalization_credit', 'sale.write', null, null, null, null),
+  ('personalization_discounts', 'personalization_discount', 'sale.write', null, null, null, null),
+  ('personalizations', 'personalization', 'sale.write', null, null, array['sale.read'], null),
+  ('phone_calls', 'phone_call', 'lead.write', null, null, array['buyer.read', 'lead.read'], null),
+  ('processor_cards', 'processor_card', null, null, null, null, null),
+  ('processor_charges', 'charge', 'finance.write', 'finance.read', null, array['finance.read'], null),
+  ('project_avatars', 'project_avatar', 'inventory.manage', null, null, null, null),
+  ('project_collections', 'project_collection', 'marketing.manage', null, null, array['project.read'], null),
+  ('project_contact_messages', 'contact_message', 'lead.write', null, null, null, null),
+  ('project_documents', 'project_document', 'inventory.manage', null, null, array['inventory.read'], null),
+  ('project_images', 'project_image', 'inventory.manage', null, null, null, null),
+  ('project_organization_invites', 'affiliation_invite', 'project.manage', null, null,
+    array['org.admin', 'project.manage'], 'owner_id'),
+  ('project_organizations', 'affiliation', 'project.manage', null, null, array['project.read'], 'owner_id'),
+  ('project_testimonials', 'project_testimonial', 'marketing.manage', null, null, array['project.read'], null),
+  ('projects', 'project', 'project.manage', null, null, array['project.read'], null),
+  ('promotions', 'promotion', 'marketing.manage', 'marketing.read', null, array['project.read', 'marketing.read'],
+    null),
+  ('reservation_documents', 'reservation_document', 'sale.write', 'sale.read', null, array['sale.read'], null),
+  ('reservations', 'reservation', 'sale.write', 'sale.read', null, array['sale.read'], null),
+  ('sales_offices', 'sales_office', 'project.manage', null, null, array['project.read'], null),
+  ('service_intelligence_generations', 'generation', 'lead.write', null, null, null, null),
+  ('site_plans', 'site_plan', 'inventory.manage', null, null, null, null),
+  ('spec_categories', 'spec_category', 'inventory.manage', null, null, array['project.read'], null),
+  ('spec_elements', 'spec_element', 'inventory.manage', null, null, array['project.read'], null),
+  ('spec_options', 'spec_option', 'inventory.manage', 'finance.read', null, array['project.read', 'finance.read'],
+    null),
+  ('tasks', 'task', 'lead.write', null, null, array['buyer.read', 'lead.read', 'org.member'], null),
+  ('trackers', 'tracker', 'marketing.manage', null, null, array['marketing.read'], null),
+  ('unit_holds', 'unit_hold', 'sale.write', 'sale.read', null, array['sale.read'], null),
+  ('unit_images', 'unit_image', 'inventory.manage', null, null, null, null),
+  ('units', 'unit', 'inventory.manage', 'inventory.read', null, array['inventory.read'], null),
+  ('user_integrations', 'user_integration', null, null, null, null, null),
+  ('users', 'user', null, null, null, null, null),
+  ('webhooks', 'webhook', 'org.admin', null, 'integration_id is null', array['org.admin'], null),
   ('workflow_executions', 'workflow_execution', 'workflow.run', null, null,
-    array['buyer.read', 'lead.read', 'workflow.read']),
-  ('workflows', 'workflow', 'workflow.manage', null, null, array['workflow.read']);
+    array['buyer.read', 'lead.read', 'workflow.read'], null),
+  ('workflows', 'workflow', 'workflow.manage', null, null, array['workflow.read'], null);
 
 insert into app_hidden.report_columns (subject, "position", name, expression, type, sql_type, permission, is_default,
   description) values
@@ -58967,6 +62655,9 @@ insert into app_hidden.workflow_step_types (type, subjects, refusal, changes_rec
   ('WAIT', null, null, false),
   ('WAIT_FOR_EVENT', null, null, false);
 
+insert into app_private.bound_columns (relation, name) values
+  ('app_private.second_factors', 'sealed');
+
 insert into app_private.clock_steps (subject, name, at, near, pending, changes) values
   ('deposit', 'due', 'n.due_at::timestamp at time zone p.time_zone',
     'n.due_at between ($1 - interval ''2 days'')::date and ($2 + interval ''2 days'')::date',
@@ -59024,6 +62715,12 @@ insert into app_private.error_codes (code, description) values
 
 insert into app_private.event_names (subject, column_name, value, name) values
   ('access_token', 'revoked_at', null, 'revoked'),
+  ('affiliation_invite', 'send_count', null, 'resent'),
+  ('affiliation_invite', 'sent_at', null, 'sent'),
+  ('affiliation_invite', 'status', 'ACCEPTED', 'accepted'),
+  ('affiliation_invite', 'status', 'DECLINED', 'declined'),
+  ('affiliation_invite', 'status', 'EXPIRED', 'expired'),
+  ('affiliation_invite', 'status', 'REVOKED', 'revoked'),
   ('agreement', 'status', 'DECLINED', 'declined'),
   ('agreement', 'status', 'EXECUTED', 'executed'),
   ('agreement', 'status', 'EXPIRED', 'expired'),
@@ -59046,6 +62743,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('charge', 'status', 'REQUIRES_ACTION', 'requires_action'),
   ('deposit', 'clock', 'due', 'due'),
   ('deposit', 'clock', 'overdue', 'overdue'),
+  ('deposit', 'return_requested_at', null, 'return_requested'),
   ('deposit', 'status', 'CANCELLED', 'cancelled'),
   ('deposit', 'status', 'FORFEITED', 'forfeited'),
   ('deposit', 'status', 'INVOICED', 'invoiced'),
@@ -59136,6 +62834,8 @@ insert into app_private.limits (name, most, within, description) values
   ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
   ('email_change.account', 5, '01:00:00', 'Changes of the e-mail address that a user asks for.'),
   ('invite.address', 5, '01:00:00', 'Invitations to an organization for one address.'),
+  ('invite.affiliate', 10, '24:00:00', 'Invitations of one organization or address to projects of another one.'),
+  ('invite.affiliates', 100, '01:00:00', 'Invitations of an organization to have a part in its projects.'),
   ('invite.buyer', 5, '01:00:00', 'Invitations of one buyer.'),
   ('invite.buyer_address', 10, '01:00:00', 'Invitations of an organization to buyers with one address.'),
   ('invite.buyers', 1000, '01:00:00', 'Invitations of an organization to its buyers.'),
@@ -59153,6 +62853,9 @@ insert into app_private.limits (name, most, within, description) values
   ('organization.user', 10, '24:00:00', 'Organizations that one user founds.'),
   ('otp.account', 5, '01:00:00', 'One-time codes for one account; further ones are quietly not sent.'),
   ('otp.network', 60, '01:00:00', 'One-time codes asked for from one network.'),
+  ('second_factor.day', 30, '24:00:00', 'Wrong codes of the second factor of an account, for each way to give one.'),
+  ('second_factor.hour', 10, '01:00:00', 'Wrong codes of the second factor of an account, for each way to give one.'),
+  ('second_factor.notice', 1, '24:00:00', 'Mails that tell the user of wrong codes of their second factor.'),
   ('sign_up.area', 480, '01:00:00',
     'New accounts from one area: the networks whose IPv4 addresses begin with the same 24 bits, or IPv6 with 48.'),
   ('sign_up.further', 60, '00:01:00',
@@ -59252,6 +62955,10 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
       'reservation.cancelled', 'reservation.refunded'], null, null, null, 'sale.read', array['TEAM'], false, false,
     'Reservation {{ data.number }} of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %}, {{ data.status | words }}',
     null, null),
+  ('reservation', array['buyer.status_changed'], 'status', array['{"status":"CANCELLED"}'], null, 'buyer.read',
+    array['TEAM'], false, false,
+    'Purchase{% if home %} of {{ home }}{% endif %} in {{ project }}{% if person %} by {{ person }}{% endif %}, cancelled',
+    null, null),
   ('reservation', array['reservation.extended'], null, null, null, 'sale.read', array['TEAM'], false, false,
     'Reservation {{ data.number }} of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %}, extended to {{ data.expiresAt | when: timeZone }}',
     null, null),
@@ -59291,6 +62998,9 @@ insert into app_private.principal_tables (table_name, user_column, organization_
     'app_private.suspend_organization_integration'),
   ('app_public.organization_invites', 'invited_by_id', 'organization_id', 'invitation', 'r.email',
     'r.status = ''PENDING'' and r.expires_at > now()', 'app_private.invite_lacks', 'app_private.suspend_invite'),
+  ('app_public.project_organization_invites', 'invited_by_id', 'owner_id', 'invitation to a project',
+    'coalesce(r.email, ''an organization'')', 'r.status = ''PENDING'' and r.expires_at > now()',
+    'app_private.project_invite_lacks', 'app_private.suspend_project_invite'),
   ('app_public.user_integrations', 'user_id', null, 'integration', 'r.name',
     'r.deleted_at is null and r.status <> ''DISABLED''', 'app_private.user_integration_lacks',
     'app_private.suspend_user_integration'),
@@ -59314,6 +63024,7 @@ insert into app_private.retention (relation, over) values
   ('app_private.message_answers', 'received_at < now() - interval ''90 days'''),
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
+  ('app_private.second_factors', 'confirmed_at is null and inserted_at < now() - interval ''1 hour'''),
   ('app_private.sending_counts', 'hour < now() - interval ''2 days'''),
   ('app_private.sessions', 'expires_at < now() or (ended_at < now() - interval ''1 day'' and not is_adopted)'),
   ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
@@ -59432,6 +63143,7 @@ insert into app_private.role_permissions (role, permission, reach, in_affiliated
 
 insert into app_private.sealed_columns (relation, name, key) values
   ('app_private.integration_secrets', 'sealed', 'integration_id'),
+  ('app_private.second_factors', 'sealed', 'user_id'),
   ('app_private.webhook_secrets', 'previous_sealed', 'webhook_id'),
   ('app_private.webhook_secrets', 'sealed', 'webhook_id');
 

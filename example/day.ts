@@ -398,7 +398,10 @@ const ADD_CARD = `mutation ($input: CreateProcessorCardInput!) { createProcessor
 const PAY = `mutation ($input: CreatePaymentIntentInput!) {
   createPaymentIntent(input: $input) { status charge { id status amount } }
 }`;
-const DEPOSIT = `query ($id: ID!) { deposit(id: $id) { status amountPaid buyer { netPurchasePriceBalance } } }`;
+const DEPOSIT = `query ($id: ID!, $buyerId: ID!) {
+  deposit(id: $id) { title status amountPaid }
+  buyer(id: $buyerId) { netPurchasePriceBalance }
+}`;
 const PERSONALIZE = `mutation ($input: CreatePersonalizationInput!) { createPersonalization(input: $input) { id total } }`;
 const SUBMIT = `mutation ($input: UpdatePersonalizationInput!) { updatePersonalization(input: $input) { status total } }`;
 
@@ -423,13 +426,13 @@ async function purchase(
   const { createPaymentIntent: payment } = await asBo(PAY, {
     input: { depositId: first.id, amount: first.amountDue, cardId: card.id },
   });
-  const { deposit } = await wait(
-    () => asBo(DEPOSIT, { id: first.id }),
+  const { deposit, buyer: owed } = await wait(
+    () => asBo(DEPOSIT, { id: first.id, buyerId: buyer.id }),
     (answer) => answer.deposit.status === "PAID",
   );
   done(
-    `Bo paid ${money(payment.charge.amount)} by ${card.brand} ${card.last4}: the deposit is ${deposit.status}, ` +
-      `${money(deposit.buyer.netPurchasePriceBalance)} are left.`,
+    `Bo paid ${money(payment.charge.amount)} by ${card.brand} ${card.last4}: ${deposit.title} is ${deposit.status}, ` +
+      `${money(owed.netPurchasePriceBalance)} are left.`,
   );
 
   const { createPersonalization: kitchen } = await asBo(PERSONALIZE, {

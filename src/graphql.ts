@@ -174,6 +174,7 @@ export async function startGraphql({
         ...(documentBytes !== undefined && { documentBytes }),
         ...signs({ jwtKeys, baseUrl }),
         files,
+        seal,
         webhookTransforms: webhookTransforms(seal, { loopback: loopbackWebhooks }),
         workflowChecks: workflowChecks({ loopback: loopbackWebhooks }, compute),
         paymentTransforms: paymentTransforms(payments, pool),

@@ -9,7 +9,8 @@ import type { Claims } from "./auth/claims.ts";
 import { pgSettings } from "./auth/claims.ts";
 import { deviceOf } from "./auth/device.ts";
 import type { LoginTokens } from "./auth/loginToken.ts";
-import { hashPassword, provePassword } from "./auth/passwords.ts";
+import { hashPassword, provePassword, type TransformContext } from "./auth/passwords.ts";
+import { freshTotpSecret, proveSecondFactor } from "./auth/secondFactor.ts";
 import { proveRefreshToken } from "./auth/refreshTokens.ts";
 import { settledDeadlines } from "./database/deadlines.ts";
 import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
@@ -49,6 +50,7 @@ import { SignInPlugin } from "./plugins/SignInPlugin.ts";
 import type { IntegrationTransforms } from "./integrations/transforms.ts";
 import type { PaymentTransforms } from "./payments/transforms.ts";
 import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
+import type { Seal } from "./seal.ts";
 import type { WebhookTransforms } from "./webhooks/transforms.ts";
 
 declare global {
@@ -74,6 +76,8 @@ export interface PresetOptions {
   signLoginToken: LoginTokens["sign"];
   signFileAddress: FileAddresses["sign"];
   files: Files;
+  /** What secrets are sealed with. */
+  seal: Seal;
   webhookTransforms: WebhookTransforms;
   /** Reads what SQL cannot of the definition of a workflow. */
   workflowChecks: ArgumentTransform;
@@ -111,6 +115,7 @@ export function createPreset({
   signLoginToken,
   signFileAddress,
   files,
+  seal,
   webhookTransforms,
   workflowChecks,
   paymentTransforms,
@@ -122,7 +127,7 @@ export function createPreset({
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
   const withPool =
-    (transform: typeof hashPassword | typeof proveRefreshToken): ArgumentTransform =>
+    (transform: (value: string, context: TransformContext) => Promise<string>): ArgumentTransform =>
     (value, { context, ...details }) =>
       transform(value as string, {
         ...details,
@@ -134,6 +139,8 @@ export function createPreset({
     hashPassword: withPool(hashPassword),
     provePassword: withPool(provePassword),
     proveRefreshToken: withPool(proveRefreshToken),
+    proveSecondFactor: withPool(proveSecondFactor(seal)),
+    freshTotpSecret: freshTotpSecret(seal),
     requestingDevice: (_value, { context }) => deviceOf(context.userAgent),
     ...uploadTransforms(files),
     ...webhookTransforms,

@@ -59,7 +59,8 @@ function endOfNested(text: string, begin: number): number {
 }
 
 /** What ends in a blank is a part that is joined to another. */
-const isSentence = (text: string) => /^(?:[A-Z"]|\{\})[^]*\S$/.test(text) && /[a-z] [a-z{]|\{\} [a-z]/.test(text);
+const isSentence = (text: string) =>
+  /^(?:[A-Z"]|\{\})[^]*\S$/.test(text) && /[a-z] [a-z{]|\{\} [a-z]/.test(text);
 
 /** The sentences among the literals of an expression in SQL; literals that follow each other are one. */
 function sqlSentences(expression: string): string[] {

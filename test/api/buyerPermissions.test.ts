@@ -671,6 +671,7 @@ describe("who may do what with purchases", () => {
           "amountDue",
           "amountPaid",
           "amountRefunded",
+          "amountToReturn",
           "buyer",
           "buyerId",
           "currency",

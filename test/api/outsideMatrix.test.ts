@@ -147,7 +147,7 @@ CustomExport.exports                     | 4     | 4     | 1      | –      | �
 Export:owner.url                         | yes   | null  | –      | –      | –       | –     | –     | –        | –         | –      | –      | yes    | –
 Export:admin.url                         | null  | yes   | –      | –      | –       | –     | –     | –        | –         | –      | –      | null   | –
 Export:member.url                        | null  | null  | yes    | –      | –       | –     | –     | –        | –         | –      | –      | null   | –
-ServiceIntelligenceGeneration:sellers.requestedBy | null | null | null | less | –   | –     | –     | –        | –         | –      | null   | null   | –
+ServiceIntelligenceGeneration:sellers.requestedBy | yes | yes | yes | yes | –   | –     | –     | –        | –         | –      | yes   | yes   | –
 `).rows;
 
 /** Lists, and members of records of other areas. */

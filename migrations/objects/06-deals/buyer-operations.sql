@@ -184,23 +184,33 @@ create function app_public.update_buyer(input jsonb,
 language plpgsql volatile as $$
 declare
   buyer app_public.buyers;
+  gives_back boolean := false;
 begin
   perform app_hidden.require_viewer();
   if input ?| '{status,price,assignee_id}' then
     perform app_hidden.lock_seen('app_public.buyers', b.id) from app_public.buyers b
       where b.id = app_hidden.record_id('buyers', input ->> 'id');
   end if;
-  buyer := app_hidden.update_record(null::app_public.buyers, input);
+  if input ? 'assignee_id' then
+    select b.* into buyer from app_hidden.masked_buyers b where b.id = app_hidden.record_id('buyers', input ->> 'id');
+    gives_back := app_private.gives_back(buyer.project_id, buyer.organization_id, buyer.assignee_id, 'buyer.write',
+      nullif(btrim(input ->> 'assignee_id'), ''));
+  end if;
+  buyer := app_hidden.update_record(null::app_public.buyers, case when gives_back then input - 'assignee_id' else input
+    end);
   if input ? 'agent' then
     perform app_private.set_agent_of_buyer(buyer.id, agent);
     select b.* into buyer from app_hidden.masked_buyers b where b.id = buyer.id;
+  end if;
+  if gives_back then
+    buyer := app_private.give_back_buyer(buyer.id);
   end if;
   return buyer;
 end $$;
 comment on function app_public.update_buyer is
   E'@arg agent The agent who represents the buyer; null for none.\n\n'
   'Changes a purchase. Its status moves the unit or lot along; CANCELLED, which needs a fallout reason, makes '
-  'it AVAILABLE again.';
+  'it AVAILABLE again. Whoever sees own deals only gives one back with the assigneeId null.';
 grant execute on function app_public.create_buyer, app_public.update_buyer to plat_user, plat_anonymous;
 
 create function app_hidden.matching_buyers(query text) returns setof uuid

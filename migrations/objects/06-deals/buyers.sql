@@ -264,9 +264,9 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Nobody was born in the future.', '{"field": "dob"}');
   end if;
   if new.assignee_id is not null and (is_new or new.assignee_id is distinct from old.assignee_id)
-    and not app_private.has_part(new.assignee_id, new.project_id) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A purchase is assigned to a member of an organization of its project.',
-      '{"field": "assigneeId"}');
+    and not app_private.sells_in(new.assignee_id, new.project_id, locks => true) then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'A purchase is assigned to a member of an organization that sells in its project.', '{"field": "assigneeId"}');
   end if;
   if new.fallout_reason_id is not null and (is_new or new.fallout_reason_id is distinct from old.fallout_reason_id) then
     select 'BUYER' = any (r.applies_to::text[]) into applies from app_public.fallout_reasons r

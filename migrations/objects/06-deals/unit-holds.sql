@@ -134,7 +134,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     and (app_hidden.setting('organization_id') is null
       or m.organization_id = app_hidden.setting('organization_id')::uuid)
     and exists (select from app_private.role_permissions r where r.permission = 'sale.write'
-      and r.role = case when p.role = 'OWNER' then m.role else p.role end and r.in_affiliated = (p.role <> 'OWNER'))
+      and r.role = case when p.role = 'OWNER' then m.role else p.role end and r.in_affiliated = (p.role <> 'OWNER')
+      and (p.permissions is null or r.permission = any (p.permissions)))
   order by p.role = 'OWNER' desc, m.organization_id limit 1
 $$;
 comment on function app_private.selling_organization(uuid) is

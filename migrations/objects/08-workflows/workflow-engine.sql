@@ -130,7 +130,11 @@ begin
               coalesce(u.first_name, app_public.users_full_name(u)),
             'lastName', u.last_name, 'title', u.title,
             'phone', u.phone, 'email', i.email)
-          from app_public.users u left join app_hidden.user_identities i on i.user_id = u.id
+          from app_public.users u
+          -- The address of somebody of another organization is not for its texts.
+          left join app_hidden.user_identities i on i.user_id = u.id and exists (
+            select from app_public.organization_user_connections m where m.user_id = u.id
+              and m.organization_id = (p.value ->> 'organization')::uuid)
             where u.id = app_private.assignee_of(of_type, p.key::uuid,
             (p.value ->> 'lead')::uuid, (p.value ->> 'buyer')::uuid))) else '{}' end
     from jsonb_each(places) p;
