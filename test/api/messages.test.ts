@@ -152,7 +152,7 @@ describe("the language of messages", () => {
     const { errors } = await world
       .person("nonsense")
       .ask("{ viewer { id } }", {}, { headers: { "accept-language": "es" } });
-    expect(errors![0]!.message).toBe("Este no es un token nuestro.");
+    expect(errors![0]!.message).toBe("El token es desconocido; inicie sesión de nuevo.");
   });
 
   test("of a new account is that of the browser, and of a new organization that of its founder", async () => {
