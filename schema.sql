@@ -643,6 +643,1129 @@ as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.
 grant execute on function app_public.agents_events(app_public.agents) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.agreement_files
+
+-- @file Document
+--
+-- A file of an agreement: a version of what is signed, or what came of it.
+create table app_public.agreement_files (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  -- @writeOnly
+  -- @secret
+  --
+  -- A PDF, 50 MB at most.
+  file                     app_public.document_upload   not null,
+  title                    app_public.short_text, -- What people read instead of the file name.
+  description              app_public.long_text, -- What it is about.
+  category                 app_public.document_category not null default 'OTHER', -- What it is.
+  -- Whether everybody sees it who sees the record that it belongs to.
+  public                   boolean                      not null default false,
+  filename                 text                         not null, -- Name for those who save it.
+  filemime                 text                         not null, -- Media type, by the content of the file.
+  filesize                 integer                      not null, -- Size in bytes.
+  checksum                 text                         not null, -- SHA-256 of the content, in hexadecimal digits.
+  -- @behavior -*
+  --
+  -- Who uploaded it.
+  uploaded_by_id           uuid                         default app_public.current_user_id(),
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  -- @behavior -attribute:select
+  --
+  -- The agreement that it belongs to.
+  agreement_id             uuid                         not null,
+  kind                     app_public.agreement_file_kind not null default 'DOCUMENT', -- What it is.
+  -- @insertOptional
+  --
+  -- Which version it is, from 1 on; the latest DOCUMENT is what is signed.
+  number                   integer                      not null,
+  -- Whether the signatures on the version before are given up for it; needed where somebody has signed that one.
+  --   Everybody is then asked to sign again.
+  void_signatures          boolean                      not null default false,
+  -- When the signers could see it first; null for one that was not sent.
+  sent_at                  timestamp with time zone,
+  constraint agreement_files_pkey primary key (id),
+  -- @parent
+  -- @fieldName agreement
+  -- @foreignFieldName files
+  -- @backwardDescription The files, in their order.
+  --
+  -- The agreement that it belongs to.
+  constraint agreement_files_agreement_id_fkey foreign key (agreement_id, project_id)
+    references app_public.agreements(id, project_id) on delete cascade,
+  -- @behavior -*
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint agreement_files_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName uploadedBy
+  -- @backwardBehavior -*
+  --
+  -- Who uploaded it; seen by colleagues.
+  constraint agreement_files_uploaded_by_id_fkey foreign key (uploaded_by_id)
+    references app_public.users(id) on delete set null,
+  constraint document_record_category_not_null not null category,
+  constraint document_record_checksum_not_null not null checksum,
+  constraint document_record_file_not_null not null file,
+  constraint document_record_filemime_not_null not null filemime,
+  constraint document_record_filename_not_null not null filename,
+  constraint document_record_filesize_not_null not null filesize,
+  constraint document_record_id_not_null not null id,
+  constraint document_record_inserted_at_not_null not null inserted_at,
+  constraint document_record_organization_id_not_null not null organization_id,
+  constraint document_record_project_id_not_null not null project_id,
+  constraint document_record_public_not_null not null public,
+  constraint document_record_updated_at_not_null not null updated_at,
+  constraint document_record_version_not_null not null version
+);
+
+create index agreement_files_checksum on app_public.agreement_files (checksum);
+-- Somebody else uploaded a version meanwhile; look at it and try again.
+create unique index agreement_files_number on app_public.agreement_files (agreement_id, kind, number);
+create index agreement_files_project on app_public.agreement_files (project_id, id);
+create index agreement_files_uploaded_by on app_public.agreement_files (uploaded_by_id);
+
+alter table app_public.agreement_files enable row level security;
+create policy readers on app_public.agreement_files for select to plat_user
+  using (
+    deleted_at is null
+    and (select true from app_public.agreements parent where parent.id = agreement_files.agreement_id)
+    and (sent_at is not null or agreement_id <> all (array(select app_hidden.viewer_party_agreements())))
+  );
+-- @perRow One file is deleted at a time, and the agreement says whose deal it is.
+create policy writers_delete on app_public.agreement_files for delete to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+-- @perRow Files are uploaded one by one, and the agreement says whose deal it is.
+create policy writers_insert on app_public.agreement_files for insert to plat_user
+  with check (app_hidden.may_write_agreement(agreement_id));
+-- @perRow One file is changed at a time, and the agreement says whose deal it is.
+create policy writers_update on app_public.agreement_files for update to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+
+grant select on app_public.agreement_files to plat_anonymous, plat_user;
+grant delete on app_public.agreement_files to plat_user;
+grant insert (file, title, description, agreement_id, void_signatures) on app_public.agreement_files to plat_user;
+grant update (title, description) on app_public.agreement_files to plat_user;
+
+create trigger _040_file before insert on app_public.agreement_files
+  for each row execute function app_private.tg__file('agreements', 'agreement_id', 'Document');
+create trigger _050_organization before insert on app_public.agreement_files
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.agreement_files
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_keep before delete on app_public.agreement_files
+  for each row execute function app_private.tg_agreement_files__keep();
+create trigger _300_version before insert on app_public.agreement_files
+  for each row execute function app_private.tg_agreement_files__version();
+create trigger _500_let_go after delete or update of deleted_at on app_public.agreement_files
+  for each row execute function app_private.tg__let_go_of_file();
+create trigger _510_replaced after insert on app_public.agreement_files
+  for each row
+  when (new.kind::text = 'DOCUMENT')
+  execute function app_private.tg_agreement_files__replaced();
+create trigger _900_soft_delete before delete on app_public.agreement_files
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.agreement_files
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.agreement_files
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_agreement_files__event_delete();
+create trigger _950_events_insert after insert on app_public.agreement_files
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_files__event_insert();
+create trigger _950_events_update after update on app_public.agreement_files
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_agreement_files__event_update();
+create trigger _970_parents after insert on app_public.agreement_files
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_files__parents();
+create trigger _970_parents_again after update of agreement_id, project_id on app_public.agreement_files
+  for each row
+  when (old.agreement_id is distinct from new.agreement_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_agreement_files__parents();
+
+create function app_private.tg_agreement_files__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || 'deleted', 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || 'created', 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || 'created', 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || case when false then null when o.deleted_at is null and n.deleted_at is not null then 'deleted' else 'updated' end, 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.title is distinct from n.title then jsonb_build_object('title', jsonb_build_array(o.title, n.title)) else '{}' end
+    || case when o.description is distinct from n.description then jsonb_build_object('description', jsonb_build_array(o.description, n.description)) else '{}' end
+    || case when o.category is distinct from n.category then jsonb_build_object('category', jsonb_build_array(o.category, n.category)) else '{}' end
+    || case when o.public is distinct from n.public then jsonb_build_object('public', jsonb_build_array(o.public, n.public)) else '{}' end
+    || case when o.filename is distinct from n.filename then jsonb_build_object('filename', jsonb_build_array(o.filename, n.filename)) else '{}' end
+    || case when o.filemime is distinct from n.filemime then jsonb_build_object('filemime', jsonb_build_array(o.filemime, n.filemime)) else '{}' end
+    || case when o.filesize is distinct from n.filesize then jsonb_build_object('filesize', jsonb_build_array(o.filesize, n.filesize)) else '{}' end
+    || case when o.checksum is distinct from n.checksum then jsonb_build_object('checksum', jsonb_build_array(o.checksum, n.checksum)) else '{}' end
+    || case when o.uploaded_by_id is distinct from n.uploaded_by_id then jsonb_build_object('uploadedById', jsonb_build_array(o.uploaded_by_id, n.uploaded_by_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.agreement_id is distinct from n.agreement_id then jsonb_build_object('agreementId', jsonb_build_array(o.agreement_id, n.agreement_id)) else '{}' end
+    || case when o.kind is distinct from n.kind then jsonb_build_object('kind', jsonb_build_array(o.kind, n.kind)) else '{}' end
+    || case when o.number is distinct from n.number then jsonb_build_object('number', jsonb_build_array(o.number, n.number)) else '{}' end
+    || case when o.void_signatures is distinct from n.void_signatures then jsonb_build_object('voidSignatures', jsonb_build_array(o.void_signatures, n.void_signatures)) else '{}' end
+    || case when o.sent_at is distinct from n.sent_at then jsonb_build_object('sentAt', jsonb_build_array(to_char(o.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.title,
+    o.description,
+    o.category,
+    o.public,
+    o.filename,
+    o.filemime,
+    o.filesize,
+    o.checksum,
+    o.uploaded_by_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.agreement_id,
+    o.kind,
+    o.number,
+    o.void_signatures,
+    o.sent_at) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.title,
+    n.description,
+    n.category,
+    n.public,
+    n.filename,
+    n.filemime,
+    n.filesize,
+    n.checksum,
+    n.uploaded_by_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.agreement_id,
+    n.kind,
+    n.number,
+    n.void_signatures,
+    n.sent_at) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__keep() returns trigger
+language plpgsql as $function$
+begin
+  if old.sent_at is not null then
+    perform app_hidden.fail('CONFLICT', 'What was sent is kept; upload another version to replace it.');
+  end if;
+  return old;
+end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agreement_files__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agreements p where p.id = n.agreement_id) is not null) then 'agreements agreement_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.agreements p where p.id = new.agreement_id) is not null then 'agreements agreement_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__replaced() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  agreement app_public.agreements;
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id;
+  if agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') or not exists (select
+      from app_public.agreement_signers s where s.agreement_id = new.agreement_id and s.deleted_at is null) then
+    return null;
+  end if;
+  perform app_private.note_trail(agreement.id, 'REPLACED', file => new, note => case when new.void_signatures
+    then 'The signatures on the version before were given up.' end);
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'WAITING', invited_at = null, viewed_at = null, signed_at = null,
+      signed_file_id = null
+    where s.agreement_id = agreement.id and s.status <> 'WAITING' and s.deleted_at is null;
+  delete from app_private.agreement_codes c using app_public.agreement_signers s
+    where s.id = c.signer_id and s.agreement_id = agreement.id;
+  update app_public.agreements a set status = 'SENT', viewed_at = null, signed_at = null
+    where a.id = agreement.id and a.status <> 'SENT';
+  perform set_config('plat.service', before, true);
+  perform app_private.invite_signers(agreement.id);
+  return null;
+end $function$;
+
+create function app_private.tg_agreement_files__version() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  agreement app_public.agreements;
+  signed int;
+  is_signed_here boolean;
+begin
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id for no key update;
+  select count(*) filter (where s.status = 'SIGNED'), count(*) > 0 into signed, is_signed_here
+    from app_public.agreement_signers s where s.agreement_id = new.agreement_id and s.deleted_at is null;
+  new.number := coalesce((select max(f.number) from app_public.agreement_files f
+    where f.agreement_id = new.agreement_id and f.kind = new.kind), 0) + 1;
+  if new.kind <> 'DOCUMENT' then
+    new.sent_at := now();
+    return new;
+  end if;
+  -- The content that stands for one that was not sent yet (app_hidden.may_upload) has no type of its own.
+  if new.filemime <> 'application/pdf' and new.checksum <> repeat('0', 64) then
+    perform app_hidden.fail('UNSUPPORTED_FILE', 'What is signed is a PDF.', '{"field": "file"}');
+  elsif agreement.status in ('DECLINED', 'EXPIRED', 'VOIDED')
+    or (is_signed_here and agreement.status in ('SIGNED', 'EXECUTED')) then
+    perform app_hidden.fail('CONFLICT', format('This agreement is %s, and has no further version; make another '
+      'agreement.',
+      lower(agreement.status)), '{"field": "agreementId"}');
+  elsif is_signed_here and agreement.signing_provider <> 'EMBEDDED' and agreement.status <> 'DRAFT' then
+    perform app_hidden.fail('CONFLICT',
+      'This agreement is being signed at its provider, which takes no further version; void it and make another one.',
+      '{"field": "agreementId"}');
+  elsif signed > 0 and not new.void_signatures then
+    perform app_hidden.fail('CONFLICT', format('%s signed the present version, and no signature holds for another one. '
+      'Give '
+      'voidSignatures: true to give them up and ask everybody again.',
+      case signed when 1 then 'One signer has' else signed || ' signers have' end),
+      jsonb_build_object('field', 'voidSignatures', 'signatures', signed));
+  end if;
+  new.void_signatures := signed > 0;
+  new.sent_at := case when agreement.status <> 'DRAFT' then now() end;
+  return new;
+end $function$;
+
+-- What happened to it, latest first.
+create function app_public.agreement_files_events(r app_public.agreement_files) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.agreement_files_events(app_public.agreement_files) to plat_anonymous,
+plat_user;
+
+-- @notNull
+--
+-- Where it is: an address that works for a few minutes, or as long as everybody may see it.
+create function app_public.agreement_files_url(f app_public.agreement_files) returns app_public.file_address
+language sql stable as $function$
+      select app_hidden.file_address('agreement_files', f.id, f.checksum, f.filename, f.public, true) $function$;
+grant execute on function app_public.agreement_files_url(app_public.agreement_files) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
+-- app_public.agreement_signers
+
+-- @defaultOrder sequence asc, id asc
+--
+-- Somebody who signs an agreement.
+create table app_public.agreement_signers (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  agreement_id             uuid                         not null, -- The agreement.
+  role                     app_public.agreement_signer_role not null, -- What they are to the agreement.
+  name                     app_public.short_text        not null, -- Full name, as it stands on the agreement.
+  -- @masked
+  --
+  -- Where their link and code go. Whoever signs in with this address may sign too.
+  email                    app_public.email_address     not null,
+  -- @masked
+  --
+  -- Where their code goes if they want it as a text message.
+  phone                    app_public.phone_number,
+  -- Place in the order of signing; those with the same one sign at the same time. 1 where left out.
+  sequence                 smallint                     not null default 1,
+  status                   app_public.agreement_signer_status not null default 'WAITING', -- How far they are.
+  status_changed_at        timestamp with time zone     not null default now(), -- Since when they have this status.
+  invited_at               timestamp with time zone, -- When they were asked to sign the present version.
+  viewed_at                timestamp with time zone, -- When they opened it.
+  signed_at                timestamp with time zone, -- When they signed.
+  declined_at              timestamp with time zone, -- When they refused to sign.
+  decline_reason           app_public.long_text, -- Why they refused, in their words.
+  reminded_at              timestamp with time zone, -- When they were reminded last.
+  -- @behavior -*
+  --
+  -- The version that they signed.
+  signed_file_id           uuid,
+  -- @behavior -*
+  -- @secret
+  --
+  -- What their link is known by; another one where their address changes.
+  link_id                  uuid                         not null default gen_random_uuid(),
+  -- @behavior -*
+  -- @secret
+  --
+  -- How often they were asked; only the mail of the last time still goes out.
+  invitation               integer                      not null default 0,
+  constraint agreement_signers_pkey primary key (id),
+  -- @parent
+  -- @fieldName agreement
+  -- @foreignFieldName signers
+  -- @backwardDescription Who signs, in order.
+  --
+  -- The agreement.
+  constraint agreement_signers_agreement_id_fkey foreign key (agreement_id, project_id)
+    references app_public.agreements(id, project_id) on delete cascade,
+  -- @fieldName project
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint agreement_signers_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName signedFile
+  -- @backwardBehavior -*
+  --
+  -- The version that they signed.
+  constraint agreement_signers_signed_file_id_fkey foreign key (signed_file_id)
+    references app_public.agreement_files(id) on delete restrict,
+  constraint agreement_signers_email_lower check (email::text = lower(email::text)),
+  constraint agreement_signers_phone_e164 check (phone::text ~ '^\+[1-9][0-9]{6,14}$'),
+  -- Give a sequence from 1 to 100.
+  constraint agreement_signers_sequence_range check (sequence >= 1 and sequence <= 100),
+  -- Who has signed, has signed a version.
+  constraint agreement_signers_signed_file check ((status::text = 'SIGNED') = (signed_file_id is not null)),
+  constraint project_record_id_not_null not null id,
+  constraint project_record_inserted_at_not_null not null inserted_at,
+  constraint project_record_organization_id_not_null not null organization_id,
+  constraint project_record_project_id_not_null not null project_id,
+  constraint project_record_updated_at_not_null not null updated_at,
+  constraint project_record_version_not_null not null version
+);
+
+create index agreement_signers_email on app_public.agreement_signers (email) where deleted_at is null;
+create unique index agreement_signers_link on app_public.agreement_signers (link_id);
+create index agreement_signers_project on app_public.agreement_signers (project_id, id);
+create index agreement_signers_signed_file on app_public.agreement_signers (signed_file_id);
+create index agreement_signers_signers on app_public.agreement_signers (agreement_id, sequence, id)
+  where deleted_at is null;
+
+alter table app_public.agreement_signers enable row level security;
+create policy parties on app_public.agreement_signers for select to plat_user
+  using (
+    deleted_at is null
+    and (select true from app_public.agreements parent where parent.id = agreement_signers.agreement_id)
+  );
+-- @perRow One signer is deleted at a time, and the agreement says whose deal it is.
+create policy sellers_delete on app_public.agreement_signers for delete to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+-- @perRow An agreement has few signers, and says whose deal it is.
+create policy sellers_insert on app_public.agreement_signers for insert to plat_user
+  with check (app_hidden.may_write_agreement(agreement_id));
+-- @perRow One signer is changed at a time, and the agreement says whose deal it is.
+create policy sellers_update on app_public.agreement_signers for update to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+
+grant select on app_public.agreement_signers to plat_masker;
+grant delete on app_public.agreement_signers to plat_user;
+grant
+  select (
+      id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, agreement_id, role, name,
+      sequence, status, status_changed_at, invited_at, viewed_at, signed_at, declined_at, decline_reason,
+      reminded_at, signed_file_id, link_id, invitation
+    ) on app_public.agreement_signers to plat_anonymous, plat_user;
+grant insert (agreement_id, role, name, email, phone, sequence) on app_public.agreement_signers to plat_user;
+grant update (role, name, email, phone, sequence) on app_public.agreement_signers to plat_user;
+
+create trigger _010_agreement before insert on app_public.agreement_signers
+  for each row execute function app_private.tg_agreement_signers__agreement();
+create trigger _050_organization before insert on app_public.agreement_signers
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.agreement_signers
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_keep before delete on app_public.agreement_signers
+  for each row execute function app_private.tg_agreement_signers__keep();
+create trigger _300_prepare before insert or update on app_public.agreement_signers
+  for each row execute function app_private.tg_agreement_signers__prepare();
+create trigger _300_state before update on app_public.agreement_signers
+  for each row
+  when (old.status::text is distinct from new.status::text or false)
+  execute function app_private.tg__state('agreement_signer', 't');
+create trigger _300_state_first before insert on app_public.agreement_signers
+  for each row
+  when (new.status is null or new.status::text <> all ('{WAITING}'::text[]) or false)
+  execute function app_private.tg__state('agreement_signer', 't');
+create trigger _900_soft_delete before delete on app_public.agreement_signers
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.agreement_signers
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.agreement_signers
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_agreement_signers__event_delete();
+create trigger _950_events_insert after insert on app_public.agreement_signers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_signers__event_insert();
+create trigger _950_events_update after update on app_public.agreement_signers
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_agreement_signers__event_update();
+create trigger _970_parents after insert on app_public.agreement_signers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_signers__parents();
+create trigger _970_parents_again after update of agreement_id, project_id,
+signed_file_id on app_public.agreement_signers
+  for each row
+  when (
+    old.agreement_id is distinct from new.agreement_id
+    or old.project_id is distinct from new.project_id
+    or old.signed_file_id is distinct from new.signed_file_id
+  )
+  execute function app_private.tg_agreement_signers__parents();
+
+-- A signer is of the project of the agreement.
+create function app_private.tg_agreement_signers__agreement() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  select a.project_id, a.organization_id into new.project_id, new.organization_id from app_public.agreements a
+    where a.id = new.agreement_id;
+  return new;
+end $function$;
+
+create function app_private.tg_agreement_signers__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || 'deleted', 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || 'created', 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || 'created', 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'DECLINED' then 'declined' when o.status is distinct from n.status and n.status::text = 'INVITED' then 'invited' when o.status is distinct from n.status and n.status::text = 'SIGNED' then 'signed' when o.status is distinct from n.status and n.status::text = 'VIEWED' then 'viewed' when o.reminded_at is distinct from n.reminded_at then 'reminded' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.agreement_id is distinct from n.agreement_id then jsonb_build_object('agreementId', jsonb_build_array(o.agreement_id, n.agreement_id)) else '{}' end
+    || case when o.role is distinct from n.role then jsonb_build_object('role', jsonb_build_array(o.role, n.role)) else '{}' end
+    || case when o.name is distinct from n.name then jsonb_build_object('name', jsonb_build_array(o.name, n.name)) else '{}' end
+    || case when o.email is distinct from n.email then jsonb_build_object('email', jsonb_build_array(o.email, n.email)) else '{}' end
+    || case when o.phone is distinct from n.phone then jsonb_build_object('phone', jsonb_build_array(o.phone, n.phone)) else '{}' end
+    || case when o.sequence is distinct from n.sequence then jsonb_build_object('sequence', jsonb_build_array(o.sequence, n.sequence)) else '{}' end
+    || case when o.status is distinct from n.status then jsonb_build_object('status', jsonb_build_array(o.status, n.status)) else '{}' end
+    || case when o.status_changed_at is distinct from n.status_changed_at then jsonb_build_object('statusChangedAt', jsonb_build_array(to_char(o.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.invited_at is distinct from n.invited_at then jsonb_build_object('invitedAt', jsonb_build_array(to_char(o.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.viewed_at is distinct from n.viewed_at then jsonb_build_object('viewedAt', jsonb_build_array(to_char(o.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.signed_at is distinct from n.signed_at then jsonb_build_object('signedAt', jsonb_build_array(to_char(o.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.declined_at is distinct from n.declined_at then jsonb_build_object('declinedAt', jsonb_build_array(to_char(o.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.decline_reason is distinct from n.decline_reason then jsonb_build_object('declineReason', jsonb_build_array(o.decline_reason, n.decline_reason)) else '{}' end
+    || case when o.reminded_at is distinct from n.reminded_at then jsonb_build_object('remindedAt', jsonb_build_array(to_char(o.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.signed_file_id is distinct from n.signed_file_id then jsonb_build_object('signedFileId', jsonb_build_array(o.signed_file_id, n.signed_file_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.agreement_id,
+    o.role,
+    o.name,
+    o.email,
+    o.phone,
+    o.sequence,
+    o.status,
+    o.status_changed_at,
+    o.invited_at,
+    o.viewed_at,
+    o.signed_at,
+    o.declined_at,
+    o.decline_reason,
+    o.reminded_at,
+    o.signed_file_id) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.agreement_id,
+    n.role,
+    n.name,
+    n.email,
+    n.phone,
+    n.sequence,
+    n.status,
+    n.status_changed_at,
+    n.invited_at,
+    n.viewed_at,
+    n.signed_at,
+    n.declined_at,
+    n.decline_reason,
+    n.reminded_at,
+    n.signed_file_id) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__keep() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_public.agreements a where a.id = old.agreement_id and a.status <> 'DRAFT') then
+    perform app_hidden.fail('CONFLICT', 'The agreement was sent, and keeps its signers; void it and make another one.');
+  end if;
+  return old;
+end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agreement_signers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agreements p where p.id = n.agreement_id) is not null) then 'agreements agreement_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agreement_files p where p.id = n.signed_file_id) is not null) then 'agreement_files signed_file_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.agreements p where p.id = new.agreement_id) is not null then 'agreements agreement_id'
+      when (select p.deleted_at from app_public.agreement_files p where p.id = new.signed_file_id) is not null then 'agreement_files signed_file_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__prepare() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  agreement app_public.agreements;
+  project_country text;
+  most constant int := 20;
+  is_new_address boolean;
+begin
+  new.email := lower(new.email);
+  if new.phone is not null and (tg_op = 'INSERT' or new.phone is distinct from old.phone) then
+    project_country := (select coalesce((p.address).country, 'US') from app_public.projects p
+      where p.id = new.project_id);
+    new.phone := app_hidden.to_e164(new.phone, project_country);
+  end if;
+  if coalesce(app_hidden.is_service(), false)
+    or (tg_op = 'UPDATE' and row(new.role, new.name, new.email, new.phone, new.sequence)
+      is not distinct from row(old.role, old.name, old.email, old.phone, old.sequence)) then
+    return new;
+  end if;
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id for no key update;
+  if agreement.status = 'DRAFT' then
+    if tg_op = 'INSERT' and (select count(*) from app_public.agreement_signers s where s.agreement_id = new.agreement_id
+        and s.deleted_at is null) >= most then
+      perform app_hidden.fail('LIMIT_EXCEEDED', format('An agreement has %s signers at most.', most),
+        jsonb_build_object('limit', most));
+    end if;
+    return new;
+  end if;
+  if tg_op = 'INSERT' then
+    perform app_hidden.fail('CONFLICT', 'Signers are added to a draft; this agreement was sent. Void it and make '
+      'another one.',
+      '{"field": "agreementId"}');
+  elsif agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
+    or new.status in ('SIGNED', 'DECLINED') then
+    perform app_hidden.fail('CONFLICT', 'This signer is done with the agreement, and stays as it is.', '{"field": '
+      '"id"}');
+  elsif agreement.signing_provider <> 'EMBEDDED' then
+    perform app_hidden.fail('CONFLICT',
+      'This agreement is at its provider, where its signers stay as they were; void it and make another one.',
+      '{"field": "id"}');
+  elsif row(new.role, new.sequence) is distinct from row(old.role, old.sequence) then
+    perform app_hidden.fail('CONFLICT', 'The agreement was sent: only name, address and phone number of a signer '
+      'change now.',
+      jsonb_build_object('field', case when new.role <> old.role then 'role' else 'sequence' end));
+  end if;
+  is_new_address := new.email <> old.email;
+  if row(new.name, new.email, new.phone) is distinct from row(old.name, old.email, old.phone) then
+    -- What the former address or number got opens nothing any more.
+    delete from app_private.agreement_codes c where c.signer_id = new.id;
+    perform app_private.note_trail(agreement.id, 'CHANGED', signer => new);
+  end if;
+  if is_new_address then
+    new.link_id := gen_random_uuid();
+    if new.status in ('INVITED', 'VIEWED') then
+      new.invitation := new.invitation + 1;
+      perform app_private.add_job('agreement_signer__invited',
+        jsonb_build_object('id', new.id, 'invitation', new.invitation));
+    end if;
+  end if;
+  return new;
+end $function$;
+
+-- @notNull
+--
+-- The steps that can be taken by hand: none, what signers do makes their status.
+create function app_public.agreement_signers_allowed_transitions(
+  s app_public.agreement_signers
+) returns app_public.transition[]
+language sql stable as $function$ select app_hidden.transitions_from('agreement_signer', jsonb_build_object('status',
+  s.status)) $function$;
+grant execute on function app_public.agreement_signers_allowed_transitions(
+  app_public.agreement_signers
+) to plat_anonymous, plat_user;
+
+-- Where their link and code go; null for whoever has neither the permission buyer.read nor signs as them.
+create function app_public.agreement_signers_email(s app_public.agreement_signers) returns app_public.email_address
+language sql stable as $function$
+  select case when app_hidden.organization_can(s.organization_id, 'buyer.read')
+    or s.project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+    or s.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+    or s.id = any (array(select app_hidden.viewer_signers())) then s.email end
+$function$;
+grant execute on function app_public.agreement_signers_email(app_public.agreement_signers) to plat_anonymous,
+plat_user;
+
+-- What happened to it, latest first.
+create function app_public.agreement_signers_events(r app_public.agreement_signers) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.agreement_signers_events(app_public.agreement_signers) to plat_anonymous,
+plat_user;
+
+-- Where their code goes if they want it as a text message; null for whoever has neither the permission buyer.read
+--   nor signs as them.
+create function app_public.agreement_signers_phone(s app_public.agreement_signers) returns app_public.phone_number
+language sql stable as $function$
+  select case when s.phone is not null and (app_hidden.organization_can(s.organization_id, 'buyer.read')
+    or s.project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+    or s.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+    or s.id = any (array(select app_hidden.viewer_signers()))) then s.phone end
+$function$;
+grant execute on function app_public.agreement_signers_phone(app_public.agreement_signers) to plat_anonymous,
+plat_user;
+
+----------------------------------------------------------------------------------------------------
+-- app_public.agreement_trail_entries
+
+-- @defaultOrder id asc
+--
+-- Something that happened to an agreement; never changed, never deleted.
+create table app_public.agreement_trail_entries (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  -- @behavior -*
+  --
+  -- The agreement.
+  agreement_id             uuid                         not null,
+  kind                     app_public.agreement_trail_kind not null, -- What happened.
+  occurred_at              timestamp with time zone     not null default clock_timestamp(), -- When.
+  -- @behavior -*
+  --
+  -- The signer that it is about.
+  signer_id                uuid,
+  signer_name              text, -- The name of the signer at that time.
+  -- @behavior -*
+  --
+  -- The version that it is about.
+  file_id                  uuid,
+  checksum                 text, -- SHA-256 of the file that was sent, replaced or signed, in hexadecimal digits.
+  -- @behavior -*
+  --
+  -- The user who did it.
+  actor_id                 uuid,
+  -- @masked
+  --
+  -- The network address that it came from.
+  ip_address               text,
+  -- @masked
+  --
+  -- The program that it came from, as it says.
+  user_agent               text,
+  -- @masked
+  --
+  -- The address or number that a mail or code went to.
+  sent_to                  text,
+  consent_text             text, -- What the signer agreed to.
+  note                     text, -- Further words, such as why somebody declined.
+  constraint agreement_trail_entries_pkey primary key (id),
+  -- @fieldName actor
+  -- @backwardBehavior -*
+  --
+  -- The user who did it.
+  constraint agreement_trail_entries_actor_id_fkey foreign key (actor_id)
+    references app_public.users(id) on delete set null,
+  -- @parent
+  -- @fieldName agreement
+  -- @foreignFieldName trail
+  -- @backwardDescription What happened to it, in order.
+  --
+  -- The agreement.
+  constraint agreement_trail_entries_agreement_id_fkey foreign key (agreement_id, project_id)
+    references app_public.agreements(id, project_id) on delete restrict,
+  -- @fieldName file
+  -- @backwardBehavior -*
+  --
+  -- The version that it is about.
+  constraint agreement_trail_entries_file_id_fkey foreign key (file_id)
+    references app_public.agreement_files(id) on delete restrict,
+  -- @behavior -*
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint agreement_trail_entries_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName signer
+  -- @backwardBehavior -*
+  --
+  -- The signer that it is about.
+  constraint agreement_trail_entries_signer_id_fkey foreign key (signer_id)
+    references app_public.agreement_signers(id) on delete restrict
+);
+
+create index agreement_trail_entries_actor on app_public.agreement_trail_entries (actor_id);
+create index agreement_trail_entries_agreement on app_public.agreement_trail_entries (agreement_id, id);
+create index agreement_trail_entries_file on app_public.agreement_trail_entries (file_id);
+create index agreement_trail_entries_project on app_public.agreement_trail_entries (project_id, id);
+create index agreement_trail_entries_signer on app_public.agreement_trail_entries (signer_id);
+
+alter table app_public.agreement_trail_entries enable row level security;
+create policy parties on app_public.agreement_trail_entries for select to plat_user
+  using ((select true from app_public.agreements parent where parent.id = agreement_trail_entries.agreement_id));
+
+grant select on app_public.agreement_trail_entries to plat_masker;
+grant
+  select (
+      id, organization_id, project_id, agreement_id, kind, occurred_at, signer_id, signer_name, file_id, checksum,
+      actor_id, consent_text, note
+    ) on app_public.agreement_trail_entries to plat_anonymous, plat_user;
+
+create trigger _100_immutable before delete or update on app_public.agreement_trail_entries
+  for each row execute function app_private.tg_agreement_trail_entries__immutable();
+create trigger _100_no_truncate before truncate on app_public.agreement_trail_entries
+  for each statement execute function app_private.tg_agreement_trail_entries__immutable();
+
+create function app_private.tg_agreement_trail_entries__immutable() returns trigger
+language plpgsql as $function$
+begin
+  -- Whose account it was may be forgotten with the account.
+  if tg_op = 'UPDATE' and new.actor_id is null and to_jsonb(new) - 'actor_id' = to_jsonb(old) - 'actor_id' then
+    return new;
+  end if;
+  raise exception 'the trail of an agreement is never changed or deleted' using errcode = 'restrict_violation';
+end $function$;
+
+-- The network address that it came from; null without the permission buyer.pii.
+create function app_public.agreement_trail_entries_ip_address(e app_public.agreement_trail_entries) returns text
+language sql stable as $function$
+  select case when e.ip_address is not null and app_hidden.organization_can(e.organization_id, 'buyer.pii')
+    then e.ip_address end
+$function$;
+grant execute on function app_public.agreement_trail_entries_ip_address(
+  app_public.agreement_trail_entries
+) to plat_anonymous, plat_user;
+
+-- The address or number that a mail or code went to; null without the permission buyer.pii.
+create function app_public.agreement_trail_entries_sent_to(e app_public.agreement_trail_entries) returns text
+language sql stable as $function$
+  select case when e.sent_to is not null and app_hidden.organization_can(e.organization_id, 'buyer.pii')
+    then e.sent_to end
+$function$;
+grant execute on function app_public.agreement_trail_entries_sent_to(
+  app_public.agreement_trail_entries
+) to plat_anonymous, plat_user;
+
+-- The program that it came from, as it says; null without the permission buyer.pii.
+create function app_public.agreement_trail_entries_user_agent(e app_public.agreement_trail_entries) returns text
+language sql stable as $function$
+  select case when e.user_agent is not null and app_hidden.organization_can(e.organization_id, 'buyer.pii')
+    then e.user_agent end
+$function$;
+grant execute on function app_public.agreement_trail_entries_user_agent(
+  app_public.agreement_trail_entries
+) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.agreements
 
 -- Something that a lead or buyer signs. Buyers see those of their purchase that were sent.
@@ -667,7 +1790,12 @@ create table app_public.agreements (
   declined_at              timestamp with time zone, -- When it was declined.
   expires_at               timestamp with time zone, -- When it expires if it was sent and is not signed by then.
   void_reason              app_public.long_text, -- Why it was voided; required for the status VOIDED.
+  -- Where its signers sign; here where left out. It can be changed as long as the agreement is a draft.
+  signing_provider         app_public.signing_provider  not null default 'EMBEDDED',
+  -- After how many days signers are reminded, three times at most; 3 where left out, null for never.
+  reminder_days            smallint                     default 3,
   constraint agreements_pkey primary key (id),
+  constraint agreements_id_project_id_key unique (id, project_id),
   -- @fieldName buyer
   -- @backwardBehavior -*
   --
@@ -689,6 +1817,8 @@ create table app_public.agreements (
   constraint agreements_project_id_fkey foreign key (project_id, organization_id)
     references app_public.projects(id, organization_id) on delete restrict,
   constraint agreements_one_person check (num_nonnulls(lead_id, buyer_id) = 1), -- Name either the lead or the buyer.
+  -- Give 1 to 60 days, or null for never.
+  constraint agreements_reminder_days_range check (reminder_days >= 1 and reminder_days <= 60),
   constraint project_record_id_not_null not null id,
   constraint project_record_inserted_at_not_null not null inserted_at,
   constraint project_record_organization_id_not_null not null organization_id,
@@ -804,11 +1934,21 @@ create policy sellers_update on app_public.agreements for update to plat_user
       )
     end
   );
+create policy signers on app_public.agreements for select to plat_user
+  using (
+    deleted_at is null
+    and status::text <> 'DRAFT'
+    and id = any (array(select app_hidden.viewer_signed_agreements()))
+  );
 
 grant select on app_public.agreements to plat_anonymous, plat_user;
 grant delete on app_public.agreements to plat_user;
-grant insert (lead_id, buyer_id, type, title, status, expires_at) on app_public.agreements to plat_user;
-grant update (title, status, expires_at, void_reason) on app_public.agreements to plat_user;
+grant insert (
+  lead_id, buyer_id, type, title, status, expires_at, signing_provider, reminder_days
+) on app_public.agreements to plat_user;
+grant update (
+  title, status, expires_at, void_reason, signing_provider, reminder_days
+) on app_public.agreements to plat_user;
 
 create trigger _010_deal before insert on app_public.agreements
   for each row execute function app_private.tg__deal_child();
@@ -818,6 +1958,8 @@ create trigger _060_refuse_archived before delete or update on app_public.agreem
   for each row execute function app_private.tg__refuse_archived();
 create trigger _200_keep before delete on app_public.agreements
   for each row execute function app_private.tg_agreements__keep();
+create trigger _300_signing_checks before insert or update of status, signing_provider on app_public.agreements
+  for each row execute function app_private.tg_agreements__signing_checks();
 create trigger _300_state before update on app_public.agreements
   for each row
   when (
@@ -834,6 +1976,10 @@ create trigger _300_state_first before insert on app_public.agreements
   execute function app_private.tg__state('agreement', 't');
 create trigger _400_prepare before insert or update on app_public.agreements
   for each row execute function app_private.tg_agreements__prepare();
+create trigger _500_signing after update of status on app_public.agreements
+  for each row
+  when (old.status::text is distinct from new.status::text)
+  execute function app_private.tg_agreements__signing();
 create trigger _600_deadline_again_agreement after update of status, deleted_at, expires_at on app_public.agreements
   for each row
   when (
@@ -915,7 +2061,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -963,7 +2111,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
@@ -987,7 +2137,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -1025,7 +2177,9 @@ begin
     || case when o.executed_at is distinct from n.executed_at then jsonb_build_object('executedAt', jsonb_build_array(to_char(o.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.declined_at is distinct from n.declined_at then jsonb_build_object('declinedAt', jsonb_build_array(to_char(o.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.void_reason is distinct from n.void_reason then jsonb_build_object('voidReason', jsonb_build_array(o.void_reason, n.void_reason)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.void_reason is distinct from n.void_reason then jsonb_build_object('voidReason', jsonb_build_array(o.void_reason, n.void_reason)) else '{}' end
+    || case when o.signing_provider is distinct from n.signing_provider then jsonb_build_object('signingProvider', jsonb_build_array(o.signing_provider, n.signing_provider)) else '{}' end
+    || case when o.reminder_days is distinct from n.reminder_days then jsonb_build_object('reminderDays', jsonb_build_array(o.reminder_days, n.reminder_days)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.type as type,
     n.title as title,
     n.lead_id as "leadId",
@@ -1041,7 +2195,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
@@ -1059,7 +2215,9 @@ begin
     o.executed_at,
     o.declined_at,
     o.expires_at,
-    o.void_reason) is distinct
+    o.void_reason,
+    o.signing_provider,
+    o.reminder_days) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -1077,7 +2235,9 @@ begin
     n.executed_at,
     n.declined_at,
     n.expires_at,
-    n.void_reason) order by n.id returning stream_id)
+    n.void_reason,
+    n.signing_provider,
+    n.reminder_days) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -1130,6 +2290,86 @@ begin
       when new.status = 'EXECUTED' then coalesce(new.signed_at, now()) else new.signed_at end;
     new.executed_at := case when new.status = 'EXECUTED' then now() end;
     new.declined_at := case when new.status = 'DECLINED' then now() end;
+  end if;
+  return new;
+end $function$;
+
+-- Begins the signing of an agreement that was sent, and ends it where it was voided, declined or has expired.
+create function app_private.tg_agreements__signing() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  file app_public.agreement_files := app_private.present_file(new.id);
+  has_signers boolean := exists (select from app_public.agreement_signers s where s.agreement_id = new.id
+    and s.deleted_at is null);
+begin
+  if old.status = 'DRAFT' and new.status <> 'VOIDED' then
+    update app_public.agreement_files f set sent_at = now() where f.id = file.id and f.sent_at is null;
+  end if;
+  if not has_signers then
+    return null;
+  end if;
+  if old.status = 'DRAFT' and new.status = 'SENT' then
+    perform app_private.note_trail(new.id, 'SENT', file => file);
+    if new.signing_provider <> 'EMBEDDED' then
+      insert into app_private.agreement_envelopes (agreement_id, integration_id, file_id)
+        values (new.id, app_private.signing_integration(new.organization_id, 'docusign'), file.id);
+      perform app_private.add_job('agreement__sent', jsonb_build_object('id', new.id));
+    end if;
+    perform app_private.invite_signers(new.id);
+  end if;
+  if new.status in ('VOIDED', 'DECLINED', 'EXPIRED', 'EXECUTED') then
+    update app_private.agreement_envelopes e set ended = true where e.agreement_id = new.id;
+  end if;
+  if new.status in ('VOIDED', 'DECLINED', 'EXPIRED') then
+    if new.status <> 'DECLINED' then
+      perform app_private.note_trail(new.id, new.status::text, note => new.void_reason);
+    end if;
+    delete from app_private.agreement_codes c using app_public.agreement_signers s
+      where s.id = c.signer_id and s.agreement_id = new.id;
+    if old.status <> 'DRAFT' then
+      perform app_private.add_job('agreement__ended', jsonb_build_object('id', new.id));
+    end if;
+  elsif new.status = 'EXECUTED' then
+    perform app_private.note_trail(new.id, 'EXECUTED');
+  end if;
+  return null;
+end $function$;
+
+-- Refuses to send what cannot be signed, and statuses that only signers make.
+create function app_private.tg_agreements__signing_checks() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  has_signers boolean;
+begin
+  if tg_op = 'UPDATE' and new.signing_provider <> old.signing_provider and old.status <> 'DRAFT' then
+    perform app_hidden.fail('CONFLICT', 'Where an agreement is signed is chosen while it is a draft.',
+      '{"field": "signingProvider"}');
+  end if;
+  if tg_op = 'INSERT' or new.status = old.status or coalesce(app_hidden.is_service(), false) then
+    return new;
+  end if;
+  has_signers := exists (select from app_public.agreement_signers s where s.agreement_id = new.id and
+    s.deleted_at is null);
+  if new.status = 'SENT' then
+    if has_signers and (app_private.present_file(new.id)).id is null then
+      perform app_hidden.fail('CONFLICT', 'There is nothing to sign yet: upload the PDF with uploadAgreementFile.',
+        '{"field": "status"}');
+    elsif not has_signers and new.signing_provider <> 'EMBEDDED' then
+      perform app_hidden.fail('CONFLICT', 'Nobody is to sign yet: add signers with createAgreementSigner.',
+        '{"field": "status"}');
+    elsif has_signers and new.signing_provider = 'DOCUSIGN'
+      and app_private.signing_integration(new.organization_id, 'docusign') is null then
+      perform app_hidden.fail('CONFLICT',
+        'The organization has no integration docusign that works: connect one, or sign here (signingProvider: '
+        'EMBEDDED).',
+        '{"field": "signingProvider"}');
+    end if;
+  elsif has_signers and (new.status in ('VIEWED', 'PARTIALLY_SIGNED', 'SIGNED', 'DECLINED')
+      or (new.status = 'EXECUTED' and exists (select from app_public.agreement_signers s where s.agreement_id = new.id
+        and s.role = 'SELLER_REPRESENTATIVE' and s.deleted_at is null))) then
+    perform app_hidden.fail('CONFLICT', format('What its signers do makes an agreement %s; they sign or decline '
+      'themselves.',
+      replace(lower(new.status), '_', ' ')), '{"field": "status"}');
   end if;
   return new;
 end $function$;
@@ -33526,6 +34766,61 @@ create table app_private.access_token_secrets (
 alter table app_private.access_token_secrets enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.agreement_codes
+
+-- The one open code of a signer; of the code itself only the SHA-256. proof is what a right one was exchanged for.
+create table app_private.agreement_codes (
+  signer_id                uuid                         not null,
+  file_id                  uuid                         not null,
+  channel                  app_public.code_channel      not null,
+  code_sha256              bytea,
+  expires_at               timestamp with time zone,
+  tries                    integer                      not null default 0,
+  proof                    uuid,
+  proof_expires_at         timestamp with time zone,
+  requested_at             timestamp with time zone     not null default now(),
+  constraint agreement_codes_pkey primary key (signer_id),
+  constraint agreement_codes_file_id_fkey foreign key (file_id)
+    references app_public.agreement_files(id) on delete cascade,
+  constraint agreement_codes_signer_id_fkey foreign key (signer_id)
+    references app_public.agreement_signers(id) on delete cascade
+);
+
+create index agreement_codes_file on app_private.agreement_codes (file_id);
+
+alter table app_private.agreement_codes enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.agreement_envelopes
+
+-- What an agreement is called at its provider: transaction_id finds it again where nobody knows whether it was
+--   taken.
+create table app_private.agreement_envelopes (
+  agreement_id             uuid                         not null,
+  integration_id           uuid                         not null,
+  transaction_id           uuid                         not null default gen_random_uuid(),
+  file_id                  uuid                         not null,
+  envelope_id              text,
+  ended                    boolean                      not null default false,
+  asked_at                 timestamp with time zone     not null default now(),
+  constraint agreement_envelopes_pkey primary key (agreement_id),
+  constraint agreement_envelopes_envelope_id_key unique (envelope_id),
+  constraint agreement_envelopes_agreement_id_fkey foreign key (agreement_id)
+    references app_public.agreements(id) on delete cascade,
+  constraint agreement_envelopes_file_id_fkey foreign key (file_id)
+    references app_public.agreement_files(id) on delete restrict,
+  constraint agreement_envelopes_integration_id_fkey foreign key (integration_id)
+    references app_public.organization_integrations(id) on delete restrict
+);
+
+create index agreement_envelopes_asked_at on app_private.agreement_envelopes (asked_at)
+  where envelope_id is not null and not ended;
+create index agreement_envelopes_file on app_private.agreement_envelopes (file_id);
+create index agreement_envelopes_integration on app_private.agreement_envelopes (integration_id);
+
+alter table app_private.agreement_envelopes enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.bound_columns
 
 -- Columns of sealed texts that had no text left which is bound to no row, and since when.
@@ -35489,6 +36784,32 @@ create domain app_public.actor_type as text check (value in (
   'AI' -- The drafting service.
 ));
 
+-- What a file of an agreement is.
+create domain app_public.agreement_file_kind as text check (value in (
+  'DOCUMENT', -- A version of what is to be signed.
+  'SIGNED', -- What was signed, as the provider keeps it.
+  'CERTIFICATE' -- Who signed what, when and from where.
+));
+
+-- What a signer of an agreement is.
+create domain app_public.agreement_signer_role as text check (value in (
+  'BUYER', -- The buyer.
+  'CO_BUYER', -- Somebody who buys too.
+  'GUARANTOR', -- Somebody who answers for the buyer.
+  'WITNESS', -- A witness.
+  'SELLER_REPRESENTATIVE', -- Signs for the seller: the countersignature.
+  'OTHER' -- Somebody else.
+));
+
+-- How far a signer is.
+create domain app_public.agreement_signer_status as text check (value in (
+  'WAITING', -- Not asked yet: the agreement was not sent, or others sign before.
+  'INVITED', -- Asked to sign.
+  'VIEWED', -- Opened the agreement.
+  'SIGNED', -- Signed.
+  'DECLINED' -- Refused to sign.
+));
+
 -- How far an agreement is.
 create domain app_public.agreement_status as text check (value in (
   'DRAFT', -- Being prepared.
@@ -35500,6 +36821,23 @@ create domain app_public.agreement_status as text check (value in (
   'DECLINED', -- Somebody refused to sign.
   'EXPIRED', -- Not signed in time.
   'VOIDED' -- Withdrawn.
+));
+
+-- What happened to an agreement.
+create domain app_public.agreement_trail_kind as text check (value in (
+  'SENT', -- It was sent to be signed.
+  'INVITED', -- A signer was asked to sign.
+  'REMINDED', -- A signer was reminded.
+  'CODE_SENT', -- A one-time code was sent to a signer.
+  'VIEWED', -- A signer opened it.
+  'SIGNED', -- A signer signed.
+  'DECLINED', -- A signer refused to sign.
+  'REPLACED', -- Another version took the place of the one before.
+  'CHANGED', -- A signer has another address.
+  'COMPLETED', -- All have signed.
+  'EXECUTED', -- It was countersigned.
+  'VOIDED', -- It was withdrawn.
+  'EXPIRED' -- It was not signed in time.
 ));
 
 -- The kind of an agreement.
@@ -35608,6 +36946,12 @@ create domain app_public.chart_type as text check (value in (
   'LINE', -- As a line.
   'PIE', -- As a pie.
   'FUNNEL' -- As a funnel.
+));
+
+-- How a one-time code is sent.
+create domain app_public.code_channel as text check (value in (
+  'EMAIL', -- By mail.
+  'SMS' -- As a text message.
 ));
 
 -- What somebody is to a lead or buyer.
@@ -36394,6 +37738,12 @@ create domain app_public.sending_channel as text check (value in (
   'SMS' -- Text messages.
 ));
 
+-- Where an agreement is signed.
+create domain app_public.signing_provider as text check (value in (
+  'EMBEDDED', -- Here: by a link and a one-time code.
+  'DOCUSIGN' -- At DocuSign, by the integration docusign of the organization.
+));
+
 -- When a unit counts as sold.
 create domain app_public.sold_trigger as text check (value in (
   'SIGNED', -- When the purchase is signed.
@@ -36799,6 +38149,11 @@ create domain app_public.session_device as text;
 create domain app_public.short_text as text
   -- Give 1 to 300 characters.
   constraint short_text_length check (length(value) >= 1 and length(value) <= 300 and value = btrim(value));
+
+-- @transform proveSigningCode
+--
+-- The one-time code that requestSigningCode sent.
+create domain app_public.signing_code as text;
 
 -- A readable name in addresses: lower-case letters and digits joined by single hyphens.
 create domain app_public.slug as text
@@ -37774,6 +39129,68 @@ create type app_public.session as (
   is_refreshable boolean
 );
 
+-- What somebody is asked to sign, as far as it is theirs to read.
+create type app_public.signing_request as (
+  -- @notNull
+  --
+  -- The agreement.
+  agreement_id uuid,
+  -- @notNull
+  --
+  -- The signer.
+  signer_id uuid,
+  -- @notNull
+  --
+  -- What it is called.
+  title text,
+  -- @notNull
+  --
+  -- Kind of the agreement.
+  type app_public.agreement_type,
+  -- @notNull
+  --
+  -- How far the agreement is.
+  status app_public.agreement_status,
+  -- @notNull
+  --
+  -- Who asks.
+  organization_name text,
+  -- @notNull
+  --
+  -- The project.
+  project_title text,
+  -- @notNull
+  --
+  -- The name of the signer, as it stands on the agreement.
+  signer_name text,
+  -- @notNull
+  --
+  -- What the signer is to the agreement.
+  role app_public.agreement_signer_role,
+  -- @notNull
+  --
+  -- How far the signer is.
+  signer_status app_public.agreement_signer_status,
+  -- @notNull
+  --
+  -- Whether the signer can sign, or decline, now.
+  can_sign boolean,
+  file_id uuid, -- The version that is signed; null once the agreement was withdrawn or has expired.
+  file_number integer, -- Which version it is.
+  filename text, -- Its name for those who save it.
+  checksum text, -- SHA-256 of it, in hexadecimal digits.
+  url app_public.file_address, -- Where it is: an address that works for a few minutes.
+  -- Where it says who signed what, when and from where; null before all have signed.
+  certificate_url app_public.file_address,
+  -- @notNull
+  --
+  -- What the signer agrees to by signing.
+  consent_text text,
+  code_sent_to text, -- Where the last code went, shortened; null where none is open.
+  expires_at timestamp with time zone, -- When the time to sign is over.
+  signed_at timestamp with time zone -- When the signer signed.
+);
+
 -- A step that the record can take by hand from where it is.
 create type app_public.transition as (
   -- @notNull
@@ -37910,6 +39327,12 @@ create type app_private.step_work as (
   execution_id uuid,
   attempt integer,
   input jsonb
+);
+
+create type app_private.turn as (
+  agreement app_public.agreements,
+  signer app_public.agreement_signers,
+  file app_public.agreement_files
 );
 
 ----------------------------------------------------------------------------------------------------
@@ -38082,6 +39505,49 @@ create view app_public.user_organization_connections
 -- What the viewer may do.
 -- Column title: Position in this organization.
 grant select on app_public.user_organization_connections to plat_anonymous, plat_user;
+
+-- The rows of app_public.agreement_signers that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_agreement_signers as
+  select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, agreement_id, role, name,
+    app_public.agreement_signers_email(r.*) as email, app_public.agreement_signers_phone(r.*) as phone, sequence,
+    status, status_changed_at, invited_at, viewed_at, signed_at, declined_at, decline_reason, reminded_at,
+    signed_file_id, link_id, invitation
+  from app_public.agreement_signers r
+  where (
+    current_user <> 'plat_anonymous'::name
+  ); alter view app_hidden.masked_agreement_signers owner to plat_masker;
+grant select on app_hidden.masked_agreement_signers to plat_anonymous, plat_user;
+
+-- The rows of app_public.agreement_trail_entries that the viewer sees, with what they may know of the masked
+--   columns.
+create view app_hidden.masked_agreement_trail_entries as
+  select id, organization_id, project_id, agreement_id, kind, occurred_at, signer_id, signer_name, file_id,
+    checksum, actor_id,
+    case
+      when (
+        ip_address is not null
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      ) then ip_address
+      else null::text
+    end as ip_address,
+    case
+      when (
+        user_agent is not null
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      ) then user_agent
+      else null::text
+    end as user_agent,
+    case
+      when (
+        sent_to is not null and organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      ) then sent_to
+      else null::text
+    end as sent_to, consent_text, note
+  from app_public.agreement_trail_entries r
+  where (
+    current_user <> 'plat_anonymous'::name
+  ); alter view app_hidden.masked_agreement_trail_entries owner to plat_masker;
+grant select on app_hidden.masked_agreement_trail_entries to plat_anonymous, plat_user;
 
 -- The rows of app_public.appointments that the viewer sees, with what they may know of the masked columns.
 create view app_hidden.masked_appointments as
@@ -40233,6 +41699,39 @@ language sql stable parallel safe as $function$
 $function$;
 grant execute on function app_public.current_user_id() to plat_anonymous, plat_user;
 
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg code The code that requestSigningCode sent.
+-- @arg reason Why, for whoever sent it.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+--
+-- Refuses to sign an agreement, which ends it for everybody.
+create function app_public.decline_agreement(
+  code app_public.signing_code, reason app_public.long_text, signer_id uuid default null::uuid,
+  token text default null::text
+) returns app_public.signing_request
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(decline_agreement.signer_id, token));
+  used app_private.agreement_codes;
+begin
+  if reason is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Say why you do not sign.', '{"field": "reason"}');
+  end if;
+  used := app_private.take_proof(turn, decline_agreement.code);
+  perform app_private.act_as_signer((turn.signer).role);
+  perform app_private.mark_viewed(turn);
+  perform app_private.note_trail((turn.agreement).id, 'DECLINED', signer => turn.signer, file => turn.file,
+    sent_to => case used.channel when 'SMS' then (turn.signer).phone else (turn.signer).email end, note => reason);
+  perform app_private.note_refusal((turn.signer).id, reason);
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $function$;
+grant execute on function app_public.decline_agreement(
+  app_public.signing_code, app_public.long_text, uuid, text
+) to plat_anonymous, plat_user;
+
 -- @arg id The invitation, by whoever administers the invited organization; or the token.
 -- @arg token The token of the mail, by whoever has its address; or the id.
 -- @arg reason What whoever invited is to read about it, 2,000 characters at most.
@@ -41369,6 +42868,28 @@ grant execute on function app_public.refund_processor_charge(
   app_public.made_refund, uuid, app_public.money, app_public.refund_reason, text
 ) to plat_anonymous, plat_user;
 
+-- @arg id The signer.
+--
+-- Sends a signer who was asked and has not signed yet another mail; three within 24 hours at most.
+create function app_public.remind_agreement_signer(id uuid) returns app_public.agreement_signers
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  signer app_public.agreement_signers;
+begin
+  perform app_hidden.require_viewer();
+  if not app_private.viewer_sees('app_public.agreement_signers', remind_agreement_signer.id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such signer.', '{"field": "id"}');
+  end if;
+  select * into signer from app_public.agreement_signers s where s.id = remind_agreement_signer.id;
+  if not app_hidden.may_write_agreement(signer.agreement_id) then
+    perform app_hidden.fail('FORBIDDEN', 'You may not remind this signer.', '{"permission": "buyer.write"}');
+  end if;
+  perform app_private.remind_signer(signer.id, 'by hand');
+  select * into signer from app_public.agreement_signers s where s.id = remind_agreement_signer.id;
+  return app_hidden.masked(signer);
+end $function$;
+grant execute on function app_public.remind_agreement_signer(uuid) to plat_user;
+
 -- @arg organization_id The organization.
 -- @arg user_id The member.
 --
@@ -41553,6 +43074,42 @@ begin
   return true;
 end $function$;
 grant execute on function app_public.request_mail_consent(uuid, app_public.email_address) to plat_anonymous,
+plat_user;
+
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+-- @arg channel How the code is sent: by mail, or as a text message to the number of the signer.
+--
+-- Sends a one-time code to the signer, which signing and declining take: six digits, for ten minutes and five tries.
+--   It replaces the one before, and notes that the signer opened the agreement.
+create function app_public.request_signing_code(
+  signer_id uuid default null::uuid, token text default null::text, channel app_public.code_channel default 'EMAIL'
+) returns app_public.signing_request
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(request_signing_code.signer_id, token));
+  way text := coalesce(request_signing_code.channel, 'EMAIL');
+begin
+  if way = 'SMS' and (turn.signer).phone is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'There is no phone number of this signer; have the code sent by mail.',
+      '{"field": "channel"}');
+  end if;
+  perform app_private.rate_limit('signing.code', (turn.signer).id::text);
+  perform app_private.rate_limit('signing.network', app_private.network_of(app_hidden.setting('ip')));
+  perform app_private.act_as_signer((turn.signer).role);
+  insert into app_private.agreement_codes (signer_id, file_id, channel)
+    values ((turn.signer).id, (turn.file).id, way)
+    on conflict on constraint agreement_codes_pkey do update set file_id = excluded.file_id, channel = excluded.channel,
+      code_sha256 = null, expires_at = null, tries = 0, proof = null, proof_expires_at = null, requested_at = now();
+  perform app_private.add_job('signing_code__requested', jsonb_build_object('id', (turn.signer).id,
+    'organization_id', (turn.agreement).organization_id), job_key => 'signing_code__requested ' || (turn.signer).id);
+  perform app_private.mark_viewed(turn);
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $function$;
+grant execute on function app_public.request_signing_code(uuid, text, app_public.code_channel) to plat_anonymous,
 plat_user;
 
 --
@@ -41917,6 +43474,74 @@ begin
   return result;
 end $function$;
 grant execute on function app_public.send_test_webhook(uuid) to plat_anonymous, plat_user;
+
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg code The code that requestSigningCode sent.
+-- @arg consent Whether the signer agrees to consentText; it takes true.
+-- @arg fileId The version that the signer has read; refused where another one is present.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+--
+-- Signs the present version of an agreement. Its SHA-256, the consent, the time, the network address and the program
+--   are kept in the trail of the agreement.
+create function app_public.sign_agreement(
+  code app_public.signing_code, consent boolean, file_id uuid default null::uuid, signer_id uuid default null::uuid,
+  token text default null::text
+) returns app_public.signing_request
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(sign_agreement.signer_id, token));
+  used app_private.agreement_codes;
+begin
+  if not coalesce(consent, false) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Signing takes consent: true to consentText of the signing request.',
+      '{"field": "consent"}');
+  elsif sign_agreement.file_id <> (turn.file).id then
+    perform app_hidden.fail('CONFLICT', 'This is not the present version; read that one first.', '{"field": "fileId"}');
+  end if;
+  used := app_private.take_proof(turn, sign_agreement.code);
+  perform app_private.act_as_signer((turn.signer).role);
+  perform app_private.mark_viewed(turn);
+  perform app_private.note_trail((turn.agreement).id, 'SIGNED', signer => turn.signer, file => turn.file,
+    sent_to => case used.channel when 'SMS' then (turn.signer).phone else (turn.signer).email end,
+    consent_text => app_private.signing_consent());
+  perform app_private.note_signature((turn.signer).id, turn.file, now());
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $function$;
+grant execute on function app_public.sign_agreement(
+  app_public.signing_code, boolean, uuid, uuid, text
+) to plat_anonymous, plat_user;
+
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+--
+-- What somebody is asked to sign.
+create function app_public.signing_request(
+  signer_id uuid default null::uuid, token text default null::text
+) returns app_public.signing_request
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  return app_private.signing_request(app_private.signer_of(signer_id, token));
+end $function$;
+grant execute on function app_public.signing_request(uuid, text) to plat_anonymous, plat_user;
+
+-- @ordered
+--
+-- What the viewer is asked to sign, or signed: what is open first, then the latest; 100 at most.
+create function app_public.signing_requests() returns setof app_public.signing_request
+language plpgsql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_hidden.require_viewer();
+  return query select r.*
+    from app_public.agreement_signers s join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null
+    cross join lateral app_private.signing_request(s.id) r
+    where s.id = any (array(select app_hidden.viewer_signers())) and a.status <> 'DRAFT'
+    order by s.status in ('INVITED', 'VIEWED') desc, s.id desc limit 100;
+end $function$;
+grant execute on function app_public.signing_requests() to plat_user;
 
 -- @arg leadId The lead to write to.
 -- @arg purpose What the mail is for, in a few words.
@@ -42854,6 +44479,29 @@ language sql immutable as $function$
     nullif(concat_ws(' ', address.administrative_area, address.postal_code), '')), '')
 $function$;
 grant execute on function app_hidden.address_line(app_public.address) to plat_anonymous, plat_user;
+
+create function app_hidden.agreement_signers_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.agreement_signers;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.agreement_id, t.role, t.name, null::app_public.email_address, null::app_public.phone_number, t.sequence, t.status, t.status_changed_at, t.invited_at, t.viewed_at, t.signed_at, t.declined_at, t.decline_reason, t.reminded_at, t.signed_file_id, t.link_id, t.invitation into r from app_public.agreement_signers t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.agreement_signers, app_hidden.columns_of('app_public.agreement_signers', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone'));
+  return value
+      || case when value ? 'email' and app_public.agreement_signers_email(r) is distinct from r.email then jsonb_build_object('email', app_public.agreement_signers_email(r)) else '{}' end
+      || case when value ? 'phone' and app_public.agreement_signers_phone(r) is distinct from r.phone then jsonb_build_object('phone', app_public.agreement_signers_phone(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('email', null, 'phone', null);
+end $function$;
+grant execute on function app_hidden.agreement_signers_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- An integration as the operation that connects it gives it, with what is shown once.
 create function app_hidden.answered(integration anyelement, attempt jsonb) returns anyelement
@@ -43825,6 +45473,7 @@ $function$;
 create function app_hidden.event_value(subject_type text, subject_id uuid, value jsonb, record jsonb) returns jsonb
 language sql stable as $function$
   select case subject_type
+    when 'agreement_signer' then app_hidden.agreement_signers_event_value(subject_id, value, record)
     when 'appointment' then app_hidden.appointments_event_value(subject_id, value, record)
     when 'buyer' then app_hidden.buyers_event_value(subject_id, value, record)
     when 'deposit' then app_hidden.deposits_event_value(subject_id, value, record)
@@ -44429,6 +46078,20 @@ $function$;
 grant execute on function app_hidden.lowest_price(uuid) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.agreement_signers) returns app_public.agreement_signers
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.agreement_id, r.role, r.name, app_public.agreement_signers_email(r), app_public.agreement_signers_phone(r), r.sequence, r.status, r.status_changed_at, r.invited_at, r.viewed_at, r.signed_at, r.declined_at, r.decline_reason, r.reminded_at, r.signed_file_id, r.link_id, r.invitation)::app_public.agreement_signers
+$function$;
+grant execute on function app_hidden.masked(app_public.agreement_signers) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.agreement_trail_entries) returns app_public.agreement_trail_entries
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.agreement_id, r.kind, r.occurred_at, r.signer_id, r.signer_name, r.file_id, r.checksum, r.actor_id, app_public.agreement_trail_entries_ip_address(r), app_public.agreement_trail_entries_user_agent(r), app_public.agreement_trail_entries_sent_to(r), r.consent_text, r.note)::app_public.agreement_trail_entries
+$function$;
+grant execute on function app_hidden.masked(app_public.agreement_trail_entries) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.appointments) returns app_public.appointments
 language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.assignee_id, r.type, r.status, r.status_changed_at, r.title, r.starts_at, r.ends_at, r.time_zone, r.location, r.video_url, r.open_house_id, r.host_id, app_public.appointments_notes(r), app_public.appointments_outcome_note(r), r.cancelled_at, r.cancellation_reason)::app_public.appointments
@@ -44578,6 +46241,7 @@ grant execute on function app_hidden.masked_columns(regclass) to plat_anonymous,
 create function app_hidden.masked_members(subject_type text) returns text[]
 language sql immutable parallel safe as $function$
   select case subject_type
+    when 'agreement_signer' then '{email,phone}'::text[]
     when 'appointment' then '{notes,outcomeNote}'::text[]
     when 'buyer' then '{cancellationReason,metadata}'::text[]
     when 'deposit' then '{notes}'::text[]
@@ -44688,6 +46352,19 @@ begin
   end;
 end $function$;
 grant execute on function app_hidden.may_upload(text, jsonb) to plat_anonymous, plat_user;
+
+-- Whether the viewer may change the agreement, as one of the sales team.
+create function app_hidden.may_write_agreement(agreement_id uuid) returns boolean
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  -- False also where there is none: it tells nobody which ids there are.
+  select coalesce((select case when a.lead_id is not null
+      then (select app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
+        from app_public.leads l where l.id = a.lead_id)
+      else (select app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write')
+        from app_public.buyers b where b.id = a.buyer_id) end
+    from app_public.agreements a where a.id = may_write_agreement.agreement_id and a.deleted_at is null), false)
+$function$;
+grant execute on function app_hidden.may_write_agreement(uuid) to plat_anonymous, plat_user;
 
 -- How many segments the networks send a text in, and charge.
 create function app_hidden.message_segments(body text) returns integer
@@ -46211,6 +47888,43 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anonymous, plat_user;
 
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+--
+-- Exchanges a right code for a proof {proof}, which lives a minute; a wrong one counts, and is told as {code,
+--   message, triesLeft}. Raises nothing of its own, so that the try is kept.
+create function app_hidden.try_signing_code(signer_id uuid, token text, code text) returns jsonb
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  signer uuid := app_private.signer_of(signer_id, token);
+  open app_private.agreement_codes;
+  most constant int := 5;
+  fresh constant uuid := gen_random_uuid();
+begin
+  if not app_private.is_within_limit('signing.try', signer::text) then
+    return jsonb_build_object('code', 'RATE_LIMITED', 'message',
+      'Too many wrong codes; try again tomorrow, or ask whoever sent the agreement.', 'retryAfterSeconds',
+      (select app_private.seconds_to_wait(app_private.limit_key('signing.try', signer::text), l.most)
+        from app_private.limit_of('signing.try') l));
+  end if;
+  select c.* into open from app_private.agreement_codes c where c.signer_id = signer for update;
+  if open.code_sha256 is null or open.expires_at <= clock_timestamp() or open.tries >= most then
+    perform app_private.return_use(app_private.limit_key('signing.try', signer::text));
+    -- Left to the operation: a request that is sent again under its idempotency key gets its first answer.
+    return jsonb_build_object('proof', '');
+  elsif open.code_sha256 <> app_private.hash_of_code(signer, code) then
+    update app_private.agreement_codes c set tries = c.tries + 1 where c.signer_id = signer;
+    return jsonb_build_object('code', 'BAD_USER_INPUT', 'message', 'This is not the code that was sent.', 'triesLeft',
+      most - open.tries - 1);
+  end if;
+  -- A right one is no try.
+  perform app_private.return_use(app_private.limit_key('signing.try', signer::text));
+  update app_private.agreement_codes c set proof = fresh, proof_expires_at = clock_timestamp() + interval '1 minute'
+    where c.signer_id = signer;
+  return jsonb_build_object('proof', fresh);
+end $function$;
+grant execute on function app_hidden.try_signing_code(uuid, text, text) to plat_anonymous, plat_user;
+
 create function app_hidden.unit_holds_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
 declare
@@ -46514,6 +48228,21 @@ begin
 end $function$;
 grant execute on function app_hidden.viewer_own_projects(text) to plat_anonymous, plat_user;
 
+-- The agreements that the viewer is a party of on the buyer's side, or signs.
+create function app_hidden.viewer_party_agreements() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  purchases uuid[] := array(select app_hidden.viewer_purchases());
+begin
+  return query select app_hidden.viewer_signed_agreements();
+  if purchases <> '{}' then
+    return query select a.id from app_public.agreements a where a.buyer_id = any (purchases)
+      union all select a.id from app_public.agreements a
+        where a.lead_id = any (array(select app_hidden.viewer_purchase_leads()));
+  end if;
+end $function$;
+grant execute on function app_hidden.viewer_party_agreements() to plat_anonymous, plat_user;
+
 -- The viewer as somebody who pays; null for a token of one organization, or with scopes without purchase.own.
 create function app_hidden.viewer_payer() returns uuid
 language sql stable as $function$
@@ -46699,6 +48428,49 @@ begin
     and b.deleted_at is null;
 end $function$;
 grant execute on function app_hidden.viewer_purchases() to plat_anonymous, plat_user;
+
+-- The agreements that the viewer signs, or was to sign.
+create function app_hidden.viewer_signed_agreements() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  signers uuid[] := array(select app_hidden.viewer_signers());
+begin
+  if signers <> '{}' then
+    return query select distinct s.agreement_id from app_public.agreement_signers s where s.id = any (signers);
+  end if;
+end $function$;
+grant execute on function app_hidden.viewer_signed_agreements() to plat_anonymous, plat_user;
+
+-- The signers that the viewer may act as, once they were asked to sign. A token with scopes needs purchase.own.
+create function app_hidden.viewer_signers() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  purchases uuid[];
+begin
+  if app_public.current_user_id() is null or app_hidden.setting('organization_id') is not null
+    or not app_hidden.scopes_allow('purchase.own') then
+    return;
+  end if;
+  purchases := array(select app_hidden.viewer_purchases());
+  return query
+    select s.id from app_hidden.user_identities i
+      join app_public.users u on u.id = i.user_id and u.email_verified_at is not null
+      join app_public.agreement_signers s on s.email = i.email and s.deleted_at is null and s.status <> 'WAITING'
+      where i.user_id = app_public.current_user_id();
+  if purchases <> '{}' then
+    return query
+      select s.id from app_public.agreements a
+        join app_public.agreement_signers s on s.agreement_id = a.id and s.role = 'BUYER' and s.deleted_at is null
+          and s.status <> 'WAITING'
+        where a.buyer_id = any (purchases)
+      union all
+      select s.id from app_public.agreements a
+        join app_public.agreement_signers s on s.agreement_id = a.id and s.role = 'BUYER' and s.deleted_at is null
+          and s.status <> 'WAITING'
+        where a.lead_id = any (array(select app_hidden.viewer_purchase_leads()));
+  end if;
+end $function$;
+grant execute on function app_hidden.viewer_signers() to plat_anonymous, plat_user;
 
 -- Those of the records that the viewer sees.
 create function app_hidden.visible_subjects(subject_type text, ids uuid[]) returns setof uuid
@@ -46888,6 +48660,12 @@ begin
     left join app_public.access_tokens t on t.id = act_as_principal.token_id) end);
   return not ended;
 end $function$;
+
+-- What buyers do is told as theirs in events, also without an account.
+create function app_private.act_as_signer(role text) returns text
+language sql as $function$
+  select set_config('plat.actor_type', 'BUYER', true) where role in ('BUYER', 'CO_BUYER')
+$function$;
 
 -- What the transaction does from here on is the doing of a workflow: its events say so, and how many executions led
 --   to it (plat.workflow_depth).
@@ -47308,6 +49086,25 @@ language sql stable as $function$
   order by r.purpose desc limit 1
 $function$;
 
+-- Those who were asked to sign, to be told that an agreement is complete or over, with the token of their link.
+create function app_private.agreement_recipients(agreement_id uuid) returns table(
+  signer_id uuid, token text, email text, name text, status text, title text, agreement_status text,
+  organization_id uuid, organization_name text, project_title text, reason text
+)
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select s.id, app_private.sign_link('agreement', s.link_id), s.email::text, s.name::text, s.status::text,
+    a.title::text,
+    a.status::text, a.organization_id, o.name::text, p.title::text, case a.status when 'VOIDED' then
+      a.void_reason::text end
+  from app_public.agreements a
+    join app_public.agreement_signers s on s.agreement_id = a.id and s.deleted_at is null and s.status <> 'WAITING'
+    join app_public.projects p on p.id = a.project_id
+    join app_public.organizations o on o.id = a.organization_id
+  where a.id = agreement_recipients.agreement_id and a.deleted_at is null
+  order by s.sequence, s.id
+$function$;
+grant execute on function app_private.agreement_recipients(uuid) to plat_worker;
+
 -- What a discount comes to in a personalization that the viewer has a part in; null of others.
 create function app_private.amount_of_discount(id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -47334,6 +49131,17 @@ begin
   end if;
   return amount;
 end $function$;
+
+-- Announces a PDF that the service keeps with an agreement before it is stored; true where the store has it already.
+create function app_private.announce_agreement_file(
+  agreement_id uuid, checksum text, filesize integer
+) returns boolean
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.register_file(announce_agreement_file.checksum, 'application/pdf',
+    announce_agreement_file.filesize, organization_id => a.organization_id)
+  from app_public.agreements a where a.id = announce_agreement_file.agreement_id
+$function$;
+grant execute on function app_private.announce_agreement_file(uuid, text, integer) to plat_worker;
 
 -- The pending invitation that the viewer may answer, locked; refuses others.
 create function app_private.answer_project_invite(
@@ -49949,6 +51757,15 @@ begin
   return amount;
 end $function$;
 
+-- Why an agreement is not to be signed any more, for its provider.
+create function app_private.end_of_agreement(agreement_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(a.void_reason::text, case a.status when 'EXPIRED' then 'It was not signed in time.'
+    else 'It was declined.' end)
+  from app_public.agreements a where a.id = end_of_agreement.agreement_id
+$function$;
+grant execute on function app_private.end_of_agreement(uuid) to plat_worker;
+
 -- Ends a pending offer without agreement; its negotiation takes the status that matches.
 create function app_private.end_offer(offer_id uuid, offer_status text, negotiation_status text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -50043,6 +51860,34 @@ begin
   -- And tokens whose sessions have no rows, because they were given out before sessions had any.
   update app_private.user_passwords p set session_epoch = p.session_epoch + 1 where p.user_id = end_sessions.user_id;
 end $function$;
+
+-- By which integration an agreement is signed, and what it is called there; null for one that is signed here.
+create function app_private.envelope_of(agreement_id uuid) returns jsonb
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select jsonb_build_object('integrationId', e.integration_id, 'envelopeId', e.envelope_id)
+  from app_private.agreement_envelopes e where e.agreement_id = envelope_of.agreement_id
+$function$;
+grant execute on function app_private.envelope_of(uuid) to plat_worker;
+
+-- What is handed over to the provider; null where it was, or where the agreement is over.
+create function app_private.envelope_to_send(agreement_id uuid) returns jsonb
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select jsonb_build_object('transactionId', e.transaction_id, 'agreementId', a.id, 'title', a.title, 'organization',
+    o.name,
+    'expiresAt', a.expires_at, 'reminderDays', a.reminder_days,
+    'document', jsonb_build_object('filename', f.filename, 'size', f.filesize, 'checksum', f.checksum),
+    'signers', (select jsonb_agg(jsonb_build_object('id', s.id, 'name', s.name, 'email', s.email, 'sequence',
+      s.sequence,
+        'role', s.role) order by s.sequence, s.id)
+      from app_public.agreement_signers s where s.agreement_id = a.id and s.deleted_at is null))
+  from app_private.agreement_envelopes e
+    join app_public.agreements a on a.id = e.agreement_id and a.deleted_at is null
+    join app_public.agreement_files f on f.id = e.file_id
+    join app_public.organizations o on o.id = a.organization_id
+  where e.agreement_id = envelope_to_send.agreement_id and e.envelope_id is null
+    and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED')
+$function$;
+grant execute on function app_private.envelope_to_send(uuid) to plat_worker;
 
 -- Asks people what is to become of an execution whose step failed.
 create function app_private.escalate_execution(
@@ -50557,6 +52402,61 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
+-- Has an agreement and its signers follow what the provider says: {status, reason, signers: [{id, status, at,
+--   reason}]}.
+create function app_private.follow_envelope(agreement_id uuid, state jsonb) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+  file app_public.agreement_files;
+  told jsonb;
+  what text;
+begin
+  perform set_config('plat.clock', 'on', true);
+  select a.* into agreement from app_public.agreements a where a.id = agreement_id for no key update;
+  update app_private.agreement_envelopes e set asked_at = now() where e.agreement_id = follow_envelope.agreement_id;
+  select f.* into file from app_private.agreement_envelopes e join app_public.agreement_files f on f.id = e.file_id
+    where e.agreement_id = follow_envelope.agreement_id;
+  for told in select t from jsonb_array_elements(state -> 'signers') t
+    join app_public.agreement_signers s on s.id::text = t ->> 'id' and s.agreement_id = follow_envelope.agreement_id
+    order by t ->> 'status' <> 'SIGNED', s.sequence, s.id
+  loop
+    what := told ->> 'status';
+    select s.* into signer from app_public.agreement_signers s where s.id::text = told ->> 'id' for no key update;
+    select a.* into agreement from app_public.agreements a where a.id = agreement_id;
+    exit when agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED');
+    continue when signer.status in ('SIGNED', 'DECLINED') or what not in ('VIEWED', 'SIGNED', 'DECLINED');
+    perform set_config('plat.service', 'on', true);
+    if signer.status = 'WAITING' then
+      update app_public.agreement_signers s set status = 'INVITED', invited_at = now() where s.id = signer.id
+        returning * into signer;
+    end if;
+    perform set_config('plat.service', before, true);
+    perform app_private.act_as_signer(signer.role);
+    if what = 'VIEWED' then
+      perform app_private.mark_viewed(row(agreement, signer, file)::app_private.turn);
+    elsif what = 'SIGNED' then
+      perform app_private.note_trail(agreement.id, 'SIGNED', signer => signer, file => file, sent_to => signer.email,
+        note => 'At the provider, on ' || (told ->> 'at'));
+      perform app_private.note_signature(signer.id, file, coalesce((told ->> 'at')::timestamptz, now()));
+    else
+      perform app_private.note_trail(agreement.id, 'DECLINED', signer => signer, file => file, note => told ->>
+        'reason');
+      perform app_private.note_refusal(signer.id, coalesce(told ->> 'reason', 'No reason was given at the provider.'));
+    end if;
+    perform set_config('plat.actor_type', '', true);
+  end loop;
+  if state ->> 'status' = 'VOIDED' then
+    perform app_private.refuse_envelope(agreement_id,
+      coalesce('At the provider: ' || nullif(state ->> 'reason', ''), 'It was voided at the provider.'));
+  end if;
+  perform set_config('plat.clock', '', true);
+end $function$;
+grant execute on function app_private.follow_envelope(uuid, jsonb) to plat_worker;
+
 -- Has a lead follow marketing mail. Callers know that the owner of the address wants it.
 create function app_private.follow_news(lead_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -51043,6 +52943,12 @@ language sql stable as $function$
   select exists (select from app_private.second_factors f where f.user_id = $1 and f.confirmed_at is not null)
 $function$;
 
+-- What is kept of the code of a signer.
+create function app_private.hash_of_code(signer_id uuid, code text) returns bytea
+language sql immutable as $function$
+  select sha256(convert_to(signer_id || ' ' || regexp_replace(code, '[\s-]', '', 'g'), 'UTF8'))
+$function$;
+
 -- Says where the active tracker with the key leads, nulls where there is none, and counts the hit where `counts`.
 create function app_private.hit_tracker(
   key text, counts boolean, out kind text, out destination text, out utm jsonb
@@ -51182,6 +53088,16 @@ begin
 end $function$;
 grant execute on function app_private.integration_facts(text, uuid) to plat_authenticator, plat_worker;
 
+-- @step It tells whose key a notice is checked with, and nothing else.
+--
+-- The integration that an agreement is signed by; null for none.
+create function app_private.integration_of_envelope(agreement_id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select e.integration_id from app_private.agreement_envelopes e
+  where e.agreement_id = integration_of_envelope.agreement_id
+$function$;
+grant execute on function app_private.integration_of_envelope(uuid) to plat_authenticator;
+
 -- Where the integrations of a scope are.
 create function app_private.integration_table(scope text) returns text
 language sql immutable as $function$ select case scope when 'ORGANIZATION' then 'organization_integrations' when 'USER'
@@ -51251,6 +53167,38 @@ language sql stable as $function$
   select coalesce(app_private.lacking_permission(i.organization_id, null, '{org.admin}'),
     app_private.role_lacks(i.organization_id, i.role))
 $function$;
+
+-- Asks those to sign whose turn it is and who were not asked yet.
+create function app_private.invite_signers(agreement_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+begin
+  select * into agreement from app_public.agreements a where a.id = agreement_id;
+  perform set_config('plat.service', 'on', true);
+  for signer in
+    update app_public.agreement_signers s set status = 'INVITED', invited_at = now(), invitation = s.invitation + 1
+    where s.agreement_id = invite_signers.agreement_id and s.status = 'WAITING' and s.deleted_at is null
+      and s.sequence = (select min(o.sequence) from app_public.agreement_signers o
+        where o.agreement_id = invite_signers.agreement_id and o.status <> 'SIGNED' and o.deleted_at is null)
+    returning *
+  loop
+    if agreement.signing_provider = 'EMBEDDED' then
+      perform app_private.add_job('agreement_signer__invited',
+        jsonb_build_object('id', signer.id, 'invitation', signer.invitation));
+      if agreement.reminder_days is not null then
+        perform app_private.add_job('agreement_signer__reminded',
+          jsonb_build_object('id', signer.id, 'invitation', signer.invitation, 'round', 1),
+          run_at => now() + agreement.reminder_days * interval '1 day',
+          job_key => 'agreement_signer__reminded ' || signer.id);
+      end if;
+    end if;
+  end loop;
+  perform set_config('plat.service', before, true);
+end $function$;
 
 -- Whether a deposit is of the people who negotiated the offer.
 create function app_private.is_deposit_of(deposit app_public.deposits, offer app_public.offers) returns boolean
@@ -51518,6 +53466,47 @@ begin
     where p.id = invite.project_id and p.deleted_at is null;
 end $function$;
 grant execute on function app_private.issue_project_invite_token(uuid, integer) to plat_worker;
+
+-- Makes the code that a signer asked for; only its SHA-256 stays. Nothing where nobody waits for one any more.
+create function app_private.issue_signing_code(signer_id uuid) returns table(
+  code text, channel text, email text, phone text, message_id uuid, title text, organization_name text,
+  expires_at timestamp
+  with time zone
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  digits constant text := lpad((('x' || encode(public.gen_random_bytes(6), 'hex'))::bit(48)::bigint
+    % 1000000)::text, 6, '0');
+  until_when constant timestamptz := now() + interval '10 minutes';
+  home uuid;
+  s_number text;
+  way text;
+begin
+  update app_private.agreement_codes c set code_sha256 = app_private.hash_of_code(c.signer_id, digits),
+      expires_at = until_when, tries = 0, proof = null
+    where c.signer_id = issue_signing_code.signer_id and c.requested_at > now() - interval '10 minutes'
+    returning c.channel into way;
+  if not found then
+    return;
+  end if;
+  select s.organization_id, s.phone into home, s_number from app_public.agreement_signers s
+    where s.id = issue_signing_code.signer_id;
+  -- Where no text message may go out now, a mail does.
+  if way = 'SMS' and (not app_private.owner_is_confirmed(home)
+      or exists (select from app_private.stopped_numbers n where n.number = s_number)
+      or not app_private.is_within_limit('sms.recipient', s_number)
+      or app_private.reserve_sending(home, 'SMS', 1) = 0) then
+    way := 'EMAIL';
+  end if;
+  return query
+    select digits, way, s.email::text, s.phone::text, gen_random_uuid(), a.title::text, o.name::text, until_when
+    from app_public.agreement_signers s
+      join app_public.agreements a on a.id = s.agreement_id
+      join app_public.organizations o on o.id = a.organization_id
+    where s.id = issue_signing_code.signer_id;
+end $function$;
+grant execute on function app_private.issue_signing_code(uuid) to plat_worker;
 
 -- Makes the one-time code that a mail takes to the user (143 bits, 15 minutes, once); no row for a user who may not
 --   sign in.
@@ -51788,6 +53777,28 @@ begin
       where r.row = n.row;
   end if;
 end $function$;
+
+-- Makes a PDF that was stored a file of the agreement, once for each kind; tells the contents that nobody has then,
+--   for whoever calls it to delete.
+create function app_private.keep_agreement_file(
+  agreement_id uuid, kind text, checksum text, filename text
+) returns setof text
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+begin
+  perform app_private.file_is_stored(checksum);
+  perform from app_public.agreements a where a.id = agreement_id for no key update;
+  if not exists (select from app_public.agreement_files f where f.agreement_id = keep_agreement_file.agreement_id
+      and f.kind = keep_agreement_file.kind and f.deleted_at is null) then
+    perform set_config('plat.clock', 'on', true);
+    insert into app_public.agreement_files (agreement_id, kind, title, file)
+      values (agreement_id, kind, case kind when 'CERTIFICATE' then 'Certificate' else 'Signed' end,
+        jsonb_build_object('checksum', checksum, 'filename', filename));
+    perform set_config('plat.clock', '', true);
+  end if;
+  return query select app_private.release_files(array[checksum]);
+end $function$;
+grant execute on function app_private.keep_agreement_file(uuid, text, text, text) to plat_worker;
 
 -- Says where the file of an export will lie, before it does: so that it is removed, whatever happens.
 create function app_private.keep_export_file(id uuid, worker uuid, file_key text) returns void
@@ -52445,11 +54456,11 @@ end $function$;
 -- Gives a table like app_private.image_record or document_record what it takes to be served: comments, row security,
 --   grants, triggers, addresses, events. `parent` is the table it belongs to, `list` the field there, `settable`
 --   further columns that callers give; `only_one` lets a new file replace the former; `readers` is a condition that
---   replaces who sees it.
+--   replaces who sees it, `writers` one that replaces who writes it.
 create function app_private.make_file_table(
   table_name text, subject text, parent text, list text, settable text[] default '{}'::text[],
   only_one boolean default false, readers text default null::text, write_permission text default 'inventory.manage',
-  event_permission text default null::text
+  event_permission text default null::text, writers text default null::text
 ) returns void
 language plpgsql as $function$
 declare
@@ -52469,9 +54480,10 @@ declare
     else format('(public and %s) or %s', sees_parent, members) end);
   anybody_sees text := coalesce(readers, case when is_image then sees_parent
     else format('public and %s', sees_parent) end);
-  writers text := format('organization_id = any (array(select app_hidden.viewer_organizations(%L)))', write_permission)
+  may_write text := coalesce(writers, format('organization_id = any (array(select '
+    'app_hidden.viewer_organizations(%L)))', write_permission)
     || case when parent = 'organizations' then ''
-      else format(' or project_id = any (array(select app_hidden.viewer_projects(%L)))', write_permission) end;
+      else format(' or project_id = any (array(select app_hidden.viewer_projects(%L)))', write_permission) end);
   columns text[] := array[case when is_image then 'alt' else 'description' end] || settable;
 begin
   insert into app_private.file_tables (table_name) values (table_name);
@@ -52508,11 +54520,11 @@ begin
   execute format('create policy everybody on app_public.%I for select to plat_anonymous using (deleted_at is null and '
     '(%s))', table_name, anybody_sees);
   execute format('create policy writers_insert on app_public.%I for insert to plat_user with check (%s)', table_name,
-    writers);
+    may_write);
   execute format('create policy writers_update on app_public.%I for update to plat_user using (%s)', table_name,
-    writers);
+    may_write);
   execute format('create policy writers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
-    writers);
+    may_write);
   execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
   execute format('grant insert (%I, file, %s) on app_public.%I to plat_user', parent_column,
     (select string_agg(quote_ident(c), ', ') from unnest(columns) c), table_name);
@@ -52982,6 +54994,22 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
   update app_public.project_organization_invites i set sent_at = now() where i.id = invite_id
 $function$;
 grant execute on function app_private.mark_project_invite_sent(uuid) to plat_worker;
+
+-- A signer has opened the agreement.
+create function app_private.mark_viewed(turn app_private.turn) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  if (turn.signer).status <> 'INVITED' then
+    return;
+  end if;
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'VIEWED', viewed_at = now() where s.id = (turn.signer).id;
+  update app_public.agreements a set status = 'VIEWED' where a.id = (turn.agreement).id and a.status = 'SENT';
+  perform set_config('plat.service', before, true);
+  perform app_private.note_trail((turn.agreement).id, 'VIEWED', signer => turn.signer, file => turn.file);
+end $function$;
 
 -- @step The link that names the lead or purchase is signed.
 --
@@ -53490,6 +55518,18 @@ begin
 end $function$;
 grant execute on function app_private.note_card(uuid, jsonb, text, boolean) to plat_authenticator;
 
+-- A code went out, by the channel.
+create function app_private.note_code_sent(signer_id uuid, channel text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_private.agreement_codes c set channel = note_code_sent.channel
+    where c.signer_id = note_code_sent.signer_id;
+  perform app_private.note_trail(s.agreement_id, 'CODE_SENT', signer => s,
+      sent_to => case note_code_sent.channel when 'SMS' then s.phone else s.email end)
+    from app_public.agreement_signers s where s.id = note_code_sent.signer_id;
+end $function$;
+grant execute on function app_private.note_code_sent(uuid, text) to plat_worker;
+
 -- @step It is a setting of the operator.
 --
 -- Whether the operator has registered the service where consents are given; null: nowhere.
@@ -53553,6 +55593,21 @@ begin
 end $function$;
 grant execute on function app_private.note_customer(uuid, text) to plat_authenticator;
 
+-- The provider has taken an agreement.
+create function app_private.note_envelope(agreement_id uuid, envelope_id text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform from app_public.agreements a where a.id = note_envelope.agreement_id for no key update;
+  update app_private.agreement_envelopes e set envelope_id = note_envelope.envelope_id, asked_at = now()
+    where e.agreement_id = note_envelope.agreement_id;
+  -- It was called off meanwhile.
+  if exists (select from app_public.agreements a where a.id = note_envelope.agreement_id
+    and a.status in ('VOIDED', 'EXPIRED', 'DECLINED')) then
+    perform app_private.add_job('agreement__ended', jsonb_build_object('id', note_envelope.agreement_id));
+  end if;
+end $function$;
+grant execute on function app_private.note_envelope(uuid, text) to plat_worker;
+
 -- Keeps how many rows an export has, and how far rights reached when they were read.
 create function app_private.note_export(
   id uuid, worker uuid, total integer, permissions text[], rights text[]
@@ -53597,6 +55652,14 @@ begin
 end $function$;
 grant execute on function app_private.note_failed(text, uuid, text, boolean, boolean, boolean) to plat_authenticator,
 plat_worker;
+
+-- A signer was written to.
+create function app_private.note_invited(signer_id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.note_trail(s.agreement_id, 'INVITED', signer => s, sent_to => s.email)
+  from app_public.agreement_signers s where s.id = note_invited.signer_id
+$function$;
+grant execute on function app_private.note_invited(uuid) to plat_worker;
 
 -- Forgets that processes died during a job: it was done.
 create function app_private.note_job_done(key text) returns void
@@ -53769,6 +55832,21 @@ begin
     from unnest(rows) r;
 end $function$;
 
+-- What follows where a signer declines: the agreement is over.
+create function app_private.note_refusal(signer_id uuid, reason text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'DECLINED', declined_at = now(), decline_reason = reason
+    where s.id = signer_id;
+  update app_public.agreements a set status = 'DECLINED'
+    where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id);
+  perform set_config('plat.service', before, true);
+end $function$;
+
 -- Notes, to the minute, that a report was looked at by somebody who sees it.
 create function app_private.note_report_run(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -53798,6 +55876,45 @@ begin
 end $function$;
 grant execute on function app_private.note_representative(uuid, jsonb) to plat_authenticator, plat_worker;
 
+-- What follows from a signature: the status of signer and agreement, who is asked next, what is done when all have
+--   signed.
+create function app_private.note_signature(
+  signer_id uuid, file app_public.agreement_files, signed_at timestamp with time zone
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement_id uuid := (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id);
+  buyers int;
+  sellers int;
+  all_sellers int;
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'SIGNED', signed_at = note_signature.signed_at,
+      viewed_at = coalesce(s.viewed_at, note_signature.signed_at), signed_file_id = file.id
+    where s.id = signer_id;
+  select count(*) filter (where s.status <> 'SIGNED' and s.role <> 'SELLER_REPRESENTATIVE'),
+      count(*) filter (where s.status <> 'SIGNED' and s.role = 'SELLER_REPRESENTATIVE'),
+      count(*) filter (where s.role = 'SELLER_REPRESENTATIVE')
+    into buyers, sellers, all_sellers
+    from app_public.agreement_signers s where s.agreement_id = agreement_id and s.deleted_at is null;
+  update app_public.agreements a set status = case when buyers = 0 then 'SIGNED' else 'PARTIALLY_SIGNED' end,
+      signed_at = note_signature.signed_at
+    where a.id = agreement_id and a.status <> 'SIGNED';
+  if buyers + sellers > 0 then
+    perform app_private.invite_signers(agreement_id);
+  else
+    perform app_private.note_trail(agreement_id, 'COMPLETED', file => file);
+    update app_private.agreement_envelopes e set ended = true where e.agreement_id = agreement_id;
+    if all_sellers > 0 then
+      update app_public.agreements a set status = 'EXECUTED' where a.id = agreement_id;
+    end if;
+    perform app_private.add_job('agreement__completed', jsonb_build_object('id', agreement_id));
+  end if;
+  perform set_config('plat.service', before, true);
+end $function$;
+
 -- @step It is a job of the service.
 --
 -- Something went through an integration.
@@ -53811,6 +55928,21 @@ begin
   update app_private.integration_secrets s set failure_count = 0 where s.integration_id = id and s.failure_count > 0;
 end $function$;
 grant execute on function app_private.note_synced(text, uuid) to plat_authenticator, plat_worker;
+
+-- Adds an entry to the trail of an agreement, by whoever acts in this transaction.
+create function app_private.note_trail(
+  agreement_id uuid, kind text, signer app_public.agreement_signers default null::app_public.agreement_signers,
+  file app_public.agreement_files default null::app_public.agreement_files, sent_to text default null::text,
+  consent_text text default null::text, note text default null::text
+) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  insert into app_public.agreement_trail_entries (organization_id, project_id, agreement_id, kind, signer_id,
+      signer_name, file_id, checksum, actor_id, ip_address, user_agent, sent_to, consent_text, note)
+    select a.organization_id, a.project_id, a.id, note_trail.kind, (note_trail.signer).id, (note_trail.signer).name,
+      (note_trail.file).id, (note_trail.file).checksum, app_public.current_user_id(), app_hidden.setting('ip'),
+      left(app_hidden.setting('user_agent'), 500), note_trail.sent_to, note_trail.consent_text, note_trail.note
+    from app_public.agreements a where a.id = note_trail.agreement_id
+$function$;
 
 -- Says why a trigger did not start something; shown as Workflow.triggerError.
 create function app_private.note_trigger_error(workflow_id uuid, error text) returns void
@@ -54570,6 +56702,14 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.postpone_job(text, jsonb, integer) to plat_worker;
 
+-- The version of an agreement that is signed; null where it has no file.
+create function app_private.present_file(agreement_id uuid) returns app_public.agreement_files
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select f.* from app_public.agreement_files f
+  where f.agreement_id = present_file.agreement_id and f.kind = 'DOCUMENT' and f.deleted_at is null
+  order by f.number desc limit 1
+$function$;
+
 -- What the percentage of a deposit is of, where the viewer sees the deposit; null otherwise.
 create function app_private.price_of_deposit(id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -55108,6 +57248,19 @@ begin
   perform app_hidden.fail('BAD_USER_INPUT', format('%s: %s', path, message), jsonb_build_object('field', path));
 end $function$;
 
+-- The provider does not take an agreement: it is voided, and says why.
+create function app_private.refuse_envelope(agreement_id uuid, reason text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreements a set status = 'VOIDED', void_reason = left(refuse_envelope.reason, 2000)
+    where a.id = refuse_envelope.agreement_id and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED');
+  perform set_config('plat.service', before, true);
+end $function$;
+grant execute on function app_private.refuse_envelope(uuid, text) to plat_worker;
+
 create function app_private.refuse_gone(table_name text, column_name text) returns void
 language plpgsql as $function$
 begin
@@ -55339,6 +57492,70 @@ language sql as $function$
       or exists (select from app_public.buyers b where b.assignee_id = p and b.project_id = $2)
     on conflict do nothing
 $function$;
+
+-- Has a signer asked once more; refused where that is of no use.
+create function app_private.remind_signer(id uuid, why text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+begin
+  select a.* into agreement from app_public.agreements a
+    where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = remind_signer.id)
+    for no key update;
+  select s.* into signer from app_public.agreement_signers s where s.id = remind_signer.id for no key update;
+  if signer.status not in ('INVITED', 'VIEWED')
+    or agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') then
+    perform app_hidden.fail('CONFLICT', 'Only somebody who was asked, and has neither signed nor declined, is '
+      'reminded.',
+      '{"field": "id"}');
+  end if;
+  perform app_private.rate_limit('signing.reminder', signer.id::text);
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set reminded_at = now(), invitation = s.invitation + 1
+    where s.id = remind_signer.id returning * into signer;
+  perform set_config('plat.service', before, true);
+  perform app_private.note_trail(agreement.id, 'REMINDED', signer => signer, note => why);
+  if agreement.signing_provider = 'EMBEDDED' then
+    perform app_private.add_job('agreement_signer__invited',
+      jsonb_build_object('id', signer.id, 'invitation', signer.invitation));
+  else
+    perform app_private.add_job('agreement__reminded', jsonb_build_object('id', agreement.id),
+      job_key => 'agreement__reminded ' || agreement.id);
+  end if;
+end $function$;
+
+-- Reminds a signer who has not signed since they were asked, and says when to look again: three times at most.
+create function app_private.remind_signer_by_itself(signer_id uuid, invitation integer, round integer) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  most constant int := 3;
+  days smallint;
+  invited int;
+begin
+  select a.reminder_days, s.invitation into days, invited from app_public.agreement_signers s
+    join app_public.agreements a on a.id = s.agreement_id
+    join app_public.projects p on p.id = a.project_id and p.archived_at is null
+    where s.id = signer_id and s.status in ('INVITED', 'VIEWED')
+      and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') and coalesce(a.expires_at > now(), true);
+  -- Whoever was reminded by hand, or asked anew, has another turn.
+  if days is null then
+    return;
+  end if;
+  if invited = invitation then
+    perform app_private.remind_signer(signer_id, 'by itself');
+    round := round + 1;
+    invited := invited + 1;
+  end if;
+  if round <= most then
+    perform app_private.add_job('agreement_signer__reminded',
+      jsonb_build_object('id', signer_id, 'invitation', invited, 'round', round),
+      run_at => now() + days * interval '1 day', job_key => 'agreement_signer__reminded ' || signer_id);
+  end if;
+end $function$;
+grant execute on function app_private.remind_signer_by_itself(uuid, integer, integer) to plat_worker;
 
 -- Takes a second factor away and tells its user.
 create function app_private.remove_second_factor(
@@ -55885,6 +58102,43 @@ begin
   end if;
 end $function$;
 grant execute on function app_private.require_storage(uuid, uuid, bigint, bigint) to plat_authenticator;
+
+-- Locks an agreement and one of its signers, and refuses whoever cannot sign or decline now.
+create function app_private.require_turn(signer_id uuid) returns app_private.turn
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  result app_private.turn;
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+begin
+  select a.* into agreement from app_public.agreements a
+    where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id) for no key update;
+  select s.* into signer from app_public.agreement_signers s where s.id = signer_id for no key update;
+  if agreement.signing_provider <> 'EMBEDDED' then
+    perform app_hidden.fail('CONFLICT', 'This agreement is signed at its provider: take the link of the mail that came '
+      'from '
+      'there.', '{"field": "signerId"}');
+  elsif agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') and agreement.expires_at <= clock_timestamp() then
+    perform app_hidden.fail('CONFLICT', 'The time to sign this agreement is over; ask for another one.',
+      '{"field": "signerId"}');
+  elsif agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') or signer.status = 'DECLINED' then
+    perform app_hidden.fail('CONFLICT', format('This agreement is %s.', lower(agreement.status)), '{"field": '
+      '"signerId"}');
+  elsif signer.status = 'SIGNED' then
+    perform app_hidden.fail('CONFLICT', 'You have signed this agreement already.', '{"field": "signerId"}');
+  elsif signer.status not in ('INVITED', 'VIEWED') then
+    perform app_hidden.fail('CONFLICT', 'Others sign before; a mail says when it is your turn.', '{"field": '
+      '"signerId"}');
+  elsif exists (select from app_public.projects p where p.id = agreement.project_id and p.archived_at is not null) then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; ask whoever sent the '
+      'agreement.');
+  end if;
+  result.agreement := agreement;
+  result.signer := signer;
+  result.file := app_private.present_file(agreement.id);
+  return result;
+end $function$;
 
 -- The webhook, locked; refuses whoever does not administer its organization.
 create function app_private.require_webhook(id uuid) returns app_public.webhooks
@@ -57606,6 +59860,13 @@ begin
   end if;
 end $function$;
 
+-- An address or number as its owner knows it again and nobody else learns it.
+create function app_private.shortened_address(address text) returns text
+language sql immutable strict as $function$
+  select case when address like '%@%' then left(address, 1) || '…@' || split_part(address, '@', 2)
+    else '… ' || right(address, 2) end
+$function$;
+
 -- The last part of the address of a link: kind (marketing, or a kind of notifications), who gets such mails (a lead
 --   or purchase, a membership), signature.
 create function app_private.sign_link(kind text, reader_id uuid) returns text
@@ -57631,6 +59892,160 @@ language sql stable as $function$
   cross join lateral app_private.limit_of(t.name) l
   where t.key is not null
 $function$;
+
+-- What the mail says that asks a signer to sign, with the token of the link; nothing where they were asked again
+--   meanwhile, or need not sign any more.
+create function app_private.signer_invitation(signer_id uuid, invitation integer) returns table(
+  token text, email text, name text, title text, organization_id uuid, organization_name text, project_title text,
+  expires_at timestamp
+  with time zone, is_reminder boolean
+)
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.sign_link('agreement', s.link_id), s.email::text, s.name::text, a.title::text, a.organization_id,
+    o.name::text, p.title::text, a.expires_at, s.reminded_at > s.invited_at
+  from app_public.agreement_signers s
+    join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null
+    join app_public.projects p on p.id = a.project_id
+    join app_public.organizations o on o.id = a.organization_id
+  where s.id = signer_invitation.signer_id and s.invitation = signer_invitation.invitation
+    and s.status in ('INVITED', 'VIEWED') and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
+$function$;
+grant execute on function app_private.signer_invitation(uuid, integer) to plat_worker;
+
+-- The signer that somebody may act as: by the account that they are signed in with, or by the token of their link.
+create function app_private.signer_of(signer_id uuid, token text) returns uuid
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  result uuid;
+begin
+  if num_nonnulls(signer_id, nullif(btrim(token), '')) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the signer, signed in, or the token of the link.',
+      '{"field": "signerId"}');
+  end if;
+  if signer_id is not null then
+    perform app_hidden.require_viewer();
+    select s into result from app_hidden.viewer_signers() s where s = signer_id;
+    if result is null then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such signer for you; sign in with the address that you were '
+        'asked at.',
+        '{"field": "signerId"}');
+    end if;
+    return result;
+  end if;
+  select s.id into result from app_private.open_link(btrim(token)) l
+    join app_public.agreement_signers s on l.kind = 'agreement' and s.link_id = l.reader_id and s.deleted_at is null
+      and s.status <> 'WAITING'
+    join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null and a.status <> 'DRAFT'
+      -- Links of old mails open nothing for ever.
+      and (a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') or a.status_changed_at > now() - interval '90 days');
+  if result is null then
+    perform app_hidden.fail('NOT_FOUND', 'This link is incomplete, too old, or another one took its place; look for '
+      'the '
+      'latest mail.', '{"field": "token"}');
+  end if;
+  return result;
+end $function$;
+
+-- The address of a file for whoever signs, also without an account: it always expires.
+create function app_private.signing_address(file app_public.agreement_files) returns app_public.file_address
+language sql stable as $function$
+  select case when (file).id is not null then jsonb_build_object('key', (file).checksum, 'name', (file).filename,
+    'record', null, 'expires', true, 'attachment', true) end
+$function$;
+
+-- What the certificate of an agreement says that all have signed; null where it is there already.
+create function app_private.signing_certificate(agreement_id uuid) returns jsonb
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select jsonb_build_object('title', a.title, 'agreementId', a.id, 'organizationId', a.organization_id,
+    'organization', o.name, 'project', p.title, 'timeZone', p.time_zone, 'status', a.status,
+    'filename', (f).filename, 'filesize', (f).filesize, 'checksum', (f).checksum, 'number', (f).number,
+    'signers', (select jsonb_agg(jsonb_build_object('name', s.name, 'role', r.description, 'email', s.email,
+        'signedAt', s.signed_at, 'consent', e.consent_text, 'ip', e.ip_address, 'userAgent', e.user_agent,
+        'sentTo', e.sent_to) order by s.signed_at, s.sequence, s.id)
+      from app_public.agreement_signers s
+        join app_public.agreement_signer_role_values r on r.value = s.role
+        left join lateral (select t.* from app_public.agreement_trail_entries t where t.agreement_id = a.id
+          and t.signer_id = s.id and t.kind = 'SIGNED' and t.file_id = s.signed_file_id
+          order by t.id desc limit 1) e on true
+      where s.agreement_id = a.id and s.deleted_at is null),
+    'trail', (select jsonb_agg(jsonb_build_object('at', t.occurred_at, 'what', k.description, 'who', t.signer_name,
+        'ip', t.ip_address, 'note', t.note, 'checksum', t.checksum) order by t.id)
+      from app_public.agreement_trail_entries t join app_public.agreement_trail_kind_values k on k.value = t.kind
+      where t.agreement_id = a.id))
+  from app_public.agreements a
+    join app_public.organizations o on o.id = a.organization_id
+    join app_public.projects p on p.id = a.project_id
+    cross join lateral app_private.present_file(a.id) f
+  where a.id = signing_certificate.agreement_id and a.status in ('SIGNED', 'EXECUTED') and a.deleted_at is null
+    and not exists (select from app_public.agreement_files c where c.agreement_id = a.id and c.kind = 'CERTIFICATE'
+      and c.deleted_at is null)
+$function$;
+grant execute on function app_private.signing_certificate(uuid) to plat_worker;
+
+-- What a signer agrees to; each signature keeps the words that it was given with.
+create function app_private.signing_consent() returns text
+language sql immutable as $function$
+  select 'I have read this document. I agree to sign it electronically, and my electronic signature shall have the '
+    'same '
+    'effect as one by hand.'
+$function$;
+
+-- What the organization has agreements signed by: the integration that it connected last; null where none works.
+create function app_private.signing_integration(organization_id uuid, app_key text) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select i.id from app_public.organization_integrations i
+    join app_public.integration_apps a on a.id = i.app_id and a.key = signing_integration.app_key
+  where i.organization_id = signing_integration.organization_id and i.status = 'ENABLED' and i.deleted_at is null
+  order by i.id desc limit 1
+$function$;
+
+-- What a signer is asked to sign; whoever calls has looked who asks.
+create function app_private.signing_request(signer_id uuid) returns app_public.signing_request
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result app_public.signing_request;
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+  file app_public.agreement_files;
+  certificate app_public.agreement_files;
+begin
+  select * into signer from app_public.agreement_signers s where s.id = signing_request.signer_id;
+  select * into agreement from app_public.agreements a where a.id = signer.agreement_id;
+  if agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED', 'EXECUTED') then
+    file := app_private.present_file(agreement.id);
+    select * into certificate from app_public.agreement_files f
+      where f.agreement_id = agreement.id and f.kind = 'CERTIFICATE' and f.deleted_at is null
+      order by f.number desc limit 1;
+  end if;
+  result.agreement_id := agreement.id;
+  result.signer_id := signer.id;
+  result.title := agreement.title;
+  result.type := agreement.type;
+  result.status := agreement.status;
+  result.organization_name := (select o.name from app_public.organizations o where o.id = agreement.organization_id);
+  result.project_title := (select p.title from app_public.projects p where p.id = agreement.project_id);
+  result.signer_name := signer.name;
+  result.role := signer.role;
+  result.signer_status := signer.status;
+  result.can_sign := agreement.signing_provider = 'EMBEDDED' and signer.status in ('INVITED', 'VIEWED')
+    and agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
+    and (agreement.status = 'SIGNED' or coalesce(agreement.expires_at > now(), true));
+  result.file_id := file.id;
+  result.file_number := file.number;
+  result.filename := file.filename;
+  result.checksum := file.checksum;
+  result.url := app_private.signing_address(file);
+  result.certificate_url := app_private.signing_address(certificate);
+  result.consent_text := app_private.signing_consent();
+  result.code_sent_to := (select app_private.shortened_address(case c.channel when 'SMS' then signer.phone
+      else signer.email end)
+    from app_private.agreement_codes c where c.signer_id = signer.id
+      and coalesce(c.expires_at, c.requested_at + interval '10 minutes') > now());
+  result.expires_at := agreement.expires_at;
+  result.signed_at := signer.signed_at;
+  return result;
+end $function$;
 
 -- Leaves all that was written so far untold, as after loading the demo.
 create function app_private.skip_notifications() returns void
@@ -58913,6 +61328,25 @@ begin
 end $function$;
 grant execute on function app_private.sweep_webhook_deliveries(integer) to plat_worker;
 
+-- Has agreements asked after of which nothing was heard for an hour.
+create function app_private.sync_envelopes(batch integer) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  due uuid;
+begin
+  for due in
+    update app_private.agreement_envelopes e set asked_at = now()
+    where e.agreement_id in (select o.agreement_id from app_private.agreement_envelopes o
+      where o.envelope_id is not null and not o.ended and o.asked_at < now() - interval '1 hour'
+      order by o.asked_at limit batch for update skip locked)
+    returning e.agreement_id
+  loop
+    perform app_private.add_job('agreement__synced', jsonb_build_object('id', due),
+      job_key => 'agreement__synced ' || due);
+  end loop;
+end $function$;
+grant execute on function app_private.sync_envelopes(integer) to plat_worker;
+
 -- Claims a unit or a lot for a subject and gives it its status (HELD, RESERVED or PENDING by the kind, or the one
 --   named). A subject that has the claim already changes its kind and end. Refuses with INVENTORY_UNAVAILABLE and
 --   claimedUntil. Callers check permissions.
@@ -59047,6 +61481,17 @@ begin
     jsonb_build_object('id', message.id));
 end $function$;
 grant execute on function app_private.take_contact_message(uuid, jsonb) to plat_anonymous, plat_user;
+
+-- @step The signature of the notice was looked at before.
+--
+-- The provider says that something changed: it is asked what.
+create function app_private.take_envelope_notice(agreement_id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.add_job('agreement__synced', jsonb_build_object('id', e.agreement_id),
+    job_key => 'agreement__synced ' || e.agreement_id)
+  from app_private.agreement_envelopes e where e.agreement_id = take_envelope_notice.agreement_id
+$function$;
+grant execute on function app_private.take_envelope_notice(uuid) to plat_authenticator;
 
 -- Does what somebody answered: STOP and START decide whether their number is written to, anything else is a note on
 --   the lead or purchase that was last: {providerId, from, text, meaning}.
@@ -59239,6 +61684,27 @@ begin
 end $function$;
 grant execute on function app_private.take_project_message(uuid, jsonb, app_public.agent_input) to plat_anonymous,
 plat_user;
+
+-- Uses a code up; refuses one that was sent for another version of the file.
+create function app_private.take_proof(turn app_private.turn, proof text) returns app_private.agreement_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result app_private.agreement_codes;
+begin
+  delete from app_private.agreement_codes c where c.signer_id = (turn.signer).id
+      and c.proof::text = take_proof.proof and c.proof_expires_at > clock_timestamp()
+    returning * into result;
+  if result.signer_id is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'There is no open code: it was not sent yet, was used, is over ten '
+      'minutes '
+      'old, or was tried too often. Ask for a new one with requestSigningCode.', '{"field": "code"}');
+  elsif result.file_id <> (turn.file).id then
+    perform app_hidden.fail('CONFLICT', 'There is another version since the code was sent; read it and ask for a new '
+      'code.',
+      '{"field": "code"}');
+  end if;
+  return result;
+end $function$;
 
 -- Counts a use, unless counts is false: 0, or the seconds to wait where there is no room for it. Never waits for
 --   another transaction: what that one has counted counts here at once, also where it is rolled back later.
@@ -61217,6 +63683,8 @@ insert into app_hidden.record_types (table_name, subject, write_permission, even
   read_permissions, other_party) values
   ('access_tokens', 'access_token', null, null, null, null, null),
   ('agents', 'agent', 'lead.write', null, null, array['lead.read', 'org.member'], null),
+  ('agreement_files', 'agreement_file', 'buyer.write', 'buyer.read', null, null, null),
+  ('agreement_signers', 'agreement_signer', 'buyer.write', 'buyer.read', null, null, null),
   ('agreements', 'agreement', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
   ('appointments', 'appointment', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
   ('buyers', 'buyer', 'buyer.write', null, null, array['buyer.read'], null),
@@ -62095,22 +64563,38 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('agreement', 'DRAFT', 'VOIDED', false, null),
   ('agreement', 'PARTIALLY_SIGNED', 'DECLINED', false, null),
   ('agreement', 'PARTIALLY_SIGNED', 'EXPIRED', true, null),
+  ('agreement', 'PARTIALLY_SIGNED', 'SENT', true, null),
   ('agreement', 'PARTIALLY_SIGNED', 'SIGNED', false, null),
   ('agreement', 'PARTIALLY_SIGNED', 'VOIDED', false, null),
   ('agreement', 'SENT', 'DECLINED', false, null),
   ('agreement', 'SENT', 'EXPIRED', true, null),
+  ('agreement', 'SENT', 'PARTIALLY_SIGNED', false, null),
+  ('agreement', 'SENT', 'SIGNED', false, null),
   ('agreement', 'SENT', 'VIEWED', false, null),
   ('agreement', 'SENT', 'VOIDED', false, null),
+  ('agreement', 'SIGNED', 'DECLINED', true, null),
   ('agreement', 'SIGNED', 'EXECUTED', false, null),
   ('agreement', 'SIGNED', 'VOIDED', false, null),
   ('agreement', 'VIEWED', 'DECLINED', false, null),
   ('agreement', 'VIEWED', 'EXPIRED', true, null),
   ('agreement', 'VIEWED', 'PARTIALLY_SIGNED', false, null),
+  ('agreement', 'VIEWED', 'SENT', true, null),
+  ('agreement', 'VIEWED', 'SIGNED', false, null),
   ('agreement', 'VIEWED', 'VOIDED', false, null),
   ('agreement', null, 'DRAFT', false, null),
   ('agreement', null, 'EXECUTED', false, null),
   ('agreement', null, 'SENT', false, null),
   ('agreement', null, 'SIGNED', false, null),
+  ('agreement_signer', 'INVITED', 'DECLINED', true, null),
+  ('agreement_signer', 'INVITED', 'SIGNED', true, null),
+  ('agreement_signer', 'INVITED', 'VIEWED', true, null),
+  ('agreement_signer', 'INVITED', 'WAITING', true, null),
+  ('agreement_signer', 'SIGNED', 'WAITING', true, null),
+  ('agreement_signer', 'VIEWED', 'DECLINED', true, null),
+  ('agreement_signer', 'VIEWED', 'SIGNED', true, null),
+  ('agreement_signer', 'VIEWED', 'WAITING', true, null),
+  ('agreement_signer', 'WAITING', 'INVITED', true, null),
+  ('agreement_signer', null, 'WAITING', false, null),
   ('appointment', 'CONFIRMED', 'CANCELLED', false, null),
   ('appointment', 'CONFIRMED', 'COMPLETED', false, null),
   ('appointment', 'CONFIRMED', 'NO_SHOW', false, null),
@@ -62727,6 +65211,11 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('agreement', 'status', 'SENT', 'sent'),
   ('agreement', 'status', 'SIGNED', 'signed'),
   ('agreement', 'status', 'VOIDED', 'voided'),
+  ('agreement_signer', 'reminded_at', null, 'reminded'),
+  ('agreement_signer', 'status', 'DECLINED', 'declined'),
+  ('agreement_signer', 'status', 'INVITED', 'invited'),
+  ('agreement_signer', 'status', 'SIGNED', 'signed'),
+  ('agreement_signer', 'status', 'VIEWED', 'viewed'),
   ('appointment', 'status', 'CANCELLED', 'cancelled'),
   ('appointment', 'status', 'COMPLETED', 'completed'),
   ('appointment', 'status', 'CONFIRMED', 'confirmed'),
@@ -62810,6 +65299,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('workflow_execution', 'status', 'PAUSED', 'paused');
 
 insert into app_private.file_tables (table_name) values
+  ('agreement_files'),
   ('floor_plan_documents'),
   ('floor_plan_drawings'),
   ('floor_plan_elevation_images'),
@@ -62862,6 +65352,10 @@ insert into app_private.limits (name, most, within, description) values
     'New accounts from all areas together that have made one within the hour: the rest is for areas that have not.'),
   ('sign_up.network', 120, '01:00:00', 'New accounts from one network.'),
   ('sign_up.total', 120, '00:01:00', 'New accounts from everywhere together.'),
+  ('signing.code', 5, '01:00:00', 'One-time codes for one signer of an agreement.'),
+  ('signing.network', 60, '01:00:00', 'One-time codes for signers of agreements, asked for from one network.'),
+  ('signing.reminder', 3, '24:00:00', 'Reminders of one signer of an agreement.'),
+  ('signing.try', 15, '24:00:00', 'Wrong one-time codes of one signer of an agreement.'),
   ('sms.recipient', 10, '24:00:00', 'Text messages to one number; further ones wait.'),
   ('verification.account', 5, '01:00:00', 'Codes that a user asks for to confirm the address of the account.'),
   ('verification.address', 5, '24:00:00',
@@ -63201,6 +65695,11 @@ insert into app_public.integration_apps (key, name, description, category, scope
     'ORGANIZATION', null, 'WEBHOOK', '{}',
     '{"type":"object","required":["url","events","mapping"],"properties":{"url":{"type":"string","maxLength":2048,"minLength":1,"description":"Where to: https, a public address."},"events":{"type":"array","items":{"type":"string","maxLength":100},"maxItems":100,"minItems":1,"description":"Events such as lead.created, lead.* or *."},"mapping":{"type":"object","description":"Their field to one of an event, such as data.email, or to a Liquid template, such as {{ data.firstName | upcase }}.","maxProperties":100,"minProperties":1,"additionalProperties":{"type":"string","maxLength":2000,"minLength":1}}},"additionalProperties":false}',
     null, null, 'app_private.connect_sync'),
+  ('docusign', 'DocuSign', 'Has agreements signed at DocuSign: those whose signingProvider is DOCUSIGN.',
+    'E_SIGNATURE', 'ORGANIZATION', null, 'API_KEY', '{}',
+    '{"type":"object","required":["accountId"],"properties":{"server":{"type":"string","default":"https://account.docusign.com","pattern":"^https://[^/?#]+$","maxLength":300,"minLength":1,"description":"Where it lets in: https://account-d.docusign.com for an account of developers."},"accountId":{"type":"string","maxLength":100,"minLength":1,"description":"The API account id."}},"additionalProperties":false}',
+    '{"type":"object","required":["integrationKey","userId","privateKey","webhookKey"],"properties":{"userId":{"type":"string","maxLength":100,"minLength":1,"description":"The user in whose name agreements are sent, who has consented to the app."},"privateKey":{"type":"string","maxLength":10000,"minLength":1,"description":"The RSA key of the app, in PEM."},"webhookKey":{"type":"string","maxLength":500,"minLength":8,"description":"The HMAC key of Connect, which its notices are signed with."},"integrationKey":{"type":"string","maxLength":100,"minLength":1,"description":"The integration key of your app there."}},"additionalProperties":false}',
+    null, null),
   ('mail_account', 'Mail account',
     'Sends mail to leads and buyers from your own address, through your own mail server.', 'EMAIL', 'USER', null,
     'BASIC', '{}',

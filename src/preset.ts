@@ -17,6 +17,7 @@ import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
 import { inShare } from "./database/orderedPool.ts";
 import { transportPreset } from "./http/preset.ts";
 import { repeatFacts } from "./http/repeatFacts.ts";
+import { userAgentOf } from "./http/requestFacts.ts";
 import { claimsOf, requestState } from "./http/requestState.ts";
 import type { FairSemaphore } from "./limits/fairSemaphore.ts";
 import { withWork } from "./limits/operationWork.ts";
@@ -48,6 +49,7 @@ import { SearchPlugin } from "./plugins/SearchPlugin.ts";
 import { SignedTextsPlugin } from "./plugins/SignedTextsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
 import type { IntegrationTransforms } from "./integrations/transforms.ts";
+import { proveSigningCode } from "./signing/codes.ts";
 import type { PaymentTransforms } from "./payments/transforms.ts";
 import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
 import type { Seal } from "./seal.ts";
@@ -98,11 +100,13 @@ export interface PresetOptions {
 export function viewerSettings(request: IncomingMessage): Record<string, string> {
   const { ip } = request as { ip?: string };
   const language = acceptedLanguage(request.headers["accept-language"]);
+  const userAgent = userAgentOf(request);
   return pgSettings(claimsOf(request) as Claims, {
     requestId: requestState(request).id,
     channel: "API",
     ...(ip ? { ip } : {}),
     language,
+    ...(userAgent ? { userAgent } : {}),
   });
 }
 
@@ -148,6 +152,7 @@ export function createPreset({
     ...paymentTransforms,
     ...draftTransforms,
     ...integrationTransforms,
+    proveSigningCode,
   };
 
   return {
