@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { getNamedType, isCompositeType, type GraphQLField } from "graphql";
+import { getNamedType, isCompositeType, isObjectType, type GraphQLField } from "graphql";
 import type { Person } from "../harness/api.ts";
 import type { Payments } from "../harness/payments.ts";
 import { mutationOf } from "../harness/records.ts";
@@ -71,7 +71,16 @@ function bareDocumentOf(kind: string, field: GraphQLField<unknown, unknown>): st
   const variables = field.args.map((arg) => `$${arg.name}: ${arg.type}`).join(", ");
   const args = field.args.map((arg) => `${arg.name}: $${arg.name}`).join(", ");
   const head = variables ? `${kind} (${variables})` : kind;
-  return `${head} { ${field.name}${args ? `(${args})` : ""} ${isCompositeType(getNamedType(field.type)) ? "{ __typename }" : ""} }`;
+  return `${head} { ${field.name}${args ? `(${args})` : ""} ${selectionOf(field)} }`;
+}
+
+/** Whether rows were refused, of a mutation that tells what became of each. */
+function selectionOf(field: GraphQLField<unknown, unknown>): string {
+  const type = getNamedType(field.type);
+  if (!isCompositeType(type)) return "";
+  return isObjectType(type) && "refusedCount" in type.getFields()
+    ? "{ __typename refusedCount }"
+    : "{ __typename }";
 }
 
 export class Takes {
@@ -109,6 +118,7 @@ export class Takes {
         ({ data, errors } = await ask());
       }
       if (errors) return `${errors[0]!.extensions.code} ${errors[0]!.extensions.field ?? ""}`;
+      if (data[field.name]?.refusedCount > 0) return "refuses rows";
       return data[field.name] === null ? "null" : "done";
     } finally {
       this.#dryRun.on = false;
