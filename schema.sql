@@ -643,6 +643,1129 @@ as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.
 grant execute on function app_public.agents_events(app_public.agents) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.agreement_files
+
+-- @file Document
+--
+-- A file of an agreement: a version of what is signed, or what came of it.
+create table app_public.agreement_files (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  -- @writeOnly
+  -- @secret
+  --
+  -- A PDF, 50 MB at most.
+  file                     app_public.document_upload   not null,
+  title                    app_public.short_text, -- What people read instead of the file name.
+  description              app_public.long_text, -- What it is about.
+  category                 app_public.document_category not null default 'OTHER', -- What it is.
+  -- Whether everybody sees it who sees the record that it belongs to.
+  public                   boolean                      not null default false,
+  filename                 text                         not null, -- Name for those who save it.
+  filemime                 text                         not null, -- Media type, by the content of the file.
+  filesize                 integer                      not null, -- Size in bytes.
+  checksum                 text                         not null, -- SHA-256 of the content, in hexadecimal digits.
+  -- @behavior -*
+  --
+  -- Who uploaded it.
+  uploaded_by_id           uuid                         default app_public.current_user_id(),
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  -- @behavior -attribute:select
+  --
+  -- The agreement that it belongs to.
+  agreement_id             uuid                         not null,
+  kind                     app_public.agreement_file_kind not null default 'DOCUMENT', -- What it is.
+  -- @insertOptional
+  --
+  -- Which version it is, from 1 on; the latest DOCUMENT is what is signed.
+  number                   integer                      not null,
+  -- Whether the signatures on the version before are given up for it; needed where somebody has signed that one.
+  --   Everybody is then asked to sign again.
+  void_signatures          boolean                      not null default false,
+  -- When the signers could see it first; null for one that was not sent.
+  sent_at                  timestamp with time zone,
+  constraint agreement_files_pkey primary key (id),
+  -- @parent
+  -- @fieldName agreement
+  -- @foreignFieldName files
+  -- @backwardDescription The files, in their order.
+  --
+  -- The agreement that it belongs to.
+  constraint agreement_files_agreement_id_fkey foreign key (agreement_id, project_id)
+    references app_public.agreements(id, project_id) on delete cascade,
+  -- @behavior -*
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint agreement_files_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName uploadedBy
+  -- @backwardBehavior -*
+  --
+  -- Who uploaded it; seen by colleagues.
+  constraint agreement_files_uploaded_by_id_fkey foreign key (uploaded_by_id)
+    references app_public.users(id) on delete set null,
+  constraint document_record_category_not_null not null category,
+  constraint document_record_checksum_not_null not null checksum,
+  constraint document_record_file_not_null not null file,
+  constraint document_record_filemime_not_null not null filemime,
+  constraint document_record_filename_not_null not null filename,
+  constraint document_record_filesize_not_null not null filesize,
+  constraint document_record_id_not_null not null id,
+  constraint document_record_inserted_at_not_null not null inserted_at,
+  constraint document_record_organization_id_not_null not null organization_id,
+  constraint document_record_project_id_not_null not null project_id,
+  constraint document_record_public_not_null not null public,
+  constraint document_record_updated_at_not_null not null updated_at,
+  constraint document_record_version_not_null not null version
+);
+
+create index agreement_files_checksum on app_public.agreement_files (checksum);
+-- Somebody else uploaded a version meanwhile; look at it and try again.
+create unique index agreement_files_number on app_public.agreement_files (agreement_id, kind, number);
+create index agreement_files_project on app_public.agreement_files (project_id, id);
+create index agreement_files_uploaded_by on app_public.agreement_files (uploaded_by_id);
+
+alter table app_public.agreement_files enable row level security;
+create policy readers on app_public.agreement_files for select to plat_user
+  using (
+    deleted_at is null
+    and (select true from app_public.agreements parent where parent.id = agreement_files.agreement_id)
+    and (sent_at is not null or agreement_id <> all (array(select app_hidden.viewer_party_agreements())))
+  );
+-- @perRow One file is deleted at a time, and the agreement says whose deal it is.
+create policy writers_delete on app_public.agreement_files for delete to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+-- @perRow Files are uploaded one by one, and the agreement says whose deal it is.
+create policy writers_insert on app_public.agreement_files for insert to plat_user
+  with check (app_hidden.may_write_agreement(agreement_id));
+-- @perRow One file is changed at a time, and the agreement says whose deal it is.
+create policy writers_update on app_public.agreement_files for update to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+
+grant select on app_public.agreement_files to plat_anonymous, plat_user;
+grant delete on app_public.agreement_files to plat_user;
+grant insert (file, title, description, agreement_id, void_signatures) on app_public.agreement_files to plat_user;
+grant update (title, description) on app_public.agreement_files to plat_user;
+
+create trigger _040_file before insert on app_public.agreement_files
+  for each row execute function app_private.tg__file('agreements', 'agreement_id', 'Document');
+create trigger _050_organization before insert on app_public.agreement_files
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.agreement_files
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_keep before delete on app_public.agreement_files
+  for each row execute function app_private.tg_agreement_files__keep();
+create trigger _300_version before insert on app_public.agreement_files
+  for each row execute function app_private.tg_agreement_files__version();
+create trigger _500_let_go after delete or update of deleted_at on app_public.agreement_files
+  for each row execute function app_private.tg__let_go_of_file();
+create trigger _510_replaced after insert on app_public.agreement_files
+  for each row
+  when (new.kind::text = 'DOCUMENT')
+  execute function app_private.tg_agreement_files__replaced();
+create trigger _900_soft_delete before delete on app_public.agreement_files
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.agreement_files
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.agreement_files
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_agreement_files__event_delete();
+create trigger _950_events_insert after insert on app_public.agreement_files
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_files__event_insert();
+create trigger _950_events_update after update on app_public.agreement_files
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_agreement_files__event_update();
+create trigger _970_parents after insert on app_public.agreement_files
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_files__parents();
+create trigger _970_parents_again after update of agreement_id, project_id on app_public.agreement_files
+  for each row
+  when (old.agreement_id is distinct from new.agreement_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_agreement_files__parents();
+
+create function app_private.tg_agreement_files__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || 'deleted', 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || 'created', 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || 'created', 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || case when false then null when o.deleted_at is null and n.deleted_at is not null then 'deleted' else 'updated' end, 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.title is distinct from n.title then jsonb_build_object('title', jsonb_build_array(o.title, n.title)) else '{}' end
+    || case when o.description is distinct from n.description then jsonb_build_object('description', jsonb_build_array(o.description, n.description)) else '{}' end
+    || case when o.category is distinct from n.category then jsonb_build_object('category', jsonb_build_array(o.category, n.category)) else '{}' end
+    || case when o.public is distinct from n.public then jsonb_build_object('public', jsonb_build_array(o.public, n.public)) else '{}' end
+    || case when o.filename is distinct from n.filename then jsonb_build_object('filename', jsonb_build_array(o.filename, n.filename)) else '{}' end
+    || case when o.filemime is distinct from n.filemime then jsonb_build_object('filemime', jsonb_build_array(o.filemime, n.filemime)) else '{}' end
+    || case when o.filesize is distinct from n.filesize then jsonb_build_object('filesize', jsonb_build_array(o.filesize, n.filesize)) else '{}' end
+    || case when o.checksum is distinct from n.checksum then jsonb_build_object('checksum', jsonb_build_array(o.checksum, n.checksum)) else '{}' end
+    || case when o.uploaded_by_id is distinct from n.uploaded_by_id then jsonb_build_object('uploadedById', jsonb_build_array(o.uploaded_by_id, n.uploaded_by_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.agreement_id is distinct from n.agreement_id then jsonb_build_object('agreementId', jsonb_build_array(o.agreement_id, n.agreement_id)) else '{}' end
+    || case when o.kind is distinct from n.kind then jsonb_build_object('kind', jsonb_build_array(o.kind, n.kind)) else '{}' end
+    || case when o.number is distinct from n.number then jsonb_build_object('number', jsonb_build_array(o.number, n.number)) else '{}' end
+    || case when o.void_signatures is distinct from n.void_signatures then jsonb_build_object('voidSignatures', jsonb_build_array(o.void_signatures, n.void_signatures)) else '{}' end
+    || case when o.sent_at is distinct from n.sent_at then jsonb_build_object('sentAt', jsonb_build_array(to_char(o.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.title,
+    o.description,
+    o.category,
+    o.public,
+    o.filename,
+    o.filemime,
+    o.filesize,
+    o.checksum,
+    o.uploaded_by_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.agreement_id,
+    o.kind,
+    o.number,
+    o.void_signatures,
+    o.sent_at) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.title,
+    n.description,
+    n.category,
+    n.public,
+    n.filename,
+    n.filemime,
+    n.filesize,
+    n.checksum,
+    n.uploaded_by_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.agreement_id,
+    n.kind,
+    n.number,
+    n.void_signatures,
+    n.sent_at) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__keep() returns trigger
+language plpgsql as $function$
+begin
+  if old.sent_at is not null then
+    perform app_hidden.fail('CONFLICT', 'What was sent is kept; upload another version to replace it.');
+  end if;
+  return old;
+end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agreement_files__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agreements p where p.id = n.agreement_id) is not null) then 'agreements agreement_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.agreements p where p.id = new.agreement_id) is not null then 'agreements agreement_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__replaced() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  agreement app_public.agreements;
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id;
+  if agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') or not exists (select
+      from app_public.agreement_signers s where s.agreement_id = new.agreement_id and s.deleted_at is null) then
+    return null;
+  end if;
+  perform app_private.note_trail(agreement.id, 'REPLACED', file => new, note => case when new.void_signatures
+    then 'The signatures on the version before were given up.' end);
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'WAITING', invited_at = null, viewed_at = null, signed_at = null,
+      signed_file_id = null
+    where s.agreement_id = agreement.id and s.status <> 'WAITING' and s.deleted_at is null;
+  delete from app_private.agreement_codes c using app_public.agreement_signers s
+    where s.id = c.signer_id and s.agreement_id = agreement.id;
+  update app_public.agreements a set status = 'SENT', viewed_at = null, signed_at = null
+    where a.id = agreement.id and a.status <> 'SENT';
+  perform set_config('plat.service', before, true);
+  perform app_private.invite_signers(agreement.id);
+  return null;
+end $function$;
+
+create function app_private.tg_agreement_files__version() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  agreement app_public.agreements;
+  signed int;
+  is_signed_here boolean;
+begin
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id for no key update;
+  select count(*) filter (where s.status = 'SIGNED'), count(*) > 0 into signed, is_signed_here
+    from app_public.agreement_signers s where s.agreement_id = new.agreement_id and s.deleted_at is null;
+  new.number := coalesce((select max(f.number) from app_public.agreement_files f
+    where f.agreement_id = new.agreement_id and f.kind = new.kind), 0) + 1;
+  if new.kind <> 'DOCUMENT' then
+    new.sent_at := now();
+    return new;
+  end if;
+  -- The content that stands for one that was not sent yet (app_hidden.may_upload) has no type of its own.
+  if new.filemime <> 'application/pdf' and new.checksum <> repeat('0', 64) then
+    perform app_hidden.fail('UNSUPPORTED_FILE', 'What is signed is a PDF.', '{"field": "file"}');
+  elsif agreement.status in ('DECLINED', 'EXPIRED', 'VOIDED')
+    or (is_signed_here and agreement.status in ('SIGNED', 'EXECUTED')) then
+    perform app_hidden.fail('CONFLICT', format('This agreement is %s, and has no further version; make another '
+      'agreement.',
+      lower(agreement.status)), '{"field": "agreementId"}');
+  elsif is_signed_here and agreement.signing_provider <> 'EMBEDDED' and agreement.status <> 'DRAFT' then
+    perform app_hidden.fail('CONFLICT',
+      'This agreement is being signed at its provider, which takes no further version; void it and make another one.',
+      '{"field": "agreementId"}');
+  elsif signed > 0 and not new.void_signatures then
+    perform app_hidden.fail('CONFLICT', format('%s signed the present version, and no signature holds for another one. '
+      'Give '
+      'voidSignatures: true to give them up and ask everybody again.',
+      case signed when 1 then 'One signer has' else signed || ' signers have' end),
+      jsonb_build_object('field', 'voidSignatures', 'signatures', signed));
+  end if;
+  new.void_signatures := signed > 0;
+  new.sent_at := case when agreement.status <> 'DRAFT' then now() end;
+  return new;
+end $function$;
+
+-- What happened to it, latest first.
+create function app_public.agreement_files_events(r app_public.agreement_files) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.agreement_files_events(app_public.agreement_files) to plat_anonymous,
+plat_user;
+
+-- @notNull
+--
+-- Where it is: an address that works for a few minutes, or as long as everybody may see it.
+create function app_public.agreement_files_url(f app_public.agreement_files) returns app_public.file_address
+language sql stable as $function$
+      select app_hidden.file_address('agreement_files', f.id, f.checksum, f.filename, f.public, true) $function$;
+grant execute on function app_public.agreement_files_url(app_public.agreement_files) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
+-- app_public.agreement_signers
+
+-- @defaultOrder sequence asc, id asc
+--
+-- Somebody who signs an agreement.
+create table app_public.agreement_signers (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  agreement_id             uuid                         not null, -- The agreement.
+  role                     app_public.agreement_signer_role not null, -- What they are to the agreement.
+  name                     app_public.short_text        not null, -- Full name, as it stands on the agreement.
+  -- @masked
+  --
+  -- Where their link and code go. Whoever signs in with this address may sign too.
+  email                    app_public.email_address     not null,
+  -- @masked
+  --
+  -- Where their code goes if they want it as a text message.
+  phone                    app_public.phone_number,
+  -- Place in the order of signing; those with the same one sign at the same time. 1 where left out.
+  sequence                 smallint                     not null default 1,
+  status                   app_public.agreement_signer_status not null default 'WAITING', -- How far they are.
+  status_changed_at        timestamp with time zone     not null default now(), -- Since when they have this status.
+  invited_at               timestamp with time zone, -- When they were asked to sign the present version.
+  viewed_at                timestamp with time zone, -- When they opened it.
+  signed_at                timestamp with time zone, -- When they signed.
+  declined_at              timestamp with time zone, -- When they refused to sign.
+  decline_reason           app_public.long_text, -- Why they refused, in their words.
+  reminded_at              timestamp with time zone, -- When they were reminded last.
+  -- @behavior -*
+  --
+  -- The version that they signed.
+  signed_file_id           uuid,
+  -- @behavior -*
+  -- @secret
+  --
+  -- What their link is known by; another one where their address changes.
+  link_id                  uuid                         not null default gen_random_uuid(),
+  -- @behavior -*
+  -- @secret
+  --
+  -- How often they were asked; only the mail of the last time still goes out.
+  invitation               integer                      not null default 0,
+  constraint agreement_signers_pkey primary key (id),
+  -- @parent
+  -- @fieldName agreement
+  -- @foreignFieldName signers
+  -- @backwardDescription Who signs, in order.
+  --
+  -- The agreement.
+  constraint agreement_signers_agreement_id_fkey foreign key (agreement_id, project_id)
+    references app_public.agreements(id, project_id) on delete cascade,
+  -- @fieldName project
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint agreement_signers_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName signedFile
+  -- @backwardBehavior -*
+  --
+  -- The version that they signed.
+  constraint agreement_signers_signed_file_id_fkey foreign key (signed_file_id)
+    references app_public.agreement_files(id) on delete restrict,
+  constraint agreement_signers_email_lower check (email::text = lower(email::text)),
+  constraint agreement_signers_phone_e164 check (phone::text ~ '^\+[1-9][0-9]{6,14}$'),
+  -- Give a sequence from 1 to 100.
+  constraint agreement_signers_sequence_range check (sequence >= 1 and sequence <= 100),
+  -- Who has signed, has signed a version.
+  constraint agreement_signers_signed_file check ((status::text = 'SIGNED') = (signed_file_id is not null)),
+  constraint project_record_id_not_null not null id,
+  constraint project_record_inserted_at_not_null not null inserted_at,
+  constraint project_record_organization_id_not_null not null organization_id,
+  constraint project_record_project_id_not_null not null project_id,
+  constraint project_record_updated_at_not_null not null updated_at,
+  constraint project_record_version_not_null not null version
+);
+
+create index agreement_signers_email on app_public.agreement_signers (email) where deleted_at is null;
+create unique index agreement_signers_link on app_public.agreement_signers (link_id);
+create index agreement_signers_project on app_public.agreement_signers (project_id, id);
+create index agreement_signers_signed_file on app_public.agreement_signers (signed_file_id);
+create index agreement_signers_signers on app_public.agreement_signers (agreement_id, sequence, id)
+  where deleted_at is null;
+
+alter table app_public.agreement_signers enable row level security;
+create policy parties on app_public.agreement_signers for select to plat_user
+  using (
+    deleted_at is null
+    and (select true from app_public.agreements parent where parent.id = agreement_signers.agreement_id)
+  );
+-- @perRow One signer is deleted at a time, and the agreement says whose deal it is.
+create policy sellers_delete on app_public.agreement_signers for delete to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+-- @perRow An agreement has few signers, and says whose deal it is.
+create policy sellers_insert on app_public.agreement_signers for insert to plat_user
+  with check (app_hidden.may_write_agreement(agreement_id));
+-- @perRow One signer is changed at a time, and the agreement says whose deal it is.
+create policy sellers_update on app_public.agreement_signers for update to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+
+grant select on app_public.agreement_signers to plat_masker;
+grant delete on app_public.agreement_signers to plat_user;
+grant
+  select (
+      id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, agreement_id, role, name,
+      sequence, status, status_changed_at, invited_at, viewed_at, signed_at, declined_at, decline_reason,
+      reminded_at, signed_file_id, link_id, invitation
+    ) on app_public.agreement_signers to plat_anonymous, plat_user;
+grant insert (agreement_id, role, name, email, phone, sequence) on app_public.agreement_signers to plat_user;
+grant update (role, name, email, phone, sequence) on app_public.agreement_signers to plat_user;
+
+create trigger _010_agreement before insert on app_public.agreement_signers
+  for each row execute function app_private.tg_agreement_signers__agreement();
+create trigger _050_organization before insert on app_public.agreement_signers
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.agreement_signers
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_keep before delete on app_public.agreement_signers
+  for each row execute function app_private.tg_agreement_signers__keep();
+create trigger _300_prepare before insert or update on app_public.agreement_signers
+  for each row execute function app_private.tg_agreement_signers__prepare();
+create trigger _300_state before update on app_public.agreement_signers
+  for each row
+  when (old.status::text is distinct from new.status::text or false)
+  execute function app_private.tg__state('agreement_signer', 't');
+create trigger _300_state_first before insert on app_public.agreement_signers
+  for each row
+  when (new.status is null or new.status::text <> all ('{WAITING}'::text[]) or false)
+  execute function app_private.tg__state('agreement_signer', 't');
+create trigger _900_soft_delete before delete on app_public.agreement_signers
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.agreement_signers
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.agreement_signers
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_agreement_signers__event_delete();
+create trigger _950_events_insert after insert on app_public.agreement_signers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_signers__event_insert();
+create trigger _950_events_update after update on app_public.agreement_signers
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_agreement_signers__event_update();
+create trigger _970_parents after insert on app_public.agreement_signers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_signers__parents();
+create trigger _970_parents_again after update of agreement_id, project_id,
+signed_file_id on app_public.agreement_signers
+  for each row
+  when (
+    old.agreement_id is distinct from new.agreement_id
+    or old.project_id is distinct from new.project_id
+    or old.signed_file_id is distinct from new.signed_file_id
+  )
+  execute function app_private.tg_agreement_signers__parents();
+
+-- A signer is of the project of the agreement.
+create function app_private.tg_agreement_signers__agreement() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  select a.project_id, a.organization_id into new.project_id, new.organization_id from app_public.agreements a
+    where a.id = new.agreement_id;
+  return new;
+end $function$;
+
+create function app_private.tg_agreement_signers__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || 'deleted', 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || 'created', 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || 'created', 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'DECLINED' then 'declined' when o.status is distinct from n.status and n.status::text = 'INVITED' then 'invited' when o.status is distinct from n.status and n.status::text = 'SIGNED' then 'signed' when o.status is distinct from n.status and n.status::text = 'VIEWED' then 'viewed' when o.reminded_at is distinct from n.reminded_at then 'reminded' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.agreement_id is distinct from n.agreement_id then jsonb_build_object('agreementId', jsonb_build_array(o.agreement_id, n.agreement_id)) else '{}' end
+    || case when o.role is distinct from n.role then jsonb_build_object('role', jsonb_build_array(o.role, n.role)) else '{}' end
+    || case when o.name is distinct from n.name then jsonb_build_object('name', jsonb_build_array(o.name, n.name)) else '{}' end
+    || case when o.email is distinct from n.email then jsonb_build_object('email', jsonb_build_array(o.email, n.email)) else '{}' end
+    || case when o.phone is distinct from n.phone then jsonb_build_object('phone', jsonb_build_array(o.phone, n.phone)) else '{}' end
+    || case when o.sequence is distinct from n.sequence then jsonb_build_object('sequence', jsonb_build_array(o.sequence, n.sequence)) else '{}' end
+    || case when o.status is distinct from n.status then jsonb_build_object('status', jsonb_build_array(o.status, n.status)) else '{}' end
+    || case when o.status_changed_at is distinct from n.status_changed_at then jsonb_build_object('statusChangedAt', jsonb_build_array(to_char(o.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.invited_at is distinct from n.invited_at then jsonb_build_object('invitedAt', jsonb_build_array(to_char(o.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.viewed_at is distinct from n.viewed_at then jsonb_build_object('viewedAt', jsonb_build_array(to_char(o.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.signed_at is distinct from n.signed_at then jsonb_build_object('signedAt', jsonb_build_array(to_char(o.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.declined_at is distinct from n.declined_at then jsonb_build_object('declinedAt', jsonb_build_array(to_char(o.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.decline_reason is distinct from n.decline_reason then jsonb_build_object('declineReason', jsonb_build_array(o.decline_reason, n.decline_reason)) else '{}' end
+    || case when o.reminded_at is distinct from n.reminded_at then jsonb_build_object('remindedAt', jsonb_build_array(to_char(o.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.signed_file_id is distinct from n.signed_file_id then jsonb_build_object('signedFileId', jsonb_build_array(o.signed_file_id, n.signed_file_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.agreement_id,
+    o.role,
+    o.name,
+    o.email,
+    o.phone,
+    o.sequence,
+    o.status,
+    o.status_changed_at,
+    o.invited_at,
+    o.viewed_at,
+    o.signed_at,
+    o.declined_at,
+    o.decline_reason,
+    o.reminded_at,
+    o.signed_file_id) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.agreement_id,
+    n.role,
+    n.name,
+    n.email,
+    n.phone,
+    n.sequence,
+    n.status,
+    n.status_changed_at,
+    n.invited_at,
+    n.viewed_at,
+    n.signed_at,
+    n.declined_at,
+    n.decline_reason,
+    n.reminded_at,
+    n.signed_file_id) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__keep() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_public.agreements a where a.id = old.agreement_id and a.status <> 'DRAFT') then
+    perform app_hidden.fail('CONFLICT', 'The agreement was sent, and keeps its signers; void it and make another one.');
+  end if;
+  return old;
+end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agreement_signers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agreements p where p.id = n.agreement_id) is not null) then 'agreements agreement_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agreement_files p where p.id = n.signed_file_id) is not null) then 'agreement_files signed_file_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.agreements p where p.id = new.agreement_id) is not null then 'agreements agreement_id'
+      when (select p.deleted_at from app_public.agreement_files p where p.id = new.signed_file_id) is not null then 'agreement_files signed_file_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__prepare() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  agreement app_public.agreements;
+  project_country text;
+  most constant int := 20;
+  is_new_address boolean;
+begin
+  new.email := lower(new.email);
+  if new.phone is not null and (tg_op = 'INSERT' or new.phone is distinct from old.phone) then
+    project_country := (select coalesce((p.address).country, 'US') from app_public.projects p
+      where p.id = new.project_id);
+    new.phone := app_hidden.to_e164(new.phone, project_country);
+  end if;
+  if coalesce(app_hidden.is_service(), false)
+    or (tg_op = 'UPDATE' and row(new.role, new.name, new.email, new.phone, new.sequence)
+      is not distinct from row(old.role, old.name, old.email, old.phone, old.sequence)) then
+    return new;
+  end if;
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id for no key update;
+  if agreement.status = 'DRAFT' then
+    if tg_op = 'INSERT' and (select count(*) from app_public.agreement_signers s where s.agreement_id = new.agreement_id
+        and s.deleted_at is null) >= most then
+      perform app_hidden.fail('LIMIT_EXCEEDED', format('An agreement has %s signers at most.', most),
+        jsonb_build_object('limit', most));
+    end if;
+    return new;
+  end if;
+  if tg_op = 'INSERT' then
+    perform app_hidden.fail('CONFLICT', 'Signers are added to a draft; this agreement was sent. Void it and make '
+      'another one.',
+      '{"field": "agreementId"}');
+  elsif agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
+    or new.status in ('SIGNED', 'DECLINED') then
+    perform app_hidden.fail('CONFLICT', 'This signer is done with the agreement, and stays as it is.', '{"field": '
+      '"id"}');
+  elsif agreement.signing_provider <> 'EMBEDDED' then
+    perform app_hidden.fail('CONFLICT',
+      'This agreement is at its provider, where its signers stay as they were; void it and make another one.',
+      '{"field": "id"}');
+  elsif row(new.role, new.sequence) is distinct from row(old.role, old.sequence) then
+    perform app_hidden.fail('CONFLICT', 'The agreement was sent: only name, address and phone number of a signer '
+      'change now.',
+      jsonb_build_object('field', case when new.role <> old.role then 'role' else 'sequence' end));
+  end if;
+  is_new_address := new.email <> old.email;
+  if row(new.name, new.email, new.phone) is distinct from row(old.name, old.email, old.phone) then
+    -- What the former address or number got opens nothing any more.
+    delete from app_private.agreement_codes c where c.signer_id = new.id;
+    perform app_private.note_trail(agreement.id, 'CHANGED', signer => new);
+  end if;
+  if is_new_address then
+    new.link_id := gen_random_uuid();
+    if new.status in ('INVITED', 'VIEWED') then
+      new.invitation := new.invitation + 1;
+      perform app_private.add_job('agreement_signer__invited',
+        jsonb_build_object('id', new.id, 'invitation', new.invitation));
+    end if;
+  end if;
+  return new;
+end $function$;
+
+-- @notNull
+--
+-- The steps that can be taken by hand: none, what signers do makes their status.
+create function app_public.agreement_signers_allowed_transitions(
+  s app_public.agreement_signers
+) returns app_public.transition[]
+language sql stable as $function$ select app_hidden.transitions_from('agreement_signer', jsonb_build_object('status',
+  s.status)) $function$;
+grant execute on function app_public.agreement_signers_allowed_transitions(
+  app_public.agreement_signers
+) to plat_anonymous, plat_user;
+
+-- Where their link and code go; null for whoever has neither the permission buyer.read nor signs as them.
+create function app_public.agreement_signers_email(s app_public.agreement_signers) returns app_public.email_address
+language sql stable as $function$
+  select case when app_hidden.organization_can(s.organization_id, 'buyer.read')
+    or s.project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+    or s.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+    or s.id = any (array(select app_hidden.viewer_signers())) then s.email end
+$function$;
+grant execute on function app_public.agreement_signers_email(app_public.agreement_signers) to plat_anonymous,
+plat_user;
+
+-- What happened to it, latest first.
+create function app_public.agreement_signers_events(r app_public.agreement_signers) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.agreement_signers_events(app_public.agreement_signers) to plat_anonymous,
+plat_user;
+
+-- Where their code goes if they want it as a text message; null for whoever has neither the permission buyer.read
+--   nor signs as them.
+create function app_public.agreement_signers_phone(s app_public.agreement_signers) returns app_public.phone_number
+language sql stable as $function$
+  select case when s.phone is not null and (app_hidden.organization_can(s.organization_id, 'buyer.read')
+    or s.project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+    or s.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+    or s.id = any (array(select app_hidden.viewer_signers()))) then s.phone end
+$function$;
+grant execute on function app_public.agreement_signers_phone(app_public.agreement_signers) to plat_anonymous,
+plat_user;
+
+----------------------------------------------------------------------------------------------------
+-- app_public.agreement_trail_entries
+
+-- @defaultOrder id asc
+--
+-- Something that happened to an agreement; never changed, never deleted.
+create table app_public.agreement_trail_entries (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  -- @behavior -*
+  --
+  -- The agreement.
+  agreement_id             uuid                         not null,
+  kind                     app_public.agreement_trail_kind not null, -- What happened.
+  occurred_at              timestamp with time zone     not null default clock_timestamp(), -- When.
+  -- @behavior -*
+  --
+  -- The signer that it is about.
+  signer_id                uuid,
+  signer_name              text, -- The name of the signer at that time.
+  -- @behavior -*
+  --
+  -- The version that it is about.
+  file_id                  uuid,
+  checksum                 text, -- SHA-256 of the file that was sent, replaced or signed, in hexadecimal digits.
+  -- @behavior -*
+  --
+  -- The user who did it.
+  actor_id                 uuid,
+  -- @masked
+  --
+  -- The network address that it came from.
+  ip_address               text,
+  -- @masked
+  --
+  -- The program that it came from, as it says.
+  user_agent               text,
+  -- @masked
+  --
+  -- The address or number that a mail or code went to.
+  sent_to                  text,
+  consent_text             text, -- What the signer agreed to.
+  note                     text, -- Further words, such as why somebody declined.
+  constraint agreement_trail_entries_pkey primary key (id),
+  -- @fieldName actor
+  -- @backwardBehavior -*
+  --
+  -- The user who did it.
+  constraint agreement_trail_entries_actor_id_fkey foreign key (actor_id)
+    references app_public.users(id) on delete set null,
+  -- @parent
+  -- @fieldName agreement
+  -- @foreignFieldName trail
+  -- @backwardDescription What happened to it, in order.
+  --
+  -- The agreement.
+  constraint agreement_trail_entries_agreement_id_fkey foreign key (agreement_id, project_id)
+    references app_public.agreements(id, project_id) on delete restrict,
+  -- @fieldName file
+  -- @backwardBehavior -*
+  --
+  -- The version that it is about.
+  constraint agreement_trail_entries_file_id_fkey foreign key (file_id)
+    references app_public.agreement_files(id) on delete restrict,
+  -- @behavior -*
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint agreement_trail_entries_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName signer
+  -- @backwardBehavior -*
+  --
+  -- The signer that it is about.
+  constraint agreement_trail_entries_signer_id_fkey foreign key (signer_id)
+    references app_public.agreement_signers(id) on delete restrict
+);
+
+create index agreement_trail_entries_actor on app_public.agreement_trail_entries (actor_id);
+create index agreement_trail_entries_agreement on app_public.agreement_trail_entries (agreement_id, id);
+create index agreement_trail_entries_file on app_public.agreement_trail_entries (file_id);
+create index agreement_trail_entries_project on app_public.agreement_trail_entries (project_id, id);
+create index agreement_trail_entries_signer on app_public.agreement_trail_entries (signer_id);
+
+alter table app_public.agreement_trail_entries enable row level security;
+create policy parties on app_public.agreement_trail_entries for select to plat_user
+  using ((select true from app_public.agreements parent where parent.id = agreement_trail_entries.agreement_id));
+
+grant select on app_public.agreement_trail_entries to plat_masker;
+grant
+  select (
+      id, organization_id, project_id, agreement_id, kind, occurred_at, signer_id, signer_name, file_id, checksum,
+      actor_id, consent_text, note
+    ) on app_public.agreement_trail_entries to plat_anonymous, plat_user;
+
+create trigger _100_immutable before delete or update on app_public.agreement_trail_entries
+  for each row execute function app_private.tg_agreement_trail_entries__immutable();
+create trigger _100_no_truncate before truncate on app_public.agreement_trail_entries
+  for each statement execute function app_private.tg_agreement_trail_entries__immutable();
+
+create function app_private.tg_agreement_trail_entries__immutable() returns trigger
+language plpgsql as $function$
+begin
+  -- Whose account it was may be forgotten with the account.
+  if tg_op = 'UPDATE' and new.actor_id is null and to_jsonb(new) - 'actor_id' = to_jsonb(old) - 'actor_id' then
+    return new;
+  end if;
+  raise exception 'the trail of an agreement is never changed or deleted' using errcode = 'restrict_violation';
+end $function$;
+
+-- The network address that it came from; null without the permission buyer.pii.
+create function app_public.agreement_trail_entries_ip_address(e app_public.agreement_trail_entries) returns text
+language sql stable as $function$
+  select case when e.ip_address is not null and app_hidden.organization_can(e.organization_id, 'buyer.pii')
+    then e.ip_address end
+$function$;
+grant execute on function app_public.agreement_trail_entries_ip_address(
+  app_public.agreement_trail_entries
+) to plat_anonymous, plat_user;
+
+-- The address or number that a mail or code went to; null without the permission buyer.pii.
+create function app_public.agreement_trail_entries_sent_to(e app_public.agreement_trail_entries) returns text
+language sql stable as $function$
+  select case when e.sent_to is not null and app_hidden.organization_can(e.organization_id, 'buyer.pii')
+    then e.sent_to end
+$function$;
+grant execute on function app_public.agreement_trail_entries_sent_to(
+  app_public.agreement_trail_entries
+) to plat_anonymous, plat_user;
+
+-- The program that it came from, as it says; null without the permission buyer.pii.
+create function app_public.agreement_trail_entries_user_agent(e app_public.agreement_trail_entries) returns text
+language sql stable as $function$
+  select case when e.user_agent is not null and app_hidden.organization_can(e.organization_id, 'buyer.pii')
+    then e.user_agent end
+$function$;
+grant execute on function app_public.agreement_trail_entries_user_agent(
+  app_public.agreement_trail_entries
+) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.agreements
 
 -- Something that a lead or buyer signs. Buyers see those of their purchase that were sent.
@@ -667,7 +1790,12 @@ create table app_public.agreements (
   declined_at              timestamp with time zone, -- When it was declined.
   expires_at               timestamp with time zone, -- When it expires if it was sent and is not signed by then.
   void_reason              app_public.long_text, -- Why it was voided; required for the status VOIDED.
+  -- Where its signers sign; here where left out. It can be changed as long as the agreement is a draft.
+  signing_provider         app_public.signing_provider  not null default 'EMBEDDED',
+  -- After how many days signers are reminded, three times at most; 3 where left out, null for never.
+  reminder_days            smallint                     default 3,
   constraint agreements_pkey primary key (id),
+  constraint agreements_id_project_id_key unique (id, project_id),
   -- @fieldName buyer
   -- @backwardBehavior -*
   --
@@ -689,6 +1817,8 @@ create table app_public.agreements (
   constraint agreements_project_id_fkey foreign key (project_id, organization_id)
     references app_public.projects(id, organization_id) on delete restrict,
   constraint agreements_one_person check (num_nonnulls(lead_id, buyer_id) = 1), -- Name either the lead or the buyer.
+  -- Give 1 to 60 days, or null for never.
+  constraint agreements_reminder_days_range check (reminder_days >= 1 and reminder_days <= 60),
   constraint project_record_id_not_null not null id,
   constraint project_record_inserted_at_not_null not null inserted_at,
   constraint project_record_organization_id_not_null not null organization_id,
@@ -804,11 +1934,21 @@ create policy sellers_update on app_public.agreements for update to plat_user
       )
     end
   );
+create policy signers on app_public.agreements for select to plat_user
+  using (
+    deleted_at is null
+    and status::text <> 'DRAFT'
+    and id = any (array(select app_hidden.viewer_signed_agreements()))
+  );
 
 grant select on app_public.agreements to plat_anonymous, plat_user;
 grant delete on app_public.agreements to plat_user;
-grant insert (lead_id, buyer_id, type, title, status, expires_at) on app_public.agreements to plat_user;
-grant update (title, status, expires_at, void_reason) on app_public.agreements to plat_user;
+grant insert (
+  lead_id, buyer_id, type, title, status, expires_at, signing_provider, reminder_days
+) on app_public.agreements to plat_user;
+grant update (
+  title, status, expires_at, void_reason, signing_provider, reminder_days
+) on app_public.agreements to plat_user;
 
 create trigger _010_deal before insert on app_public.agreements
   for each row execute function app_private.tg__deal_child();
@@ -818,6 +1958,8 @@ create trigger _060_refuse_archived before delete or update on app_public.agreem
   for each row execute function app_private.tg__refuse_archived();
 create trigger _200_keep before delete on app_public.agreements
   for each row execute function app_private.tg_agreements__keep();
+create trigger _300_signing_checks before insert or update of status, signing_provider on app_public.agreements
+  for each row execute function app_private.tg_agreements__signing_checks();
 create trigger _300_state before update on app_public.agreements
   for each row
   when (
@@ -834,6 +1976,10 @@ create trigger _300_state_first before insert on app_public.agreements
   execute function app_private.tg__state('agreement', 't');
 create trigger _400_prepare before insert or update on app_public.agreements
   for each row execute function app_private.tg_agreements__prepare();
+create trigger _500_signing after update of status on app_public.agreements
+  for each row
+  when (old.status::text is distinct from new.status::text)
+  execute function app_private.tg_agreements__signing();
 create trigger _600_deadline_again_agreement after update of status, deleted_at, expires_at on app_public.agreements
   for each row
   when (
@@ -915,7 +2061,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -963,7 +2111,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
@@ -987,7 +2137,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -1025,7 +2177,9 @@ begin
     || case when o.executed_at is distinct from n.executed_at then jsonb_build_object('executedAt', jsonb_build_array(to_char(o.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.declined_at is distinct from n.declined_at then jsonb_build_object('declinedAt', jsonb_build_array(to_char(o.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.void_reason is distinct from n.void_reason then jsonb_build_object('voidReason', jsonb_build_array(o.void_reason, n.void_reason)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.void_reason is distinct from n.void_reason then jsonb_build_object('voidReason', jsonb_build_array(o.void_reason, n.void_reason)) else '{}' end
+    || case when o.signing_provider is distinct from n.signing_provider then jsonb_build_object('signingProvider', jsonb_build_array(o.signing_provider, n.signing_provider)) else '{}' end
+    || case when o.reminder_days is distinct from n.reminder_days then jsonb_build_object('reminderDays', jsonb_build_array(o.reminder_days, n.reminder_days)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.type as type,
     n.title as title,
     n.lead_id as "leadId",
@@ -1041,7 +2195,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
@@ -1059,7 +2215,9 @@ begin
     o.executed_at,
     o.declined_at,
     o.expires_at,
-    o.void_reason) is distinct
+    o.void_reason,
+    o.signing_provider,
+    o.reminder_days) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -1077,7 +2235,9 @@ begin
     n.executed_at,
     n.declined_at,
     n.expires_at,
-    n.void_reason) order by n.id returning stream_id)
+    n.void_reason,
+    n.signing_provider,
+    n.reminder_days) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -1130,6 +2290,86 @@ begin
       when new.status = 'EXECUTED' then coalesce(new.signed_at, now()) else new.signed_at end;
     new.executed_at := case when new.status = 'EXECUTED' then now() end;
     new.declined_at := case when new.status = 'DECLINED' then now() end;
+  end if;
+  return new;
+end $function$;
+
+-- Begins the signing of an agreement that was sent, and ends it where it was voided, declined or has expired.
+create function app_private.tg_agreements__signing() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  file app_public.agreement_files := app_private.present_file(new.id);
+  has_signers boolean := exists (select from app_public.agreement_signers s where s.agreement_id = new.id
+    and s.deleted_at is null);
+begin
+  if old.status = 'DRAFT' and new.status <> 'VOIDED' then
+    update app_public.agreement_files f set sent_at = now() where f.id = file.id and f.sent_at is null;
+  end if;
+  if not has_signers then
+    return null;
+  end if;
+  if old.status = 'DRAFT' and new.status = 'SENT' then
+    perform app_private.note_trail(new.id, 'SENT', file => file);
+    if new.signing_provider <> 'EMBEDDED' then
+      insert into app_private.agreement_envelopes (agreement_id, integration_id, file_id)
+        values (new.id, app_private.signing_integration(new.organization_id, 'docusign'), file.id);
+      perform app_private.add_job('agreement__sent', jsonb_build_object('id', new.id));
+    end if;
+    perform app_private.invite_signers(new.id);
+  end if;
+  if new.status in ('VOIDED', 'DECLINED', 'EXPIRED', 'EXECUTED') then
+    update app_private.agreement_envelopes e set ended = true where e.agreement_id = new.id;
+  end if;
+  if new.status in ('VOIDED', 'DECLINED', 'EXPIRED') then
+    if new.status <> 'DECLINED' then
+      perform app_private.note_trail(new.id, new.status::text, note => new.void_reason);
+    end if;
+    delete from app_private.agreement_codes c using app_public.agreement_signers s
+      where s.id = c.signer_id and s.agreement_id = new.id;
+    if old.status <> 'DRAFT' then
+      perform app_private.add_job('agreement__ended', jsonb_build_object('id', new.id));
+    end if;
+  elsif new.status = 'EXECUTED' then
+    perform app_private.note_trail(new.id, 'EXECUTED');
+  end if;
+  return null;
+end $function$;
+
+-- Refuses to send what cannot be signed, and statuses that only signers make.
+create function app_private.tg_agreements__signing_checks() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  has_signers boolean;
+begin
+  if tg_op = 'UPDATE' and new.signing_provider <> old.signing_provider and old.status <> 'DRAFT' then
+    perform app_hidden.fail('CONFLICT', 'Where an agreement is signed is chosen while it is a draft.',
+      '{"field": "signingProvider"}');
+  end if;
+  if tg_op = 'INSERT' or new.status = old.status or coalesce(app_hidden.is_service(), false) then
+    return new;
+  end if;
+  has_signers := exists (select from app_public.agreement_signers s where s.agreement_id = new.id and
+    s.deleted_at is null);
+  if new.status = 'SENT' then
+    if has_signers and (app_private.present_file(new.id)).id is null then
+      perform app_hidden.fail('CONFLICT', 'There is nothing to sign yet: upload the PDF with uploadAgreementFile.',
+        '{"field": "status"}');
+    elsif not has_signers and new.signing_provider <> 'EMBEDDED' then
+      perform app_hidden.fail('CONFLICT', 'Nobody is to sign yet: add signers with createAgreementSigner.',
+        '{"field": "status"}');
+    elsif has_signers and new.signing_provider = 'DOCUSIGN'
+      and app_private.signing_integration(new.organization_id, 'docusign') is null then
+      perform app_hidden.fail('CONFLICT',
+        'The organization has no integration docusign that works: connect one, or sign here (signingProvider: '
+        'EMBEDDED).',
+        '{"field": "signingProvider"}');
+    end if;
+  elsif has_signers and (new.status in ('VIEWED', 'PARTIALLY_SIGNED', 'SIGNED', 'DECLINED')
+      or (new.status = 'EXECUTED' and exists (select from app_public.agreement_signers s where s.agreement_id = new.id
+        and s.role = 'SELLER_REPRESENTATIVE' and s.deleted_at is null))) then
+    perform app_hidden.fail('CONFLICT', format('What its signers do makes an agreement %s; they sign or decline '
+      'themselves.',
+      replace(lower(new.status), '_', ' ')), '{"field": "status"}');
   end if;
   return new;
 end $function$;
@@ -1906,6 +3146,7 @@ create table app_public.buyers (
     ) stored,
   currency                 app_public.currency_code     not null, -- Currency of its amounts: the one of the project.
   invited_at               timestamp with time zone, -- When the buyer was last invited to the service.
+  person_id                uuid, -- Who buys; the same for all leads and purchases of a person.
   constraint buyers_pkey primary key (id),
   constraint buyers_id_project_id_key unique (id, project_id),
   -- @fieldName agent
@@ -1926,7 +3167,8 @@ create table app_public.buyers (
   constraint buyers_fallout_reason_id_fkey foreign key (fallout_reason_id, project_id)
     references app_public.fallout_reasons(id, project_id) on delete restrict,
   -- @fieldName lead
-  -- @backwardBehavior -*
+  -- @foreignFieldName purchases
+  -- @backwardDescription What the lead bought, cancelled purchases too, latest first.
   --
   -- The lead that became the buyer.
   constraint buyers_lead_id_fkey foreign key (lead_id, project_id)
@@ -1937,6 +3179,13 @@ create table app_public.buyers (
   -- The lot that is bought by itself.
   constraint buyers_lot_id_fkey foreign key (lot_id, project_id)
     references app_public.lots(id, project_id) on delete restrict,
+  -- @fieldName person
+  -- @foreignFieldName purchases
+  -- @backwardDescription What they buy and bought, of all projects that the viewer sees, latest first.
+  --
+  -- Who buys; the same for all leads and purchases of a person.
+  constraint buyers_person_id_fkey foreign key (person_id, organization_id)
+    references app_public.persons(id, organization_id) on delete restrict,
   -- @parent
   -- @fieldName project
   -- @foreignFieldName buyers
@@ -1989,10 +3238,14 @@ create index buyers_assignee on app_public.buyers (assignee_id, project_id, inse
   where deleted_at is null;
 create index buyers_email on app_public.buyers (project_id, email) where deleted_at is null and email is not null;
 create index buyers_fallout_reason on app_public.buyers (fallout_reason_id);
--- This lead is a buyer already.
-create unique index buyers_lead on app_public.buyers (lead_id)
-  where deleted_at is null and status::text <> 'CANCELLED' and lead_id is not null;
 create index buyers_lead_history on app_public.buyers (lead_id, id desc);
+-- This lead has a purchase without a home already.
+create unique index buyers_lead_without_home on app_public.buyers (lead_id)
+  where deleted_at is null
+    and status::text <> 'CANCELLED'
+    and lead_id is not null
+    and unit_id is null
+    and lot_id is null;
 -- There is a purchase of this lot already.
 create unique index buyers_lot on app_public.buyers (lot_id)
   where deleted_at is null and status::text <> 'CANCELLED' and lot_id is not null and unit_id is null;
@@ -2001,6 +3254,7 @@ create index buyers_organization on app_public.buyers (organization_id, inserted
   where deleted_at is null;
 create index buyers_organization_status on app_public.buyers (organization_id, status, inserted_at desc, id desc)
   where deleted_at is null;
+create index buyers_person on app_public.buyers (person_id, id desc);
 create index buyers_project on app_public.buyers (project_id, inserted_at desc, id desc) where deleted_at is null;
 create index buyers_project_status on app_public.buyers (project_id, status, inserted_at desc, id desc)
   where deleted_at is null;
@@ -2063,12 +3317,12 @@ grant
       preferred_language, address, status, status_changed_at, source, source_id, occupancy_type,
       occupancy_type_other, financing_type, financing_contingency, amount_financed, price, contract_sent_at,
       purchase_date, rescission_ends_at, purchase_firm_date, estimated_closing_date, closing_date,
-      cancellation_date, fallout_reason_id, search_text, currency, invited_at
+      cancellation_date, fallout_reason_id, search_text, currency, invited_at, person_id
     ) on app_public.buyers to plat_anonymous, plat_user;
 grant insert (
   project_id, lead_id, unit_id, lot_id, reservation_id, assignee_id, first_name, last_name, legal_name, email,
-  phone, company, address, status, occupancy_type, financing_type, financing_contingency, amount_financed, price,
-  purchase_date, estimated_closing_date, metadata
+  phone, dob, company, preferred_language, address, status, occupancy_type, occupancy_type_other, financing_type,
+  financing_contingency, amount_financed, price, purchase_date, estimated_closing_date, closing_date, metadata
 ) on app_public.buyers to plat_user;
 grant update (
   assignee_id, first_name, last_name, legal_name, email, phone, dob, company, preferred_language, address, status,
@@ -2082,6 +3336,16 @@ create trigger _060_refuse_archived before delete or update on app_public.buyers
   for each row execute function app_private.tg__refuse_archived();
 create trigger _200_prepare before insert or update on app_public.buyers
   for each row execute function app_private.tg_buyers__prepare();
+create trigger _210_person before update of email, lead_id on app_public.buyers
+  for each row
+  when (old.email::text is distinct from new.email::text or old.lead_id is distinct from new.lead_id)
+  execute function app_private.tg_buyers__person();
+create trigger _210_person_first before insert on app_public.buyers
+  for each row execute function app_private.tg_buyers__person();
+create trigger _220_account before insert on app_public.buyers
+  for each row
+  when (new.user_id is null and new.status::text <> all (array['DRAFT', 'CANCELLED']))
+  execute function app_private.tg_buyers__account();
 create trigger _300_keep before delete on app_public.buyers
   for each row execute function app_private.tg_buyers__keep();
 create trigger _300_state before update on app_public.buyers
@@ -2207,6 +3471,45 @@ reservation_id, source_id, unit_id on app_public.buyers
   )
   execute function app_private.tg_buyers__parents();
 
+-- Hands what belongs to a lead or purchase over to its new assignee.
+create function app_private.tg__assignee_of_deal() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  deal_table text;
+begin
+  -- tg_argv[0]: the column by which the others refer to this record.
+  for deal_table in
+    select t.table_name from app_private.deal_tables t
+    where exists (select from pg_attribute a
+      where a.attrelid = format('app_public.%I', t.table_name)::regclass and a.attname = tg_argv[0]
+        and not a.attisdropped)
+      and not (t.table_name = 'reservations' and tg_argv[0] = 'buyer_id') -- there it is the user
+    order by t.table_name
+  loop
+    execute format('update app_public.%I set assignee_id = $1 where %I = $2 and assignee_id is distinct from $1 and '
+      'deleted_at is null', deal_table, tg_argv[0])
+      using new.assignee_id, new.id;
+  end loop;
+  if tg_table_name = 'buyers' then
+    update app_public.leads l set assignee_id = new.assignee_id
+      where l.id = (to_jsonb(new) ->> 'lead_id')::uuid and l.assignee_id is distinct from new.assignee_id
+        and l.deleted_at is null;
+  end if;
+  return null;
+end $function$;
+
+-- Shows a purchase to the account that sees the other purchases of the person.
+create function app_private.tg_buyers__account() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  new.user_id := coalesce(
+    (select r.buyer_id from app_public.reservations r where r.id = new.reservation_id),
+    (select b.user_id from app_public.buyers b
+      join app_hidden.user_identities i on i.user_id = b.user_id and i.email = new.email
+      where b.person_id = new.person_id and b.user_id is not null and b.deleted_at is null order by b.id desc limit 1));
+  return new;
+end $function$;
+
 create function app_private.tg_buyers__cancel_executions() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -2233,10 +3536,14 @@ begin
     return new;
   end if;
   perform app_private.lock_deal(new.unit_id, new.lot_id, new.reservation_id, null);
+  -- Several homes of one lead are several purchases; the same home is the same purchase.
   select b.id into existing_id from app_public.buyers b where b.lead_id = new.lead_id and b.status <> 'CANCELLED'
-    and b.deleted_at is null;
+    and b.deleted_at is null and b.unit_id is not distinct from new.unit_id
+    and b.lot_id is not distinct from new.lot_id;
   if found then
-    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already.',
+    perform app_hidden.fail('CONFLICT', case when num_nonnulls(new.unit_id, new.lot_id) = 0
+        then 'This lead has a purchase without a home already; name the unit or lot of another one.'
+        else 'This lead is the buyer of this home already.' end,
       jsonb_build_object('field', 'leadId', 'existingId', existing_id));
   end if;
   if num_nonnulls(new.unit_id, new.lot_id) = 0 then
@@ -2250,7 +3557,8 @@ begin
     end if;
   end if;
   -- What the reservation of the purchase has claimed, or the negotiation of its lead that ended in acceptance, is taken
-  -- over.
+  -- over, and so is what is held for it.
+  perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'buyer', new.id);
   select c.* into claim from app_hidden.claims c
     where c.released_at is null and (c.unit_id = new.unit_id
       or (new.unit_id is null and c.unit_id is null and c.lot_id = new.lot_id))
@@ -2312,12 +3620,12 @@ begin
     perform app_private.end_negotiations(buyer_id => new.id,
       reason => coalesce(new.cancellation_reason, 'The purchase was cancelled.'));
     -- What is due and not paid is due no more; the machine of deposits says which those are.
-    update app_public.deposits d set status = 'CANCELLED' where d.buyer_id = new.id and d.deleted_at is null
+    update app_public.deposits d set status = 'CANCELLED'
+      where (d.buyer_id = new.id or (d.reservation_id = new.reservation_id and d.lead_id = new.lead_id))
+      and d.deleted_at is null
       and exists (select from app_hidden.transitions t where t.subject = 'deposit' and t.from_state = d.status
         and t.to_state = 'CANCELLED');
-    update app_public.leads l set status = coalesce(nullif(nullif(l.status_before_deal, 'RESERVED'), 'NEGOTIATING'),
-      'HOT'), converted_at = null
-      where l.id = new.lead_id and l.status = 'CONVERTED' and l.deleted_at is null;
+    perform app_private.reopen_lead(new);
   end if;
   perform set_config('plat.service', before, true);
   if new.lead_id is not null then
@@ -2357,6 +3665,7 @@ begin
     n.currency as currency,
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     n.first_name as "firstName",
@@ -2429,6 +3738,7 @@ begin
     n.currency as currency,
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     n.first_name as "firstName",
@@ -2477,6 +3787,7 @@ begin
     n.currency as currency,
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     n.first_name as "firstName",
@@ -2563,7 +3874,8 @@ begin
     || case when o.fallout_reason_id is distinct from n.fallout_reason_id then jsonb_build_object('falloutReasonId', jsonb_build_array(o.fallout_reason_id, n.fallout_reason_id)) else '{}' end
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
     || case when o.currency is distinct from n.currency then jsonb_build_object('currency', jsonb_build_array(o.currency, n.currency)) else '{}' end
-    || case when o.invited_at is distinct from n.invited_at then jsonb_build_object('invitedAt', jsonb_build_array(to_char(o.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.invited_at is distinct from n.invited_at then jsonb_build_object('invitedAt', jsonb_build_array(to_char(o.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.person_id is distinct from n.person_id then jsonb_build_object('personId', jsonb_build_array(o.person_id, n.person_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.email as email,
     n.lot_id as "lotId",
     n.phone as phone,
@@ -2579,6 +3891,7 @@ begin
     n.currency as currency,
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     n.first_name as "firstName",
@@ -2645,7 +3958,8 @@ begin
     o.fallout_reason_id,
     o.metadata,
     o.currency,
-    o.invited_at) is distinct
+    o.invited_at,
+    o.person_id) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -2687,7 +4001,8 @@ begin
     n.fallout_reason_id,
     n.metadata,
     n.currency,
-    n.invited_at) order by n.id returning stream_id)
+    n.invited_at,
+    n.person_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -2743,6 +4058,23 @@ begin
   end if;
   return null;
 end$function$;
+
+-- Says who buys: the person of the lead, without one by the e-mail address.
+create function app_private.tg_buyers__person() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if new.lead_id is not null then
+    new.person_id := (select l.person_id from app_public.leads l where l.id = new.lead_id);
+  elsif tg_op = 'INSERT' or (new.email is not null
+    and (exists (select from app_public.leads l where l.person_id = old.person_id
+        and l.email is not distinct from old.email)
+      or exists (select from app_public.buyers b where b.person_id = old.person_id and b.id <> old.id
+        and b.lead_id is null and b.email is not distinct from old.email)
+      or not app_private.rename_person(old.person_id, new.email))) then
+    new.person_id := app_private.person_of(new.organization_id, new.email);
+  end if;
+  return new;
+end $function$;
 
 create function app_private.tg_buyers__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -2813,10 +4145,10 @@ begin
         perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
       end if;
       if num_nonnulls(new.first_name, new.last_name) = 0 then
-        new.first_name := coalesce(lead.first_name, case when lead.last_name is null
-          then regexp_replace(lead.name, '\s+\S+$', '') end);
-        new.last_name := coalesce(lead.last_name, case when lead.first_name is null
-          then substring(lead.name from '\s(\S+)$') end);
+        -- A name that cannot be taken apart stays whole.
+        select coalesce(lead.first_name, n.given, case when coalesce(lead.last_name, n.family) is null
+            then lead.name end), coalesce(lead.last_name, n.family) into new.first_name, new.last_name
+          from app_hidden.split_name(lead.name) n;
       end if;
       new.legal_name := coalesce(new.legal_name, lead.legal_name);
       new.email := coalesce(new.email, lead.email);
@@ -2859,9 +4191,9 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Nobody was born in the future.', '{"field": "dob"}');
   end if;
   if new.assignee_id is not null and (is_new or new.assignee_id is distinct from old.assignee_id)
-    and not app_private.has_part(new.assignee_id, new.project_id) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A purchase is assigned to a member of an organization of its project.',
-      '{"field": "assigneeId"}');
+    and not app_private.sells_in(new.assignee_id, new.project_id, locks => true) then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'A purchase is assigned to a member of an organization that sells in its project.', '{"field": "assigneeId"}');
   end if;
   if new.fallout_reason_id is not null and (is_new or new.fallout_reason_id is distinct from old.fallout_reason_id) then
     select 'BUYER' = any (r.applies_to::text[]) into applies from app_public.fallout_reasons r
@@ -3001,6 +4333,16 @@ as $function$ select c.* from app_hidden.masked_appointments c where (c.buyer_id
       and c.deleted_at is null order by starts_at desc, id desc $function$;
 grant execute on function app_public.buyers_appointments(app_public.buyers) to plat_user;
 
+-- The organization for which the assignee works in the project; null where nobody is assigned, and for the buyer.
+create function app_public.buyers_assignee_organization(b app_public.buyers) returns app_public.organizations
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_hidden.masked(o) from app_public.buyers r
+    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
+      and o.deleted_at is null
+  where r.id = b.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'buyer.read')
+$function$;
+grant execute on function app_public.buyers_assignee_organization(app_public.buyers) to plat_anonymous, plat_user;
+
 -- Why it was cancelled, in words; null without the permission buyer.read.
 create function app_public.buyers_cancellation_reason(b app_public.buyers) returns app_public.long_text
 language sql stable as $function$
@@ -3018,6 +4360,7 @@ language sql stable rows 5 as $function$
   select c.* from app_hidden.masked_processor_charges c
   where c.id = any (array(select k.id from app_public.processor_charges k where k.buyer_id = b.id
     union select k.id from app_public.processor_charges k where k.lead_id = b.lead_id
+      and b.id = app_hidden.purchase_of_lead(k.lead_id, k.reservation_id)
     union select k.id from app_public.processor_charges k where k.reservation_id = b.reservation_id))
   order by c.id desc
 $function$;
@@ -3037,7 +4380,7 @@ grant execute on function app_public.buyers_contacts(app_public.buyers) to plat_
 -- The deposits, in order; those of the lead that the buyer was among them.
 create function app_public.buyers_deposits(b app_public.buyers) returns setof app_public.deposits
 language sql stable rows 5
-as $function$ select c.* from app_hidden.masked_deposits c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
+as $function$ select c.* from app_hidden.masked_deposits c where (c.buyer_id = b.id or (c.lead_id = b.lead_id and b.id = app_hidden.purchase_of_lead(c.lead_id, c.reservation_id)))
       and c.deleted_at is null order by sequence asc, id asc $function$;
 grant execute on function app_public.buyers_deposits(app_public.buyers) to plat_user;
 
@@ -3092,7 +4435,8 @@ grant execute on function app_public.buyers_metadata(app_public.buyers) to plat_
 create function app_public.buyers_negotiations(b app_public.buyers) returns setof app_public.negotiations
 language sql stable rows 2 as $function$
   select n.* from app_hidden.masked_negotiations n
-  where (n.buyer_id = b.id or n.lead_id = b.lead_id) and n.deleted_at is null order by n.id desc
+  where (n.buyer_id = b.id or (n.lead_id = b.lead_id and n.buyer_id is null and n.unit_id = b.unit_id))
+    and n.deleted_at is null order by n.id desc
 $function$;
 grant execute on function app_public.buyers_negotiations(app_public.buyers) to plat_anonymous, plat_user;
 
@@ -4735,7 +6079,8 @@ create table app_public.deposits (
   deleted_at               timestamp with time zone,
   lead_id                  uuid, -- The lead; either this or the buyer.
   buyer_id                 uuid, -- The buyer; either this or the lead.
-  reservation_id           uuid, -- The reservation that it belongs to.
+  -- The reservation that it belongs to. Of one without a lead, neither lead nor buyer is named.
+  reservation_id           uuid,
   -- The milestone of the project's deposit schedule; says the amount or percentage, and the day, where they are left
   --   out.
   milestone_id             uuid,
@@ -4781,6 +6126,14 @@ create table app_public.deposits (
   offer_id                 uuid, -- The offer that it belongs to: the accepted one where left out.
   -- What was given back of it so far; the refunds of its charges are in it by themselves.
   amount_refunded          app_public.money             not null default 0,
+  -- Whether it is the fee of its reservation.
+  is_reservation_fee       boolean                      not null default false,
+  -- What is to be given back of it by wire or cheque; amountRefunded, written down by hand, takes from it.
+  amount_to_return         app_public.money             not null default 0,
+  -- @filter
+  --
+  -- When it was last said that some of it is to be given back, by cancelling the purchase.
+  return_requested_at      timestamp with time zone,
   constraint deposits_pkey primary key (id),
   constraint deposits_in_project unique (id, project_id),
   -- @fieldName buyer
@@ -4825,7 +6178,10 @@ create table app_public.deposits (
   constraint deposits_reservation_id_fkey foreign key (reservation_id, project_id)
     references app_public.reservations(id, project_id) on delete restrict,
   constraint deposits_amount_some check (amount::numeric > 0::numeric), -- Give an amount above zero.
-  constraint deposits_one_person check (num_nonnulls(lead_id, buyer_id) = 1), -- Name either the lead or the buyer.
+  -- Name either the lead or the buyer, or a reservation that has neither.
+  constraint deposits_one_person check (
+    num_nonnulls(lead_id, buyer_id) = 1 or (num_nonnulls(lead_id, buyer_id) = 0 and reservation_id is not null)
+  ),
   constraint deposits_one_value check (num_nonnulls(amount, percent) = 1), -- Give either an amount or a percentage.
   -- A percentage needs what it is of, and only a percentage has that.
   constraint deposits_percent_base check ((percent is null) = (percent_base is null)),
@@ -4835,6 +6191,11 @@ create table app_public.deposits (
   constraint deposits_refunded_within check (
     amount_refunded::numeric >= 0::numeric and amount_refunded::numeric <= amount_paid::numeric
   ),
+  -- No more is to be returned than was paid and not given back.
+  constraint deposits_return_within check (
+    amount_to_return::numeric >= 0::numeric
+    and amount_to_return::numeric <= (amount_paid::numeric - amount_refunded::numeric)
+  ) not valid,
   constraint project_record_id_not_null not null id,
   constraint project_record_inserted_at_not_null not null inserted_at,
   constraint project_record_organization_id_not_null not null organization_id,
@@ -4850,8 +6211,53 @@ create index deposits_milestone on app_public.deposits (milestone_id) where dele
 create index deposits_offer on app_public.deposits (offer_id, sequence, id) where deleted_at is null;
 create index deposits_project on app_public.deposits (project_id, sequence, id) where deleted_at is null;
 create index deposits_reservation on app_public.deposits (reservation_id, sequence, id) where deleted_at is null;
+-- The fee of this reservation is a deposit already.
+create unique index deposits_reservation_fee on app_public.deposits (reservation_id)
+  where is_reservation_fee and deleted_at is null;
 
 alter table app_public.deposits enable row level security;
+create policy own_reservations on app_public.deposits for select to plat_user
+  using (
+    deleted_at is null
+    and (
+      reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
+      or (
+        lead_id is null
+        and buyer_id is null
+        and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+        and (
+          select r.assignee_id from app_public.reservations r where r.id = deposits.reservation_id
+        ) = (select app_public.current_user_id())
+      )
+    )
+  );
+create policy own_reservations_delete on app_public.deposits for delete to plat_user
+  using (
+    lead_id is null
+    and buyer_id is null
+    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and (
+      select r.assignee_id from app_public.reservations r where r.id = deposits.reservation_id
+    ) = (select app_public.current_user_id())
+  );
+create policy own_reservations_insert on app_public.deposits for insert to plat_user
+  with check (
+    lead_id is null
+    and buyer_id is null
+    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and (
+      select r.assignee_id from app_public.reservations r where r.id = deposits.reservation_id
+    ) = (select app_public.current_user_id())
+  );
+create policy own_reservations_update on app_public.deposits for update to plat_user
+  using (
+    lead_id is null
+    and buyer_id is null
+    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and (
+      select r.assignee_id from app_public.reservations r where r.id = deposits.reservation_id
+    ) = (select app_public.current_user_id())
+  );
 create policy sellers on app_public.deposits for select to plat_user
   using (
     deleted_at is null
@@ -4962,7 +6368,8 @@ grant
       id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, buyer_id,
       reservation_id, milestone_id, title, status, status_changed_at, sequence, amount, percent, percent_base,
       amount_fixed, amount_paid, currency, due_at, due_rule, due_offset_days, paid_at, method, reference, held_by,
-      sent_to_holder_at, released_at, refunded_at, forfeited_at, invoice_number, offer_id, amount_refunded
+      sent_to_holder_at, released_at, refunded_at, forfeited_at, invoice_number, offer_id, amount_refunded,
+      is_reservation_fee, amount_to_return, return_requested_at
     ) on app_public.deposits to plat_anonymous, plat_user;
 grant insert (
   lead_id, buyer_id, reservation_id, milestone_id, title, sequence, amount, percent, percent_base, due_at, method,
@@ -4974,7 +6381,7 @@ grant update (
 ) on app_public.deposits to plat_user;
 
 create trigger _010_deal before insert on app_public.deposits
-  for each row execute function app_private.tg__deal_child();
+  for each row execute function app_private.tg__deal_child('reservation');
 create trigger _050_organization before insert on app_public.deposits
   for each row execute function app_private.tg__project_organization();
 create trigger _060_refuse_archived before delete or update on app_public.deposits
@@ -5067,9 +6474,12 @@ begin
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
     n.amount_refunded::text as "amountRefunded",
+    n.amount_to_return::text as "amountToReturn",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.is_reservation_fee as "isReservationFee",
+    to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "returnRequestedAt") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5131,9 +6541,12 @@ begin
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
     n.amount_refunded::text as "amountRefunded",
+    n.amount_to_return::text as "amountToReturn",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.is_reservation_fee as "isReservationFee",
+    to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "returnRequestedAt") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -5171,9 +6584,12 @@ begin
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
     n.amount_refunded::text as "amountRefunded",
+    n.amount_to_return::text as "amountToReturn",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.is_reservation_fee as "isReservationFee",
+    to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "returnRequestedAt") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5193,7 +6609,7 @@ declare
 begin
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'deposit' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'CANCELLED' then 'cancelled' when o.status is distinct from n.status and n.status::text = 'FORFEITED' then 'forfeited' when o.status is distinct from n.status and n.status::text = 'INVOICED' then 'invoiced' when o.status is distinct from n.status and n.status::text = 'PAID' then 'paid' when o.status is distinct from n.status and n.status::text = 'REFUNDED' then 'refunded' when o.status is distinct from n.status and n.status::text = 'RELEASED' then 'released' when o.status is distinct from n.status and n.status::text = 'WAIVED' then 'waived' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'deposit', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'deposit' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'CANCELLED' then 'cancelled' when o.status is distinct from n.status and n.status::text = 'FORFEITED' then 'forfeited' when o.status is distinct from n.status and n.status::text = 'INVOICED' then 'invoiced' when o.status is distinct from n.status and n.status::text = 'PAID' then 'paid' when o.status is distinct from n.status and n.status::text = 'REFUNDED' then 'refunded' when o.status is distinct from n.status and n.status::text = 'RELEASED' then 'released' when o.status is distinct from n.status and n.status::text = 'WAIVED' then 'waived' when o.return_requested_at is distinct from n.return_requested_at then 'return_requested' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'deposit', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
     || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
     || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
@@ -5226,7 +6642,10 @@ begin
     || case when o.invoice_number is distinct from n.invoice_number then jsonb_build_object('invoiceNumber', jsonb_build_array(o.invoice_number, n.invoice_number)) else '{}' end
     || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
     || case when o.offer_id is distinct from n.offer_id then jsonb_build_object('offerId', jsonb_build_array(o.offer_id, n.offer_id)) else '{}' end
-    || case when o.amount_refunded is distinct from n.amount_refunded then jsonb_build_object('amountRefunded', jsonb_build_array(o.amount_refunded::text, n.amount_refunded::text)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.amount_refunded is distinct from n.amount_refunded then jsonb_build_object('amountRefunded', jsonb_build_array(o.amount_refunded::text, n.amount_refunded::text)) else '{}' end
+    || case when o.is_reservation_fee is distinct from n.is_reservation_fee then jsonb_build_object('isReservationFee', jsonb_build_array(o.is_reservation_fee, n.is_reservation_fee)) else '{}' end
+    || case when o.amount_to_return is distinct from n.amount_to_return then jsonb_build_object('amountToReturn', jsonb_build_array(o.amount_to_return::text, n.amount_to_return::text)) else '{}' end
+    || case when o.return_requested_at is distinct from n.return_requested_at then jsonb_build_object('returnRequestedAt', jsonb_build_array(to_char(o.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.due_at as "dueAt",
     n.notes as notes,
     n.title as title,
@@ -5257,9 +6676,12 @@ begin
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
     n.amount_refunded::text as "amountRefunded",
+    n.amount_to_return::text as "amountToReturn",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.is_reservation_fee as "isReservationFee",
+    to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "returnRequestedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
     o.inserted_at,
@@ -5292,7 +6714,10 @@ begin
     o.invoice_number,
     o.notes,
     o.offer_id,
-    o.amount_refunded) is distinct
+    o.amount_refunded,
+    o.is_reservation_fee,
+    o.amount_to_return,
+    o.return_requested_at) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -5326,7 +6751,10 @@ begin
     n.invoice_number,
     n.notes,
     n.offer_id,
-    n.amount_refunded) order by n.id returning stream_id)
+    n.amount_refunded,
+    n.is_reservation_fee,
+    n.amount_to_return,
+    n.return_requested_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5430,11 +6858,13 @@ begin
     new.amount := app_hidden.to_money(new.amount, new.currency, 'amount');
     new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
     new.amount_refunded := app_hidden.to_money(new.amount_refunded, new.currency, 'amountRefunded');
+    new.amount_to_return := app_hidden.to_money(new.amount_to_return, new.currency, 'amountToReturn');
     new.percent_base := case when new.percent is not null then coalesce(new.percent_base, 'PURCHASE_PRICE') end;
     if new.reservation_id is not null and not exists (
       select from app_public.reservations r left join app_public.buyers b on b.id = new.buyer_id
       where r.id = new.reservation_id and r.deleted_at is null
-        and (r.lead_id = new.lead_id or r.purchase_id = b.id or r.id = b.reservation_id or r.lead_id = b.lead_id)) then
+        and (num_nonnulls(new.lead_id, new.buyer_id) = 0 or r.lead_id = new.lead_id or r.purchase_id = b.id
+          or r.id = b.reservation_id or r.lead_id = b.lead_id)) then
       perform app_hidden.fail('BAD_USER_INPUT', 'The reservation is not of this lead or buyer.',
         '{"field": "reservationId"}');
     end if;
@@ -5448,7 +6878,9 @@ begin
     perform from app_public.leads l where l.id = new.lead_id for no key update;
     new.sequence := coalesce(new.sequence, milestone.sequence,
       (select coalesce(max(d.sequence), 0) + 1 from app_public.deposits d
-      where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id) and d.deleted_at is null));
+      where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id
+        or (num_nonnulls(new.lead_id, new.buyer_id) = 0 and d.reservation_id = new.reservation_id))
+        and d.deleted_at is null));
     return new;
   end if;
 
@@ -5495,6 +6927,10 @@ begin
         '{"field": "amountRefunded"}');
     end if;
   end if;
+  -- What is given back by hand was to be returned first; and never more is than is left.
+  new.amount_to_return := app_hidden.round_money(case when new.status in ('RELEASED', 'FORFEITED', 'REFUNDED') then 0
+    else greatest(0, least(new.amount_to_return - case when coalesce(app_hidden.is_service(), false) then 0
+      else new.amount_refunded - old.amount_refunded end, new.amount_paid - new.amount_refunded)) end, new.currency);
   if row(new.amount_paid, new.amount_refunded) <> row(old.amount_paid, old.amount_refunded) then
     -- What went to the seller, or fell to them, stays so; a refund only makes it less.
     result := case when new.amount_refunded = new.amount_paid then 'REFUNDED'
@@ -6181,6 +7617,10 @@ create policy auditors_and_seers_of_subject on app_public.events for select to p
         or project_id = any (array(select app_hidden.viewer_projects('project.read')))
       )
       and subject_type <> 'member'
+      and (
+        subject_type <> all (array['affiliation', 'affiliation_invite'])
+        or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+      )
       and app_hidden.sees_subject(subject_type, subject_id)
     )
   );
@@ -6667,7 +8107,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.exports c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.exports c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.exports_principal_token(app_public.exports) to plat_anonymous, plat_user;
 
 -- @notNull
@@ -7844,7 +9284,7 @@ create policy writers_update on app_public.floor_plan_elevation_images for updat
 grant select on app_public.floor_plan_elevation_images to plat_anonymous, plat_user;
 grant delete on app_public.floor_plan_elevation_images to plat_user;
 grant insert (
-  file, title, alt, sequence, elevation, floor_plan_id
+  file, title, alt, sequence, elevation, price_delta, floor_plan_id
 ) on app_public.floor_plan_elevation_images to plat_user;
 grant update (title, alt, sequence, elevation, price_delta) on app_public.floor_plan_elevation_images to plat_user;
 
@@ -9858,10 +11298,12 @@ create table app_public.leads (
   -- The project.
   project_id               uuid                         not null,
   name                     app_public.short_text        not null, -- Full name as given.
-  first_name               app_public.short_text, -- Given name.
-  last_name                app_public.short_text, -- Family name.
+  -- Given name; taken from the full name where neither name is given, as far as that tells it.
+  first_name               app_public.short_text,
+  -- Family name; taken from the full name where neither name is given, as far as that tells it.
+  last_name                app_public.short_text,
   legal_name               app_public.short_text, -- Name for contracts.
-  email                    app_public.email_address, -- E-mail address; at most one lead of a project has it.
+  email                    app_public.email_address, -- E-mail address; at most one open lead of a project has it.
   phone                    app_public.phone_number, -- Phone number.
   address                  app_public.address, -- Postal address.
   company                  app_public.short_text, -- Company.
@@ -9877,9 +11319,11 @@ create table app_public.leads (
   tags                     app_public.tags              not null default '{}'::text[],
   -- @filter
   --
-  -- The technical way in.
+  -- The technical way in; API where a program does not say.
   origin                   app_public.lead_origin       not null default 'API',
-  source                   app_public.short_text, -- Code of the source, such as WEB_DIRECT.
+  -- Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the
+  --   project; any other is refused, and the error says which there are.
+  source                   app_public.short_text,
   -- @filter leadSourceIds
   --
   -- The lead source.
@@ -9947,6 +11391,7 @@ create table app_public.leads (
   -- When the lead withdrew from marketing mail, by the link in a mail or through the team; null once they follow it
   --   again, and for those who never did either.
   unsubscribed_at          timestamp with time zone,
+  person_id                uuid, -- Who the lead is; the same for all leads and purchases of a person.
   constraint leads_pkey primary key (id),
   constraint leads_id_project_id_key unique (id, project_id),
   -- @fieldName agent
@@ -9967,6 +11412,13 @@ create table app_public.leads (
   -- Why the lead was lost.
   constraint leads_fallout_reason_id_fkey foreign key (fallout_reason_id, project_id)
     references app_public.fallout_reasons(id, project_id) on delete restrict,
+  -- @fieldName person
+  -- @foreignFieldName leads
+  -- @backwardDescription The leads that they are or were, of all projects that the viewer sees, latest first.
+  --
+  -- Who the lead is; the same for all leads and purchases of a person.
+  constraint leads_person_id_fkey foreign key (person_id, organization_id)
+    references app_public.persons(id, organization_id) on delete restrict,
   -- @parent
   -- @fieldName project
   -- @foreignFieldName leads
@@ -9995,13 +11447,14 @@ create index leads_assignee on app_public.leads (assignee_id, project_id, regist
   where deleted_at is null;
 create index leads_email on app_public.leads (email) where deleted_at is null and email is not null;
 create index leads_fallout_reason on app_public.leads (fallout_reason_id) where deleted_at is null;
--- There is a lead with this e-mail address in the project already.
-create unique index leads_live_email on app_public.leads (project_id, email)
-  where deleted_at is null and email is not null;
+-- There is an open lead with this e-mail address in the project already.
+create unique index leads_open_email on app_public.leads (project_id, email)
+  where deleted_at is null and email is not null and status::text <> all (array['LOST', 'UNQUALIFIED', 'CONVERTED']);
 create index leads_organization on app_public.leads (organization_id, registered_at desc, id desc)
   where deleted_at is null;
 create index leads_organization_status on app_public.leads (organization_id, status, registered_at desc, id desc)
   where deleted_at is null;
+create index leads_person on app_public.leads (person_id, id desc);
 create index leads_phone on app_public.leads (reverse(phone::text) text_pattern_ops) where phone is not null;
 create index leads_project on app_public.leads (project_id, registered_at desc, id desc) where deleted_at is null;
 create index leads_project_status on app_public.leads (project_id, status, registered_at desc, id desc)
@@ -10054,8 +11507,9 @@ create policy sellers_update on app_public.leads for update to plat_user
 grant select on app_public.leads to plat_anonymous, plat_user;
 grant delete on app_public.leads to plat_user;
 grant insert (
-  project_id, name, email, phone, address, company, status, tags, source, source_id, is_agent, is_represented,
-  assignee_id, subscribed, registered_at, metadata
+  project_id, name, first_name, last_name, legal_name, email, phone, address, company, preferred_language, status,
+  tags, origin, source, source_id, is_agent, is_represented, assignee_id, subscribed, do_not_contact, registered_at,
+  budget_min, budget_max, preapproved, metadata
 ) on app_public.leads to plat_user;
 grant update (
   name, first_name, last_name, legal_name, email, phone, address, company, preferred_language, status, tags,
@@ -10069,6 +11523,12 @@ create trigger _060_refuse_archived before delete or update on app_public.leads
   for each row execute function app_private.tg__refuse_archived();
 create trigger _200_prepare before insert or update on app_public.leads
   for each row execute function app_private.tg_leads__prepare();
+create trigger _210_person before update of email on app_public.leads
+  for each row
+  when (old.email::text is distinct from new.email::text)
+  execute function app_private.tg_leads__person();
+create trigger _210_person_first before insert on app_public.leads
+  for each row execute function app_private.tg_leads__person();
 create trigger _220_subscription before update of subscribed on app_public.leads
   for each row execute function app_private.tg_leads__subscription();
 create trigger _220_subscription_first before insert on app_public.leads
@@ -10100,10 +11560,13 @@ create trigger _400_assign before insert on app_public.leads
   for each row
   when (new.assignee_id is null)
   execute function app_private.tg_leads__assign();
-create trigger _400_assignee after update of assignee_id on app_public.leads
+create trigger _400_assignee after update on app_public.leads
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_leads__hand_over();
+create trigger _420_person_of_purchases after update of email on app_public.leads
   for each row
-  when (old.assignee_id is distinct from new.assignee_id)
-  execute function app_private.tg__assignee_of_deal('lead_id');
+  when (old.person_id is distinct from new.person_id)
+  execute function app_private.tg_leads__person_of_purchases();
 create trigger _530_search after insert on app_public.leads
   referencing new table as added
   for each statement execute function app_private.tg_leads__search();
@@ -10119,6 +11582,10 @@ create trigger _530_search_again after update on app_public.leads
     or old.deleted_at is distinct from new.deleted_at
   )
   execute function app_private.tg_leads__search();
+create trigger _600_free_external_ids after update of deleted_at on app_public.leads
+  for each row
+  when (old.deleted_at is null and new.deleted_at is not null)
+  execute function app_private.tg_leads__free_external_ids();
 create trigger _700_duplicate after update of phone on app_public.leads
   for each row
   when (new.phone is not null and old.phone::text is distinct from new.phone::text and new.deleted_at is null)
@@ -10177,9 +11644,11 @@ declare
   -- PERF: fenced in by the offset, so that the index of phone numbers finds them alone: those of the project and of
   -- leads that are there look short while a table has just grown.
   others uuid[] := array(
-    select s.id from (select l.id, l.project_id, l.deleted_at from app_public.leads l
+    select s.id from (select l.id, l.project_id, l.deleted_at, l.status, l.person_id from app_public.leads l
       where reverse(l.phone) = reverse(new.phone) offset 0) s
-    where s.project_id = new.project_id and s.id <> new.id and s.deleted_at is null limit most + 1);
+    where s.project_id = new.project_id and s.id <> new.id and s.deleted_at is null
+      -- Who registers anew after they were closed is known to be the same.
+      and not (s.status in ('LOST', 'UNQUALIFIED', 'CONVERTED') and s.person_id = new.person_id) limit most + 1);
   other uuid := (select min(id::text)::uuid from unnest(others) id);
   pair text := format('duplicate_lead:%s:%s', least(other, new.id), greatest(other, new.id));
 begin
@@ -10227,6 +11696,7 @@ begin
     n.is_agent as "isAgent",
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     n.budget_max::text as "budgetMax",
     n.budget_min::text as "budgetMin",
@@ -10295,6 +11765,7 @@ begin
     n.is_agent as "isAgent",
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     n.budget_max::text as "budgetMax",
     n.budget_min::text as "budgetMin",
@@ -10339,6 +11810,7 @@ begin
     n.is_agent as "isAgent",
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     n.budget_max::text as "budgetMax",
     n.budget_min::text as "budgetMin",
@@ -10418,7 +11890,8 @@ begin
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.unsubscribed_at is distinct from n.unsubscribed_at then jsonb_build_object('unsubscribedAt', jsonb_build_array(to_char(o.unsubscribed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.unsubscribed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.unsubscribed_at is distinct from n.unsubscribed_at then jsonb_build_object('unsubscribedAt', jsonb_build_array(to_char(o.unsubscribed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.unsubscribed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.person_id is distinct from n.person_id then jsonb_build_object('personId', jsonb_build_array(o.person_id, n.person_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.tags as tags,
     n.email as email,
@@ -10433,6 +11906,7 @@ begin
     n.is_agent as "isAgent",
     n.last_name as "lastName",
     n.metadata as metadata,
+    n.person_id as "personId",
     n.source_id as "sourceId",
     n.budget_max::text as "budgetMax",
     n.budget_min::text as "budgetMin",
@@ -10492,7 +11966,8 @@ begin
     o.metadata,
     o.inserted_at,
     o.deleted_at,
-    o.unsubscribed_at) is distinct
+    o.unsubscribed_at,
+    o.person_id) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -10530,10 +12005,42 @@ begin
     n.metadata,
     n.inserted_at,
     n.deleted_at,
-    n.unsubscribed_at) order by n.id returning stream_id)
+    n.unsubscribed_at,
+    n.person_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
+
+create function app_private.tg_leads__free_external_ids() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  delete from app_private.lead_external_ids x where x.lead_id = new.id;
+  return null;
+end $function$;
+
+-- Hands what belongs to leads over to their new assignees.
+create function app_private.tg_leads__hand_over() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  handed constant uuid[] := array(select n.id from new_rows n join old_rows o using (id)
+    where n.assignee_id is distinct from o.assignee_id);
+  deal_table text;
+begin
+  if handed = '{}' then
+    return null;
+  end if;
+  for deal_table in
+    select t.table_name from app_private.deal_tables t
+    where exists (select from pg_attribute a where a.attrelid = format('app_public.%I', t.table_name)::regclass
+      and a.attname = 'lead_id' and not a.attisdropped)
+    order by t.table_name
+  loop
+    execute format('update app_public.%I d set assignee_id = n.assignee_id from new_rows n
+      where d.lead_id = any ($1) and n.id = d.lead_id and d.assignee_id is distinct from n.assignee_id
+        and d.deleted_at is null', deal_table) using handed;
+  end loop;
+  return null;
+end $function$;
 
 create function app_private.tg_leads__has_purchase() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -10572,6 +12079,31 @@ begin
   return null;
 end$function$;
 
+-- Says who a lead is, by its e-mail address.
+create function app_private.tg_leads__person() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if tg_op = 'UPDATE' and (new.email is null or (
+    not exists (select from app_public.leads l where l.person_id = old.person_id and l.id <> old.id
+      and l.email is not distinct from old.email)
+    and not exists (select from app_public.buyers b where b.person_id = old.person_id and b.lead_id is null
+      and b.email is not distinct from old.email)
+    and app_private.rename_person(old.person_id, new.email))) then
+    return new;
+  end if;
+  new.person_id := app_private.person_of(new.organization_id, new.email);
+  return new;
+end $function$;
+
+-- The purchases of a lead are of the person that the lead is.
+create function app_private.tg_leads__person_of_purchases() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_public.buyers b set person_id = new.person_id where b.lead_id = new.id and b.deleted_at is null
+    and b.person_id is distinct from new.person_id;
+  return null;
+end $function$;
+
 create function app_private.tg_leads__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -10581,6 +12113,14 @@ declare
 begin
   select coalesce((p.address).country, 'US'), p.currency into project_country, project_currency
     from app_public.projects p where p.id = new.project_id;
+  if tg_op = 'INSERT' and num_nonnulls(new.first_name, new.last_name) = 0 then
+    select n.given, n.family into new.first_name, new.last_name from app_hidden.split_name(new.name) n;
+  elsif tg_op = 'UPDATE' and new.name <> old.name
+    and row(new.first_name, new.last_name)::text = row(old.first_name, old.last_name)::text
+    and row(old.first_name, old.last_name)::text = app_hidden.split_name(old.name)::text then
+    -- They were taken from the name, so they follow it.
+    select n.given, n.family into new.first_name, new.last_name from app_hidden.split_name(new.name) n;
+  end if;
   -- PERF: whatever is assigned has its domain checked once more, so only what changes is.
   if new.email <> lower(new.email) then
     new.email := lower(new.email);
@@ -10610,12 +12150,9 @@ begin
     end if;
   end if;
   if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id) then
-    if not exists (
-      select from app_public.organization_user_connections m
-      join app_public.project_organizations p on p.organization_id = m.organization_id
-      where m.user_id = new.assignee_id and p.project_id = new.project_id) then
-      perform app_hidden.fail('BAD_USER_INPUT', 'A lead is assigned to a member of an organization of its project.',
-        '{"field": "assigneeId"}');
+    if not app_private.sells_in(new.assignee_id, new.project_id, locks => true) then
+      perform app_hidden.fail('BAD_USER_INPUT',
+        'A lead is assigned to a member of an organization that sells in its project.', '{"field": "assigneeId"}');
     end if;
   end if;
   if new.fallout_reason_id is not null
@@ -10637,8 +12174,8 @@ begin
       perform app_hidden.fail('NOT_FOUND', 'There is no such lead source in this project.', '{"field": "sourceId"}');
     end if;
   elsif tg_op = 'INSERT' and new.source is not null then
-    select s.id into new.source_id from app_public.lead_sources s
-      where s.project_id = new.project_id and s.code = upper(new.source) and s.deleted_at is null;
+    new.source_id := app_private.lead_source_named(new.project_id, new.source);
+    new.source := coalesce((select s.code from app_public.lead_sources s where s.id = new.source_id), new.source);
   end if;
   if tg_op = 'INSERT' or new.status is distinct from old.status then
     if new.status = 'LOST' or new.lost_at is not null then
@@ -10742,10 +12279,21 @@ begin
 end $function$;
 grant execute on function app_public.leads_allowed_transitions(app_public.leads) to plat_anonymous, plat_user;
 
--- The purchase in force that the lead became.
+-- The organization for which the assignee works in the project; null where nobody is assigned.
+create function app_public.leads_assignee_organization(l app_public.leads) returns app_public.organizations
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_hidden.masked(o) from app_public.leads r
+    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
+      and o.deleted_at is null
+  where r.id = l.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'lead.read')
+$function$;
+grant execute on function app_public.leads_assignee_organization(app_public.leads) to plat_anonymous, plat_user;
+
+-- The purchase in force that the lead became, the latest of several; purchases has them all.
 create function app_public.leads_buyer(l app_public.leads) returns app_public.buyers
 language sql stable as $function$
   select b.* from app_hidden.masked_buyers b where b.lead_id = l.id and b.deleted_at is null and b.status <> 'CANCELLED'
+    order by b.id desc limit 1
 $function$;
 grant execute on function app_public.leads_buyer(app_public.leads) to plat_anonymous, plat_user;
 
@@ -10755,12 +12303,34 @@ language sql stable rows 20
 as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.leads_events(app_public.leads) to plat_anonymous, plat_user;
 
+-- @notNull
+--
+-- The ids by which systems of the viewer's organization know the lead; those of other organizations with a part in
+--   the project are theirs.
+create function app_public.leads_external_ids(l app_public.leads) returns app_public.lead_external_id[]
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select array(select row(x.system, x.external_id)::app_public.lead_external_id
+    from app_private.lead_external_ids x
+    where x.lead_id = l.id and x.organization_id = any (array(select app_private.viewer_parties(x.project_id)))
+      and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.read')
+    order by x.system, x.external_id)
+$function$;
+grant execute on function app_public.leads_external_ids(app_public.leads) to plat_anonymous, plat_user;
+
 -- @filter email
 --
 -- The e-mail address, whatever the case.
 create function app_public.leads_filter_email(l app_public.leads, value text) returns boolean
 language sql stable as $function$ select l.email = lower(btrim(value)) $function$;
 grant execute on function app_public.leads_filter_email(app_public.leads, text) to plat_anonymous, plat_user;
+
+-- @filter externalId
+-- @finder leads_with_external_id
+--
+-- The id by which a system of the viewer's organization knows the lead, as system:id, such as crm:4711.
+create function app_public.leads_filter_external_id(l app_public.leads, value text) returns boolean
+language sql stable as $function$ select l.id = any (array(select app_hidden.leads_with_external_id(value))) $function$;
+grant execute on function app_public.leads_filter_external_id(app_public.leads, text) to plat_anonymous, plat_user;
 
 -- @filter hasOpenTask
 --
@@ -10893,7 +12463,7 @@ create policy writers_update on app_public.lease_permits for update to plat_user
 grant select on app_public.lease_permits to plat_anonymous, plat_user;
 grant delete on app_public.lease_permits to plat_user;
 grant insert (
-  project_id, title, number, status, price, issued_on, expires_on, notes, unit_id
+  project_id, title, number, status, price, issued_on, expires_on, notes, unit_id, buyer_id
 ) on app_public.lease_permits to plat_user;
 grant update (
   title, number, status, price, issued_on, expires_on, notes, unit_id, buyer_id
@@ -11980,6 +13550,14 @@ begin
   end if;
   return new;
 end $function$;
+
+-- The hold that it has now; null without the permission sale.read.
+create function app_public.lots_active_hold(l app_public.lots) returns app_public.unit_holds
+language sql stable as $function$
+  select h.* from app_hidden.masked_unit_holds h where h.lot_id = l.id and h.status = 'ACTIVE'
+    and h.deleted_at is null limit 1
+$function$;
+grant execute on function app_public.lots_active_hold(app_public.lots) to plat_anonymous, plat_user;
 
 -- @notNull
 -- @reads price
@@ -13315,7 +14893,10 @@ begin
     where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id or d.buyer_id = (select b.id from app_public.buyers b
         where b.lead_id = new.lead_id and b.unit_id = new.unit_id and b.status <> 'CANCELLED' and b.deleted_at is null))
       and d.offer_id is null and (d.reservation_id is null or d.reservation_id = new.reservation_id)
-      and d.deleted_at is null and d.status not in ('CANCELLED', 'WAIVED', 'REFUNDED');
+      and d.deleted_at is null and d.status not in ('CANCELLED', 'WAIVED', 'REFUNDED')
+      -- Not what the lead paid for another home that they bought.
+      and coalesce((select b.unit_id = new.unit_id from app_public.buyers b
+        where b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)), true);
   return null;
 end $function$;
 
@@ -14824,7 +16405,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.organization_integrations c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.organization_integrations c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.organization_integrations_principal_token(
   app_public.organization_integrations
 ) to plat_anonymous, plat_user;
@@ -15126,7 +16707,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.organization_invites c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.organization_invites c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.organization_invites_principal_token(
   app_public.organization_invites
 ) to plat_anonymous, plat_user;
@@ -15528,6 +17109,8 @@ create trigger _200_keep_owner before delete or update on app_public.organizatio
   for each row execute function app_private.tg_organization_user_connections__keep_owner();
 create trigger _500_unassign_deals after delete on app_public.organization_user_connections
   for each row execute function app_private.tg_members__unassign_deals();
+create trigger _510_leave_affiliations after delete on app_public.organization_user_connections
+  for each row execute function app_private.tg_members__leave_affiliations();
 create trigger _800_review after delete on app_public.organization_user_connections
   for each row execute function app_private.tg_members__review();
 create trigger _800_review_role after update on app_public.organization_user_connections
@@ -15545,6 +17128,18 @@ create trigger _950_events_insert after insert on app_public.organization_user_c
 create trigger _950_events_update after update on app_public.organization_user_connections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_user_connections__event_update();
+
+create function app_private.tg_members__leave_affiliations() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.hand_over_deals(a.project_id, array[old.user_id], null),
+    app_private.remember_affiliates(a.owner_id, a.project_id, array[old.user_id])
+  from (select a.* from app_public.project_organizations a
+    join app_public.projects p on p.id = a.project_id and p.archived_at is null and p.deleted_at is null
+    where a.organization_id = old.organization_id and a.role <> 'OWNER' order by a.project_id) a
+  where not app_private.sells_in(old.user_id, a.project_id);
+  return null;
+end $function$;
 
 create function app_private.tg_members__review() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15798,7 +17393,11 @@ create policy everybody on app_public.organizations for select to plat_anonymous
 create policy members on app_public.organizations for select to plat_user
   using (
     deleted_at is null
-    and (id = any (array(select app_hidden.viewer_organizations('org.member'))) or has_public_project)
+    and (
+      id = any (array(select app_hidden.viewer_organizations('org.member')))
+      or has_public_project
+      or id = any (array(select app_hidden.partner_organizations()))
+    )
   );
 
 grant select on app_public.organizations to plat_masker;
@@ -17819,6 +19418,57 @@ language sql stable as $function$
 $function$;
 grant execute on function app_public.personalizations_warnings(app_public.personalizations) to plat_anonymous,
 plat_user;
+
+----------------------------------------------------------------------------------------------------
+-- app_public.persons
+
+-- @behavior -operation
+--
+-- Somebody who is a lead or buyer of an organization, once or several times.
+create table app_public.persons (
+  -- The id; says nothing about when they became known.
+  id                       uuid                         not null default gen_random_uuid(),
+  -- @behavior -*
+  --
+  -- The organization that knows them.
+  organization_id          uuid                         not null,
+  -- @secret
+  -- @behavior -*
+  --
+  -- SHA-256 of the e-mail address.
+  email_digest             bytea,
+  constraint persons_pkey primary key (id),
+  constraint persons_id_organization_id_key unique (id, organization_id),
+  -- @fieldName organization
+  -- @backwardBehavior -*
+  --
+  -- The organization that knows them.
+  constraint persons_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade
+);
+
+-- There is a person with this e-mail address already.
+create unique index persons_email on app_public.persons (organization_id, email_digest);
+
+alter table app_public.persons enable row level security;
+-- @perRow Persons are looked up by id, from a lead or a purchase.
+create policy seers_of_deals on app_public.persons for select to plat_user
+  using (
+    exists (select from app_public.leads l where l.person_id = persons.id)
+    or exists (select from app_public.buyers b where b.person_id = persons.id)
+  );
+
+grant select on app_public.persons to plat_anonymous, plat_user;
+
+-- What they are called, by the latest lead or purchase that the viewer sees.
+create function app_public.persons_name(p app_public.persons) returns text
+language sql stable as $function$
+  select coalesce(
+    (select l.name from app_public.leads l where l.person_id = p.id order by l.id desc limit 1),
+    (select app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email)
+      from app_public.buyers b where b.person_id = p.id order by b.id desc limit 1))
+$function$;
+grant execute on function app_public.persons_name(app_public.persons) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_public.phone_calls
@@ -21174,6 +22824,438 @@ language sql stable as $function$
 grant execute on function app_public.project_images_url(app_public.project_images) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.project_organization_invites
+
+-- An invitation of an organization to a project.
+create table app_public.project_organization_invites (
+  id                       uuid                         not null default uuidv7(),
+  project_id               uuid                         not null,
+  owner_id                 uuid                         not null, -- The organization that owns the project.
+  organization_id          uuid,
+  email                    app_public.email_address, -- The invited address; null where an organization was named.
+  -- What the organization is to do in the project.
+  role                     app_public.project_organization_role not null,
+  -- What its members may do, of the permissions that the role has; null for all of them.
+  permissions              text[],
+  -- @behavior -attribute:select -attribute:filterBy -attribute:orderBy
+  --
+  -- What became of it.
+  status                   app_public.invite_status     not null default 'PENDING',
+  message                  app_public.long_text, -- A few words in the mail.
+  invited_by_id            uuid, -- Who invited.
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
+  -- When the mail server took the last mail; until then, when the invitation was made.
+  sent_at                  timestamp with time zone     not null default now(),
+  send_count               integer                      not null default 1, -- How often it was sent.
+  -- Until when it can be accepted.
+  expires_at               timestamp with time zone     not null default (now() + '14 days'::interval),
+  answered_at              timestamp with time zone, -- When it was accepted or declined.
+  answered_by_id           uuid, -- Who accepted or declined.
+  decline_reason           app_public.long_text, -- What whoever declined said about it; null where they said nothing.
+  revoked_at               timestamp with time zone, -- When it was taken back.
+  revoked_reason           text, -- Why the service took it back; null where somebody did.
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  constraint project_organization_invites_pkey primary key (id),
+  -- @fieldName answeredBy
+  -- @backwardBehavior -*
+  --
+  -- Who accepted or declined.
+  constraint project_organization_invites_answered_by_id_fkey foreign key (answered_by_id)
+    references app_public.users(id) on delete set null,
+  -- @fieldName invitedBy
+  -- @backwardBehavior -*
+  --
+  -- Who invited.
+  constraint project_organization_invites_invited_by_id_fkey foreign key (invited_by_id)
+    references app_public.users(id) on delete set null,
+  -- @fieldName organization
+  -- @foreignFieldName projectInvites
+  -- @backwardPermission org.admin
+  -- @backwardDescription The invitations to projects of others that it has received, latest first; null without the
+  --   permission org.admin.
+  --
+  -- The invited organization, or the one that accepted; null for whoever invites until it accepts, unless everybody
+  --   sees it.
+  constraint project_organization_invites_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade,
+  -- @fieldName owner
+  -- @foreignFieldName sentProjectInvites
+  -- @backwardPermission project.manage
+  -- @backwardDescription The invitations to its projects that it has sent, latest first; null without the permission
+  --   project.manage.
+  --
+  -- The organization that owns the project; null for the invited until they accept, unless everybody sees it.
+  constraint project_organization_invites_owner_id_fkey foreign key (owner_id)
+    references app_public.organizations(id) on delete cascade,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint project_organization_invites_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
+  -- @parent
+  -- @fieldName project
+  -- @foreignFieldName organizationInvites
+  -- @backwardPermission project.manage
+  -- @backwardDescription The invitations of other organizations to it, latest first; null without the permission
+  --   project.manage.
+  --
+  -- The project; null for the invited until they accept.
+  constraint project_organization_invites_project_id_fkey foreign key (project_id, owner_id)
+    references app_public.projects(id, organization_id) on delete cascade,
+  constraint project_organization_invites_answered check (
+    (status::text = any (array['ACCEPTED', 'DECLINED'])) = (answered_at is not null)
+  ),
+  constraint project_organization_invites_email_lower check (email::text = lower(email::text)),
+  -- The organization owns the project already.
+  constraint project_organization_invites_not_oneself check (organization_id <> owner_id),
+  -- A project has one owner; give another role.
+  constraint project_organization_invites_not_owner check (role::text <> 'OWNER'),
+  -- Name the organization or an e-mail address, one of the two.
+  constraint project_organization_invites_recipient check (
+    num_nonnulls(organization_id, email) = 1 or status::text = 'ACCEPTED'
+  ),
+  constraint project_organization_invites_revoked check ((status::text = 'REVOKED') = (revoked_at is not null))
+);
+
+create index project_organization_invites_answered_by on app_public.project_organization_invites (answered_by_id);
+create index project_organization_invites_invited_by on app_public.project_organization_invites (invited_by_id);
+-- This organization or address has a pending invitation to the project already.
+create unique index project_organization_invites_one_pending on app_public.project_organization_invites (
+  project_id, coalesce(organization_id::text, email::text)
+)
+  where status::text = 'PENDING';
+create index project_organization_invites_organization on app_public.project_organization_invites (
+  organization_id, id desc
+);
+create index project_organization_invites_owner on app_public.project_organization_invites (owner_id, id desc);
+create index project_organization_invites_principal_token on app_public.project_organization_invites (
+  principal_token_id
+);
+create index project_organization_invites_project on app_public.project_organization_invites (project_id, id desc);
+
+alter table app_public.project_organization_invites enable row level security;
+create policy both_sides on app_public.project_organization_invites for select to plat_user
+  using (
+    owner_id = any (array(select app_hidden.viewer_organizations('project.manage')))
+    or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
+  );
+
+grant select on app_public.project_organization_invites to plat_anonymous, plat_user;
+
+create trigger _150_principal before insert on app_public.project_organization_invites
+  for each row execute function app_private.tg__principal('invited_by_id', 'app_private.project_invite_lacks');
+create trigger _150_principal_again before update on app_public.project_organization_invites
+  for each row
+  when (old.send_count <> new.send_count)
+  execute function app_private.tg__principal('invited_by_id', 'app_private.project_invite_lacks');
+create trigger _900_touch before update on app_public.project_organization_invites
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.project_organization_invites
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_project_organization_invites__event_delete();
+create trigger _950_events_insert after insert on app_public.project_organization_invites
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_organization_invites__event_insert();
+create trigger _950_events_update after update on app_public.project_organization_invites
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_project_organization_invites__event_update();
+
+create function app_private.tg_project_organization_invites__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation_invite' || '.' || 'deleted', 'affiliation_invite', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.role as role,
+    n.email as email,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.status as status,
+    n.message as message,
+    n.owner_id as "ownerId",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.project_id as "projectId",
+    to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "revokedAt",
+    n.send_count as "sendCount",
+    to_char(n.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "answeredAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.invited_by_id as "invitedById",
+    n.permissions as permissions,
+    n.answered_by_id as "answeredById",
+    n.decline_reason as "declineReason",
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from (select r.*, p.party_id from old_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_project_organization_invites__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.party_id, n.organization_id, n.id) from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation_invite' || '.' || 'created', 'affiliation_invite', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.role as role,
+    n.email as email,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.status as status,
+    n.message as message,
+    n.owner_id as "ownerId",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.project_id as "projectId",
+    to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "revokedAt",
+    n.send_count as "sendCount",
+    to_char(n.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "answeredAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.invited_by_id as "invitedById",
+    n.permissions as permissions,
+    n.answered_by_id as "answeredById",
+    n.decline_reason as "declineReason",
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation_invite' || '.' || 'created', 'affiliation_invite', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.role as role,
+    n.email as email,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.status as status,
+    n.message as message,
+    n.owner_id as "ownerId",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.project_id as "projectId",
+    to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "revokedAt",
+    n.send_count as "sendCount",
+    to_char(n.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "answeredAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.invited_by_id as "invitedById",
+    n.permissions as permissions,
+    n.answered_by_id as "answeredById",
+    n.decline_reason as "declineReason",
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_project_organization_invites__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation_invite' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'ACCEPTED' then 'accepted' when o.status is distinct from n.status and n.status::text = 'DECLINED' then 'declined' when o.status is distinct from n.status and n.status::text = 'EXPIRED' then 'expired' when o.status is distinct from n.status and n.status::text = 'REVOKED' then 'revoked' when o.send_count is distinct from n.send_count then 'resent' when o.sent_at is distinct from n.sent_at then 'sent' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'affiliation_invite', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.owner_id is distinct from n.owner_id then jsonb_build_object('ownerId', jsonb_build_array(o.owner_id, n.owner_id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.email is distinct from n.email then jsonb_build_object('email', jsonb_build_array(o.email, n.email)) else '{}' end
+    || case when o.role is distinct from n.role then jsonb_build_object('role', jsonb_build_array(o.role, n.role)) else '{}' end
+    || case when o.permissions is distinct from n.permissions then jsonb_build_object('permissions', jsonb_build_array(o.permissions, n.permissions)) else '{}' end
+    || case when o.status is distinct from n.status then jsonb_build_object('status', jsonb_build_array(o.status, n.status)) else '{}' end
+    || case when o.message is distinct from n.message then jsonb_build_object('message', jsonb_build_array(o.message, n.message)) else '{}' end
+    || case when o.invited_by_id is distinct from n.invited_by_id then jsonb_build_object('invitedById', jsonb_build_array(o.invited_by_id, n.invited_by_id)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end
+    || case when o.sent_at is distinct from n.sent_at then jsonb_build_object('sentAt', jsonb_build_array(to_char(o.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.send_count is distinct from n.send_count then jsonb_build_object('sendCount', jsonb_build_array(o.send_count, n.send_count)) else '{}' end
+    || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.answered_at is distinct from n.answered_at then jsonb_build_object('answeredAt', jsonb_build_array(to_char(o.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.answered_by_id is distinct from n.answered_by_id then jsonb_build_object('answeredById', jsonb_build_array(o.answered_by_id, n.answered_by_id)) else '{}' end
+    || case when o.decline_reason is distinct from n.decline_reason then jsonb_build_object('declineReason', jsonb_build_array(o.decline_reason, n.decline_reason)) else '{}' end
+    || case when o.revoked_at is distinct from n.revoked_at then jsonb_build_object('revokedAt', jsonb_build_array(to_char(o.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.revoked_reason is distinct from n.revoked_reason then jsonb_build_object('revokedReason', jsonb_build_array(o.revoked_reason, n.revoked_reason)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.role as role,
+    n.email as email,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.status as status,
+    n.message as message,
+    n.owner_id as "ownerId",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.project_id as "projectId",
+    to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "revokedAt",
+    n.send_count as "sendCount",
+    to_char(n.answered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "answeredAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.invited_by_id as "invitedById",
+    n.permissions as permissions,
+    n.answered_by_id as "answeredById",
+    n.decline_reason as "declineReason",
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n join old_rows o on o.id = n.id where row(o.id,
+    o.project_id,
+    o.owner_id,
+    o.organization_id,
+    o.email,
+    o.role,
+    o.permissions,
+    o.status,
+    o.message,
+    o.invited_by_id,
+    o.principal_token_id,
+    o.sent_at,
+    o.send_count,
+    o.expires_at,
+    o.answered_at,
+    o.answered_by_id,
+    o.decline_reason,
+    o.revoked_at,
+    o.revoked_reason,
+    o.inserted_at) is distinct
+      from row(n.id,
+    n.project_id,
+    n.owner_id,
+    n.organization_id,
+    n.email,
+    n.role,
+    n.permissions,
+    n.status,
+    n.message,
+    n.invited_by_id,
+    n.principal_token_id,
+    n.sent_at,
+    n.send_count,
+    n.expires_at,
+    n.answered_at,
+    n.answered_by_id,
+    n.decline_reason,
+    n.revoked_at,
+    n.revoked_reason,
+    n.inserted_at) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- What happened to it, latest first.
+create function app_public.project_organization_invites_events(
+  r app_public.project_organization_invites
+) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.project_organization_invites_events(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+-- What the organization is called that owns the project.
+create function app_public.project_organization_invites_owner_name(
+  i app_public.project_organization_invites
+) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select o.name from app_public.project_organization_invites r join app_public.organizations o on o.id = r.owner_id
+    where r.id = i.id and app_private.viewer_sees('app_public.project_organization_invites', i.id)
+$function$;
+grant execute on function app_public.project_organization_invites_owner_name(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.project_organization_invites_principal_token(
+  r app_public.project_organization_invites
+) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.project_organization_invites c where c.id = r.id and c.principal_token_id = t.id) and app_hidden.organization_can(r.owner_id, 'project.manage') $function$;
+grant execute on function app_public.project_organization_invites_principal_token(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+-- What the project is called: the invited read no more of it until they accept.
+create function app_public.project_organization_invites_project_title(
+  i app_public.project_organization_invites
+) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select p.title from app_public.project_organization_invites r join app_public.projects p on p.id = r.project_id
+    where r.id = i.id and app_private.viewer_sees('app_public.project_organization_invites', i.id)
+$function$;
+grant execute on function app_public.project_organization_invites_project_title(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+-- Who was invited: the e-mail address, or the slug of the organization.
+create function app_public.project_organization_invites_recipient(
+  i app_public.project_organization_invites
+) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(r.email, o.slug) from app_public.project_organization_invites r
+    left join app_public.organizations o on o.id = r.organization_id
+    where r.id = i.id and app_private.viewer_sees('app_public.project_organization_invites', i.id)
+$function$;
+grant execute on function app_public.project_organization_invites_recipient(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+-- @notNull
+--
+-- What became of it.
+create function app_public.project_organization_invites_status(
+  i app_public.project_organization_invites
+) returns app_public.invite_status
+language sql stable as $function$
+  select case when i.status = 'PENDING' and i.expires_at <= now() then 'EXPIRED' else i.status end
+$function$;
+grant execute on function app_public.project_organization_invites_status(
+  app_public.project_organization_invites
+) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.project_organizations
 
 -- An organization that has a part in a project.
@@ -21189,34 +23271,87 @@ create table app_public.project_organizations (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- What its members may do, of the permissions that its role has; null for all of them. project.read always is.
+  permissions              text[],
   constraint project_organizations_pkey primary key (id),
   constraint project_organizations_once unique (project_id, organization_id),
-  -- @backwardBehavior -*
+  -- @foreignFieldName affiliations
+  -- @backwardPermission org.member
+  -- @backwardDescription Its parts in projects, those that it owns included; null for outsiders.
   --
   -- The organization.
   constraint project_organizations_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete restrict,
   -- @fieldName project
   -- @foreignFieldName organizations
-  -- @backwardDescription The organizations with a part in the project; empty for outsiders.
+  -- @backwardDescription The organizations with a part in the project; for an affiliated one the owner and itself;
+  --   empty for outsiders.
   --
   -- The project.
   constraint project_organizations_project_id_fkey foreign key (project_id, owner_id)
     references app_public.projects(id, organization_id) on delete cascade,
+  -- A project has one owner; give another role.
   constraint project_organizations_one_owner check ((role::text = 'OWNER') = (organization_id = owner_id))
 );
 
 create index project_organizations_organization on app_public.project_organizations (organization_id, project_id);
+create index project_organizations_owner on app_public.project_organizations (owner_id, organization_id);
 
 alter table app_public.project_organizations enable row level security;
+create policy both_delete on app_public.project_organizations for delete to plat_user
+  using (
+    role::text <> 'OWNER'
+    and (
+      owner_id = any (array(select app_hidden.viewer_organizations('project.manage')))
+      or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
+    )
+  );
+create policy managers_update on app_public.project_organizations for update to plat_user
+  using (role::text <> 'OWNER' and owner_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 create policy portfolio on app_public.project_organizations for select to plat_user
   using (
     owner_id = any (array(select app_hidden.viewer_organizations('project.read')))
-    or project_id = any (array(select app_hidden.viewer_projects('project.read')))
+    or organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
+    or (role::text = 'OWNER' and project_id = any (array(select app_hidden.viewer_projects('project.read'))))
   );
 
 grant select on app_public.project_organizations to plat_anonymous, plat_user;
+grant delete on app_public.project_organizations to plat_user;
+grant update (role, permissions) on app_public.project_organizations to plat_user;
 
+create trigger _060_refuse_archived before insert or update on app_public.project_organizations
+  for each row
+  when (new.role::text <> 'OWNER')
+  execute function app_private.tg__refuse_archived();
+create trigger _200_prepare before insert or update on app_public.project_organizations
+  for each row execute function app_private.tg_project_organizations__prepare();
+create trigger _500_open_deals after delete on app_public.project_organizations
+  for each row
+  when (old.role::text <> 'OWNER')
+  execute function app_private.tg_project_organizations__open_deals();
+create trigger _500_open_deals_again after update of role, permissions on app_public.project_organizations
+  for each row
+  when (old.role::text <> 'OWNER')
+  execute function app_private.tg_project_organizations__open_deals();
+create trigger _700_tell after delete on app_public.project_organizations
+  for each row
+  when (old.role::text <> 'OWNER')
+  execute function app_private.tg_project_organizations__tell();
+create trigger _700_tell_again after update of role, permissions on app_public.project_organizations
+  for each row
+  when (
+    old.role::text <> 'OWNER'
+    and (old.role::text is distinct from new.role::text or old.permissions is distinct from new.permissions)
+  )
+  execute function app_private.tg_project_organizations__tell();
+create trigger _800_review after delete on app_public.project_organizations
+  for each row
+  when (old.role::text <> 'OWNER')
+  execute function app_private.tg_project_organizations__review();
+create trigger _800_review_again after update of role, permissions on app_public.project_organizations
+  for each row
+  when (old.role::text <> 'OWNER')
+  execute function app_private.tg_project_organizations__review();
 create trigger _900_touch before update on app_public.project_organizations
   for each row execute function app_private.tg__touch();
 create trigger _950_events_delete after delete on app_public.project_organizations
@@ -21244,12 +23379,13 @@ declare
 begin
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'affiliation' || '.' || 'deleted', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation' || '.' || 'deleted', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.owner_id as "ownerId",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
-    n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
+    n.permissions as permissions,
+    n.organization_id as "organizationId") d), null from (select r.*, p.party_id from old_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -21271,33 +23407,35 @@ begin
   -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
   -- which is half the work; the stream waits for the end of the transaction either way.
   if app_hidden.setting('numbers_at_once') = 'on' then
-    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    _streams := array(select distinct coalesce(n.party_id, n.organization_id, n.id) from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n limit 2);
     if cardinality(_streams) = 1 then
       perform app_private.number_events();
-      _amount := (select count(*) from new_rows n);
+      _amount := (select count(*) from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n);
       insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
         on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
           last_sequence into _last;
       insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'affiliation' || '.' || 'created', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation' || '.' || 'created', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.owner_id as "ownerId",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
-    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
+    n.permissions as permissions,
+    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
   end if;
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'affiliation' || '.' || 'created', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation' || '.' || 'created', 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.owner_id as "ownerId",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
-    n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
+    n.permissions as permissions,
+    n.organization_id as "organizationId") d), null from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -21317,31 +23455,101 @@ declare
 begin
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'affiliation' || '.' || case when false then null else 'updated' end, 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+      select coalesce(n.party_id, n.organization_id, n.id), n.party_id, n.project_id, 'affiliation' || '.' || case when false then null else 'updated' end, 'affiliation', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
     || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
     || case when o.owner_id is distinct from n.owner_id then jsonb_build_object('ownerId', jsonb_build_array(o.owner_id, n.owner_id)) else '{}' end
     || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
     || case when o.role is distinct from n.role then jsonb_build_object('role', jsonb_build_array(o.role, n.role)) else '{}' end
-    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.permissions is distinct from n.permissions then jsonb_build_object('permissions', jsonb_build_array(o.permissions, n.permissions)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.owner_id as "ownerId",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
-    n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.permissions as permissions,
+    n.organization_id as "organizationId") d), null from (select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id union select r.owner_id) p where p.party_id is not null) n join old_rows o on o.id = n.id where row(o.id,
     o.project_id,
     o.owner_id,
     o.organization_id,
     o.role,
-    o.inserted_at) is distinct
+    o.inserted_at,
+    o.permissions) is distinct
       from row(n.id,
     n.project_id,
     n.owner_id,
     n.organization_id,
     n.role,
-    n.inserted_at) order by n.id returning stream_id)
+    n.inserted_at,
+    n.permissions) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
+
+create function app_private.tg_project_organizations__open_deals() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  people uuid[];
+  still app_public.open_deals;
+begin
+  if tg_op = 'UPDATE' and (not app_private.affiliate_sells(old.role, old.permissions)
+    or app_private.affiliate_sells(new.role, new.permissions)) then
+    return null;
+  end if;
+  people := app_private.people_losing_deals(old);
+  perform app_private.remember_affiliates(old.owner_id, old.project_id, people) where tg_op = 'DELETE';
+  -- An archived project is read-only: nobody works there.
+  if exists (select from app_public.projects p where p.id = old.project_id
+    and p.archived_at is null and p.deleted_at is null) then
+    still := app_private.open_deals(old.project_id, people);
+    if exists (select from jsonb_each(to_jsonb(still)) c where c.value <> '0') then
+      perform app_hidden.fail('CONFLICT', format(
+        'People of this organization work on what is open in the project: %s. Give handOver, with assigneeId for '
+        'whoever takes it over, or assign it to others first.',
+        (select string_agg(format('%s %s', c.value, case when c.value = '1' then left(c.key, -1) else c.key end), ', '
+          order by c.place) from json_each_text(row_to_json(still)) with ordinality c (key, value, place)
+          where c.value <> '0')),
+        jsonb_build_object('dependents', (select jsonb_object_agg(c.key, c.value) from jsonb_each(to_jsonb(still)) c
+          where c.value <> '0')));
+    end if;
+  end if;
+  return null;
+end $function$;
+
+create function app_private.tg_project_organizations__prepare() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if new.role = 'OWNER' and (tg_op = 'INSERT' or old.role = 'OWNER') then
+    return new;
+  end if;
+  if new.role = 'OWNER' then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A project keeps its owner; give another role.', '{"field": "role"}');
+  end if;
+  new.permissions := app_private.check_affiliate_permissions(new.role, new.permissions);
+  if tg_op = 'UPDATE' and app_public.current_user_id() is not null then
+    perform app_private.require_affiliate_role(new.owner_id, new.role, new.permissions);
+  end if;
+  return new;
+end $function$;
+
+create function app_private.tg_project_organizations__review() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.review_principals(m.user_id, old.owner_id) from app_public.organization_user_connections m
+    where m.organization_id = old.organization_id order by m.user_id;
+  return null;
+end $function$;
+
+create function app_private.tg_project_organizations__tell() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  -- What the service does by itself, such as deleting a project, is told elsewhere.
+  if app_public.current_user_id() is not null then
+    perform app_private.tell_affiliation(case when tg_op = 'UPDATE' then 'CHANGED'
+      when old.owner_id = any (array(select app_hidden.viewer_organizations('project.manage'))) then 'ENDED'
+      else 'LEFT' end, old.project_id, old.organization_id, case when tg_op = 'UPDATE' then new.role else old.role end);
+  end if;
+  return null;
+end $function$;
 
 -- What happened to it, latest first.
 create function app_public.project_organizations_events(
@@ -21350,6 +23558,40 @@ create function app_public.project_organizations_events(
 language sql stable rows 20
 as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.project_organizations_events(
+  app_public.project_organizations
+) to plat_anonymous, plat_user;
+
+-- How much is open with its people in the project; seen by the organization that owns the project where the viewer
+--   sees all leads, and by those who administer the affiliated one.
+create function app_public.project_organizations_open_deals(
+  a app_public.project_organizations
+) returns app_public.open_deals
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select d.* from app_public.project_organizations p
+  cross join lateral app_private.open_deals(p.project_id, array(select m.user_id
+    from app_public.organization_user_connections m where m.organization_id = p.organization_id)) d
+  where p.id = a.id
+    and (p.owner_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+      or (p.role <> 'OWNER' and p.organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))))
+$function$;
+grant execute on function app_public.project_organizations_open_deals(
+  app_public.project_organizations
+) to plat_anonymous, plat_user;
+
+-- @ordered
+--
+-- The people of the organization, by name, such as to assign leads to them; of another organization, what they show
+--   of themselves: no address. Empty for those who do not know them.
+create function app_public.project_organizations_people(
+  a app_public.project_organizations
+) returns setof app_public.users
+language sql stable rows 20 as $function$
+  -- Of them, those whom the viewer knows.
+  select u.* from app_hidden.masked_users u
+  where u.id = any (array(select app_hidden.people_of_affiliation(a.id)))
+  order by lower(u.last_name), lower(u.first_name), u.id
+$function$;
+grant execute on function app_public.project_organizations_people(
   app_public.project_organizations
 ) to plat_anonymous, plat_user;
 
@@ -21716,7 +23958,8 @@ create table app_public.projects (
   -- How well it serves buyers, 0 to 100; the default order of publicProjects.
   service_index            integer                      not null default 0,
   reservation_expiration   integer                      not null default 48, -- Hours that a reservation lasts.
-  reservation_fee          app_public.money, -- What a reservation costs.
+  -- What a reservation costs: a deposit of each new one, which counts towards the price.
+  reservation_fee          app_public.money,
   cancellation_fee         app_public.money, -- What is kept when a reservation is cancelled.
   -- Days within which a buyer may withdraw from a signed purchase.
   rescission_days          integer                      not null default 0,
@@ -21734,6 +23977,14 @@ create table app_public.projects (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
+  -- Hours that a hold of a unit or lot lasts where it says nothing else.
+  hold_expiration          integer                      not null default 24,
+  -- Hours that a person holds a unit or lot at most, extended and held again.
+  hold_expiration_limit    integer                      not null default 72,
+  -- How many units and lots a person holds at a time at most; 0 for no holds.
+  holds_per_person         integer                      not null default 5,
+  -- How many units and lots the people of an organization hold together at a time at most.
+  holds_per_organization   integer                      not null default 20,
   constraint projects_pkey primary key (id),
   constraint projects_id_organization_id_key unique (id, organization_id),
   -- @parent
@@ -21744,6 +23995,20 @@ create table app_public.projects (
     references app_public.organizations(id) on delete restrict,
   -- The completion date lies before the start of sales.
   constraint projects_dates_order check (completion_date >= sales_start_date),
+  -- Give 1 to 720 hours.
+  constraint projects_hold_expiration_limit_range check (
+    hold_expiration_limit >= 1 and hold_expiration_limit <= 720
+  ),
+  -- Give 1 to 720 hours.
+  constraint projects_hold_expiration_range check (hold_expiration >= 1 and hold_expiration <= 720),
+  -- A hold lasts no longer than holdExpirationLimit.
+  constraint projects_hold_expiration_within check (hold_expiration <= hold_expiration_limit),
+  -- Give 0 to 10,000 holds.
+  constraint projects_holds_per_organization_range check (
+    holds_per_organization >= 0 and holds_per_organization <= 10000
+  ),
+  -- Give 0 to 10,000 holds.
+  constraint projects_holds_per_person_range check (holds_per_person >= 0 and holds_per_person <= 10000),
   -- An overview has 1,500 characters at most.
   constraint projects_overview_length check (length(overview::text) <= 1500),
   -- Give 0 to 365 days.
@@ -21790,17 +24055,19 @@ grant
       design_heading, address, time_zone, currency, website_url, amenities, sales_start_date, completion_date,
       archived_at, archived_from, service_index, reservation_expiration, reservation_fee, cancellation_fee,
       rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, city, inserted_at, updated_at, version,
-      deleted_at
+      deleted_at, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
     ) on app_public.projects to plat_anonymous, plat_user;
 grant insert (
   organization_id, title, slug, status, visibility, type, overview, overview_headline, design, design_heading,
   address, time_zone, currency, website_url, amenities, sales_start_date, completion_date, reservation_expiration,
-  reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata
+  reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment,
+  metadata, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
 ) on app_public.projects to plat_user;
 grant update (
   title, slug, status, visibility, type, overview, overview_headline, design, design_heading, address, time_zone,
   website_url, amenities, sales_start_date, completion_date, reservation_expiration, reservation_fee,
-  cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata
+  cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata,
+  hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
 ) on app_public.projects to plat_user;
 
 create trigger _100_slug before insert or update on app_public.projects
@@ -21940,6 +24207,8 @@ begin
     n.archived_from as "archivedFrom",
     n.design_heading as "designHeading",
     n.completion_date as "completionDate",
+    n.hold_expiration as "holdExpiration",
+    n.holds_per_person as "holdsPerPerson",
     n.lead_assignment as "leadAssignment",
     n.organization_id as "organizationId",
     n.rescission_days as "rescissionDays",
@@ -21948,6 +24217,8 @@ begin
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
     n.allow_multiple_offers as "allowMultipleOffers",
+    n.hold_expiration_limit as "holdExpirationLimit",
+    n.holds_per_organization as "holdsPerOrganization",
     n.reservation_expiration as "reservationExpiration") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -22001,6 +24272,8 @@ begin
     n.archived_from as "archivedFrom",
     n.design_heading as "designHeading",
     n.completion_date as "completionDate",
+    n.hold_expiration as "holdExpiration",
+    n.holds_per_person as "holdsPerPerson",
     n.lead_assignment as "leadAssignment",
     n.organization_id as "organizationId",
     n.rescission_days as "rescissionDays",
@@ -22009,6 +24282,8 @@ begin
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
     n.allow_multiple_offers as "allowMultipleOffers",
+    n.hold_expiration_limit as "holdExpirationLimit",
+    n.holds_per_organization as "holdsPerOrganization",
     n.reservation_expiration as "reservationExpiration") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
@@ -22038,6 +24313,8 @@ begin
     n.archived_from as "archivedFrom",
     n.design_heading as "designHeading",
     n.completion_date as "completionDate",
+    n.hold_expiration as "holdExpiration",
+    n.holds_per_person as "holdsPerPerson",
     n.lead_assignment as "leadAssignment",
     n.organization_id as "organizationId",
     n.rescission_days as "rescissionDays",
@@ -22046,6 +24323,8 @@ begin
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
     n.allow_multiple_offers as "allowMultipleOffers",
+    n.hold_expiration_limit as "holdExpirationLimit",
+    n.holds_per_organization as "holdsPerOrganization",
     n.reservation_expiration as "reservationExpiration") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -22096,7 +24375,11 @@ begin
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
     || case when o.city is distinct from n.city then jsonb_build_object('city', jsonb_build_array(o.city, n.city)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.hold_expiration is distinct from n.hold_expiration then jsonb_build_object('holdExpiration', jsonb_build_array(o.hold_expiration, n.hold_expiration)) else '{}' end
+    || case when o.hold_expiration_limit is distinct from n.hold_expiration_limit then jsonb_build_object('holdExpirationLimit', jsonb_build_array(o.hold_expiration_limit, n.hold_expiration_limit)) else '{}' end
+    || case when o.holds_per_person is distinct from n.holds_per_person then jsonb_build_object('holdsPerPerson', jsonb_build_array(o.holds_per_person, n.holds_per_person)) else '{}' end
+    || case when o.holds_per_organization is distinct from n.holds_per_organization then jsonb_build_object('holdsPerOrganization', jsonb_build_array(o.holds_per_organization, n.holds_per_organization)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.city as city,
     n.slug as slug,
     n.type as type,
@@ -22118,6 +24401,8 @@ begin
     n.archived_from as "archivedFrom",
     n.design_heading as "designHeading",
     n.completion_date as "completionDate",
+    n.hold_expiration as "holdExpiration",
+    n.holds_per_person as "holdsPerPerson",
     n.lead_assignment as "leadAssignment",
     n.organization_id as "organizationId",
     n.rescission_days as "rescissionDays",
@@ -22126,6 +24411,8 @@ begin
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
     n.allow_multiple_offers as "allowMultipleOffers",
+    n.hold_expiration_limit as "holdExpirationLimit",
+    n.holds_per_organization as "holdsPerOrganization",
     n.reservation_expiration as "reservationExpiration") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.title,
@@ -22156,7 +24443,11 @@ begin
     o.metadata,
     o.city,
     o.inserted_at,
-    o.deleted_at) is distinct
+    o.deleted_at,
+    o.hold_expiration,
+    o.hold_expiration_limit,
+    o.holds_per_person,
+    o.holds_per_organization) is distinct
       from row(n.id,
     n.organization_id,
     n.title,
@@ -22187,7 +24478,11 @@ begin
     n.metadata,
     n.city,
     n.inserted_at,
-    n.deleted_at) order by n.id returning stream_id)
+    n.deleted_at,
+    n.hold_expiration,
+    n.hold_expiration_limit,
+    n.holds_per_person,
+    n.holds_per_organization) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -23507,7 +25802,8 @@ create table app_public.reservations (
   -- The list price when it was made; never changes.
   list_price_snapshot      app_public.money             not null,
   premium_snapshot         app_public.money, -- The premium of the lot when it was made; never changes.
-  fee                      app_public.money, -- What it costs, as the project had it when it was made.
+  -- What it costs, as the project had it when it was made; paid as its feeDeposit.
+  fee                      app_public.money,
   -- What is kept when it is cancelled, as the project had it when it was made.
   cancellation_fee         app_public.money,
   occupancy_type           app_public.occupancy_type, -- What the home is bought for.
@@ -23735,6 +26031,10 @@ create trigger _300_state_first before insert on app_public.reservations
   for each row
   when (new.status is null or new.status::text <> all ('{PENDING,CONFIRMED}'::text[]) or false)
   execute function app_private.tg__state('reservation', 't');
+create trigger _390_deposits after update of status on app_public.reservations
+  for each row
+  when (old.status::text is distinct from new.status::text)
+  execute function app_private.tg_reservations__deposits();
 create trigger _400_begin after insert on app_public.reservations
   for each row execute function app_private.tg_reservations__follow();
 create trigger _400_follow after update of status on app_public.reservations
@@ -23747,6 +26047,12 @@ create trigger _400_step before update of status on app_public.reservations
   execute function app_private.tg_reservations__step();
 create trigger _400_take before insert on app_public.reservations
   for each row execute function app_private.tg_reservations__take();
+create trigger _450_deposits_first after insert on app_public.reservations
+  for each row execute function app_private.tg_reservations__deposits();
+create trigger _450_fee_reference after update of transaction_id on app_public.reservations
+  for each row
+  when (old.transaction_id::text is distinct from new.transaction_id::text)
+  execute function app_private.tg_reservations__fee_reference();
 create trigger _700_conflict after update of status on app_public.reservations
   for each row
   when (old.status::text is distinct from new.status::text and new.status::text = 'REFUNDED')
@@ -23797,6 +26103,8 @@ begin
       format('There is no such %s.', case when new.unit_id is not null then 'unit' else 'lot' end),
       jsonb_build_object('field', case when new.unit_id is not null then 'unitId' else 'lotId' end));
   end if;
+  -- What the viewer holds for a lead is reserved for that lead.
+  new.lead_id := coalesce(new.lead_id, (app_private.active_hold(new.unit_id, new.lot_id, null)).lead_id);
   if new.lead_id is not null and not exists (
     select from app_public.leads l where l.id = new.lead_id and l.project_id = new.project_id and l.deleted_at is null)
       then
@@ -23818,6 +26126,37 @@ begin
   if claim.id is not null and not app_private.is_party_of_claim(claim, new.lead_id) then
     perform app_private.open_inventory_conflict(claim, 'reservation', new.id, new.lead_id,
       format('Reservation %s was refunded, but its home was not offered again.', new.number));
+  end if;
+  return null;
+end $function$;
+
+-- Gives a new reservation its fee and what the schedule asks for with it; takes back what is not paid of that when
+--   it ends.
+create function app_private.tg_reservations__deposits() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  if tg_op = 'INSERT' then
+    insert into app_public.deposits (reservation_id, title, amount, is_reservation_fee, sequence, due_at, reference,
+        held_by)
+      select new.id, 'Reservation fee', new.fee, true, 0, (new.inserted_at at time zone p.time_zone)::date,
+        new.transaction_id, 'DEVELOPER'
+      from app_public.projects p where p.id = new.project_id and new.fee > 0;
+    insert into app_public.deposits (reservation_id, milestone_id, title)
+      select new.id, m.id, m.title from app_public.deposit_schedule_milestones m
+      where m.project_id = new.project_id and m.due_rule = 'ON_RESERVATION' and m.deleted_at is null
+      order by m.sequence, m.id;
+  elsif new.status = 'CONVERTED' then
+    update app_public.deposits d set buyer_id = new.purchase_id
+      where d.reservation_id = new.id and d.lead_id is null and d.buyer_id is null and d.deleted_at is null;
+  elsif new.status in ('EXPIRED', 'CANCELLED', 'REFUNDED') then
+    perform set_config('plat.service', 'on', true);
+    update app_public.deposits d set status = 'CANCELLED'
+      where d.reservation_id = new.id and d.deleted_at is null
+        and exists (select from app_hidden.transitions t where t.subject = 'deposit' and t.from_state = d.status
+          and t.to_state = 'CANCELLED');
+    perform set_config('plat.service', before, true);
   end if;
   return null;
 end $function$;
@@ -24199,6 +26538,15 @@ begin
   return new;
 end $function$;
 
+create function app_private.tg_reservations__fee_reference() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_public.deposits d set reference = new.transaction_id
+    where d.reservation_id = new.id and d.is_reservation_fee and d.deleted_at is null
+      and d.reference is not distinct from old.transaction_id;
+  return null;
+end $function$;
+
 -- What follows when a reservation begins or ends: its claim, the negotiations about it, the purchase of a refunded
 --   one, the status of the lead.
 create function app_private.tg_reservations__follow() returns trigger
@@ -24234,9 +26582,6 @@ begin
         and r.assignee_id is distinct from lead.assignee_id;
       if lead.deleted_at is not null then
         perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
-      elsif lead.status = 'CONVERTED' then
-        perform app_hidden.fail('CONFLICT', 'This lead is a buyer already; make a new lead, or leave the lead out.',
-          '{"field": "leadId"}');
       elsif lead.status in ('LOST', 'UNQUALIFIED') then
         perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
           '{"field": "leadId"}');
@@ -24385,6 +26730,7 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 1 to 8,760 hours.', '{"field": "expiration"}');
   end if;
   new.expires_at := now() + make_interval(hours => new.expiration);
+  perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'reservation', new.id);
   claim := app_private.take_claim(new.unit_id, new.lot_id, 'RESERVATION', 'reservation', new.id, new.expires_at);
   new.currency := project.currency;
   new.fee := project.reservation_fee;
@@ -24441,6 +26787,14 @@ create function app_public.reservations_events(r app_public.reservations) return
 language sql stable rows 20
 as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.reservations_events(app_public.reservations) to plat_anonymous, plat_user;
+
+-- The fee as a deposit, which the buyer pays with createPaymentIntent; null where there is none.
+create function app_public.reservations_fee_deposit(r app_public.reservations) returns app_public.deposits
+language sql stable as $function$
+  select d.* from app_hidden.masked_deposits d where d.reservation_id = r.id and d.is_reservation_fee
+    and d.deleted_at is null
+$function$;
+grant execute on function app_public.reservations_fee_deposit(app_public.reservations) to plat_anonymous, plat_user;
 
 -- Free data of the organization's own programs; null for the buyer.
 create function app_public.reservations_metadata(r app_public.reservations) returns jsonb
@@ -27363,6 +29717,565 @@ $function$;
 grant execute on function app_public.trackers_lead_count(app_public.trackers) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.unit_holds
+
+--
+-- @portfolio sale.read
+-- @defaultOrder inserted_at desc
+-- @filterLists status
+--
+-- A unit or lot that is kept for somebody for a short time, without a reservation.
+create table app_public.unit_holds (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  -- @filter projectIds
+  --
+  -- The project.
+  project_id               uuid                         not null,
+  -- @filter
+  --
+  -- When it was made; the order of unitHolds.
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  -- @filter
+  --
+  -- The unit; either this or a lot.
+  unit_id                  uuid,
+  -- @filter
+  --
+  -- The lot; either this or a unit.
+  lot_id                   uuid,
+  -- @filter
+  --
+  -- The lead that it is kept for.
+  lead_id                  uuid,
+  -- @filter userIds
+  --
+  -- Who holds it.
+  user_id                  uuid                         default app_public.current_user_id(),
+  -- @behavior -*
+  --
+  -- The organization that whoever holds it sells for.
+  holder_organization_id   uuid,
+  assignee_id              uuid, -- The member who works on it: that of the lead, else whoever holds it.
+  -- @filter
+  --
+  -- What became of it.
+  status                   app_public.unit_hold_status  not null default 'ACTIVE',
+  status_changed_at        timestamp with time zone     not null default now(), -- Since when it has its status.
+  -- @insertOptional
+  --
+  -- Hours that it lasts; those of the project where left out. In a change they count from now.
+  expiration               integer                      not null,
+  -- Since when the same person holds it: holdExpirationLimit of the project counts from there.
+  held_since               timestamp with time zone     not null default now(),
+  -- @filter
+  --
+  -- When it ends by itself.
+  expires_at               timestamp with time zone     not null,
+  -- How often its hours were made to count anew.
+  extended_count           integer                      not null default 0,
+  -- @masked
+  --
+  -- What the sales team notes.
+  notes                    app_public.long_text,
+  constraint unit_holds_pkey primary key (id),
+  -- @fieldName assignee
+  -- @backwardBehavior -*
+  --
+  -- The member who works on it.
+  constraint unit_holds_assignee_id_fkey foreign key (assignee_id)
+    references app_public.users(id) on delete set null,
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The organization that whoever holds it sells for.
+  constraint unit_holds_holder_organization_id_fkey foreign key (holder_organization_id)
+    references app_public.organizations(id) on delete set null,
+  -- @fieldName lead
+  -- @foreignFieldName holds
+  -- @backwardDescription The holds, newest first.
+  --
+  -- The lead that it is kept for.
+  constraint unit_holds_lead_id_fkey foreign key (lead_id, project_id)
+    references app_public.leads(id, project_id) on delete set null (lead_id),
+  -- @fieldName lot
+  -- @foreignFieldName holds
+  -- @backwardPermission sale.read
+  -- @backwardDescription Its holds, newest first; null without the permission sale.read.
+  --
+  -- The lot.
+  constraint unit_holds_lot_id_fkey foreign key (lot_id, project_id)
+    references app_public.lots(id, project_id) on delete cascade,
+  -- @parent
+  -- @fieldName project
+  -- @foreignFieldName unitHolds
+  -- @backwardPermission sale.read
+  -- @backwardDescription The holds, newest first; null without the permission sale.read.
+  --
+  -- The project.
+  constraint unit_holds_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName unit
+  -- @foreignFieldName holds
+  -- @backwardPermission sale.read
+  -- @backwardDescription Its holds, newest first; null without the permission sale.read.
+  --
+  -- The unit.
+  constraint unit_holds_unit_id_fkey foreign key (unit_id, project_id)
+    references app_public.units(id, project_id) on delete cascade,
+  -- @fieldName user
+  -- @backwardBehavior -*
+  --
+  -- Who holds it.
+  constraint unit_holds_user_id_fkey foreign key (user_id) references app_public.users(id) on delete set null,
+  constraint unit_holds_expiration_range check (expiration >= 1 and expiration <= 720), -- Give 1 to 720 hours.
+  constraint unit_holds_one_thing check (num_nonnulls(unit_id, lot_id) = 1), -- Name either the unit or the lot.
+  constraint project_record_id_not_null not null id,
+  constraint project_record_inserted_at_not_null not null inserted_at,
+  constraint project_record_organization_id_not_null not null organization_id,
+  constraint project_record_project_id_not_null not null project_id,
+  constraint project_record_updated_at_not_null not null updated_at,
+  constraint project_record_version_not_null not null version
+);
+
+create index unit_holds_assignee on app_public.unit_holds (assignee_id, project_id, inserted_at desc, id desc)
+  where deleted_at is null;
+create index unit_holds_holder_organization on app_public.unit_holds (holder_organization_id, project_id);
+create index unit_holds_lead on app_public.unit_holds (lead_id, inserted_at desc, id desc) where deleted_at is null;
+create index unit_holds_lot on app_public.unit_holds (lot_id, inserted_at desc, id desc) where deleted_at is null;
+create index unit_holds_organization on app_public.unit_holds (organization_id, inserted_at desc, id desc)
+  where deleted_at is null;
+create index unit_holds_organization_status on app_public.unit_holds (
+  organization_id, status, inserted_at desc, id desc
+)
+  where deleted_at is null;
+create index unit_holds_project on app_public.unit_holds (project_id, inserted_at desc, id desc)
+  where deleted_at is null;
+create index unit_holds_project_status on app_public.unit_holds (project_id, status, inserted_at desc, id desc)
+  where deleted_at is null;
+create index unit_holds_unit on app_public.unit_holds (unit_id, inserted_at desc, id desc) where deleted_at is null;
+create index unit_holds_user on app_public.unit_holds (user_id, project_id);
+
+alter table app_public.unit_holds enable row level security;
+create policy sellers on app_public.unit_holds for select to plat_user
+  using (
+    deleted_at is null
+    and (
+      organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+      or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+      or (
+        assignee_id = (select app_public.current_user_id())
+        and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+      )
+      or false
+    )
+  );
+create policy sellers_insert on app_public.unit_holds for insert to plat_user
+  with check (
+    organization_id = any (array(select app_hidden.viewer_organizations('sale.write')))
+    or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
+    or (
+      assignee_id = (select app_public.current_user_id())
+      and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    )
+  );
+create policy sellers_update on app_public.unit_holds for update to plat_user
+  using (
+    organization_id = any (array(select app_hidden.viewer_organizations('sale.write')))
+    or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
+    or (
+      assignee_id = (select app_public.current_user_id())
+      and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    )
+  );
+
+grant select on app_public.unit_holds to plat_masker;
+grant
+  select (
+      id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lot_id, lead_id,
+      user_id, holder_organization_id, assignee_id, status, status_changed_at, expiration, held_since, expires_at,
+      extended_count
+    ) on app_public.unit_holds to plat_anonymous, plat_user;
+grant insert (unit_id, lot_id, lead_id, expiration, notes) on app_public.unit_holds to plat_user;
+grant update (lead_id, expiration, notes) on app_public.unit_holds to plat_user;
+
+create trigger _010_about before insert on app_public.unit_holds
+  for each row execute function app_private.tg_unit_holds__about();
+create trigger _050_organization before insert on app_public.unit_holds
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.unit_holds
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_prepare before insert or update of lead_id on app_public.unit_holds
+  for each row execute function app_private.tg_unit_holds__prepare();
+create trigger _250_extend before update of expiration on app_public.unit_holds
+  for each row execute function app_private.tg_unit_holds__extend();
+create trigger _300_state before update on app_public.unit_holds
+  for each row
+  when (old.status::text is distinct from new.status::text or false)
+  execute function app_private.tg__state('unit_hold', 't');
+create trigger _300_state_first before insert on app_public.unit_holds
+  for each row
+  when (new.status is null or new.status::text <> all ('{ACTIVE}'::text[]) or false)
+  execute function app_private.tg__state('unit_hold', 't');
+create trigger _400_take before insert on app_public.unit_holds
+  for each row execute function app_private.tg_unit_holds__take();
+create trigger _900_soft_delete before delete on app_public.unit_holds
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.unit_holds
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.unit_holds
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_unit_holds__event_delete();
+create trigger _950_events_insert after insert on app_public.unit_holds
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_unit_holds__event_insert();
+create trigger _950_events_update after update on app_public.unit_holds
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_unit_holds__event_update();
+create trigger _970_parents after insert on app_public.unit_holds
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_unit_holds__parents();
+create trigger _970_parents_again after update of lot_id, project_id, unit_id on app_public.unit_holds
+  for each row
+  when (
+    old.lot_id is distinct from new.lot_id
+    or old.project_id is distinct from new.project_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_unit_holds__parents();
+
+-- The project of a hold is that of its unit or lot.
+create function app_private.tg_unit_holds__about() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if num_nonnulls(new.unit_id, new.lot_id) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
+  end if;
+  new.project_id := coalesce((select u.project_id from app_public.units u where u.id = new.unit_id
+    and u.deleted_at is null),
+    (select l.project_id from app_public.lots l where l.id = new.lot_id and l.deleted_at is null));
+  if new.project_id is null then
+    perform app_hidden.fail('NOT_FOUND',
+      format('There is no such %s.', case when new.unit_id is not null then 'unit' else 'lot' end),
+      jsonb_build_object('field', case when new.unit_id is not null then 'unitId' else 'lotId' end));
+  end if;
+  return new;
+end $function$;
+
+create function app_private.tg_unit_holds__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'unit_hold' || '.' || 'deleted', 'unit_hold', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.lot_id as "lotId",
+    n.notes as notes,
+    n.lead_id as "leadId",
+    n.status as status,
+    n.unit_id as "unitId",
+    n.user_id as "userId",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
+    n.project_id as "projectId",
+    n.assignee_id as "assigneeId",
+    n.expiration as expiration,
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.extended_count as "extendedCount",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.holder_organization_id as "holderOrganizationId") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_unit_holds__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.user_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'unit_hold' || '.' || 'created', 'unit_hold', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.lot_id as "lotId",
+    n.notes as notes,
+    n.lead_id as "leadId",
+    n.status as status,
+    n.unit_id as "unitId",
+    n.user_id as "userId",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
+    n.project_id as "projectId",
+    n.assignee_id as "assigneeId",
+    n.expiration as expiration,
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.extended_count as "extendedCount",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.holder_organization_id as "holderOrganizationId") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'unit_hold' || '.' || 'created', 'unit_hold', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.lot_id as "lotId",
+    n.notes as notes,
+    n.lead_id as "leadId",
+    n.status as status,
+    n.unit_id as "unitId",
+    n.user_id as "userId",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
+    n.project_id as "projectId",
+    n.assignee_id as "assigneeId",
+    n.expiration as expiration,
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.extended_count as "extendedCount",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.holder_organization_id as "holderOrganizationId") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_unit_holds__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'unit_hold' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'CONVERTED' then 'converted' when o.status is distinct from n.status and n.status::text = 'EXPIRED' then 'expired' when o.status is distinct from n.status and n.status::text = 'RELEASED' then 'released' when o.extended_count is distinct from n.extended_count then 'extended' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'unit_hold', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.unit_id is distinct from n.unit_id then jsonb_build_object('unitId', jsonb_build_array(o.unit_id, n.unit_id)) else '{}' end
+    || case when o.lot_id is distinct from n.lot_id then jsonb_build_object('lotId', jsonb_build_array(o.lot_id, n.lot_id)) else '{}' end
+    || case when o.lead_id is distinct from n.lead_id then jsonb_build_object('leadId', jsonb_build_array(o.lead_id, n.lead_id)) else '{}' end
+    || case when o.user_id is distinct from n.user_id then jsonb_build_object('userId', jsonb_build_array(o.user_id, n.user_id)) else '{}' end
+    || case when o.holder_organization_id is distinct from n.holder_organization_id then jsonb_build_object('holderOrganizationId', jsonb_build_array(o.holder_organization_id, n.holder_organization_id)) else '{}' end
+    || case when o.assignee_id is distinct from n.assignee_id then jsonb_build_object('assigneeId', jsonb_build_array(o.assignee_id, n.assignee_id)) else '{}' end
+    || case when o.status is distinct from n.status then jsonb_build_object('status', jsonb_build_array(o.status, n.status)) else '{}' end
+    || case when o.status_changed_at is distinct from n.status_changed_at then jsonb_build_object('statusChangedAt', jsonb_build_array(to_char(o.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.expiration is distinct from n.expiration then jsonb_build_object('expiration', jsonb_build_array(o.expiration, n.expiration)) else '{}' end
+    || case when o.held_since is distinct from n.held_since then jsonb_build_object('heldSince', jsonb_build_array(to_char(o.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.extended_count is distinct from n.extended_count then jsonb_build_object('extendedCount', jsonb_build_array(o.extended_count, n.extended_count)) else '{}' end
+    || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.lot_id as "lotId",
+    n.notes as notes,
+    n.lead_id as "leadId",
+    n.status as status,
+    n.unit_id as "unitId",
+    n.user_id as "userId",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
+    n.project_id as "projectId",
+    n.assignee_id as "assigneeId",
+    n.expiration as expiration,
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.extended_count as "extendedCount",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.holder_organization_id as "holderOrganizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.unit_id,
+    o.lot_id,
+    o.lead_id,
+    o.user_id,
+    o.holder_organization_id,
+    o.assignee_id,
+    o.status,
+    o.status_changed_at,
+    o.expiration,
+    o.held_since,
+    o.expires_at,
+    o.extended_count,
+    o.notes) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.unit_id,
+    n.lot_id,
+    n.lead_id,
+    n.user_id,
+    n.holder_organization_id,
+    n.assignee_id,
+    n.status,
+    n.status_changed_at,
+    n.expiration,
+    n.held_since,
+    n.expires_at,
+    n.extended_count,
+    n.notes) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_unit_holds__extend() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  -- By the clock: who waited for a lock began before the end.
+  if old.status <> 'ACTIVE' or old.expires_at <= clock_timestamp() then
+    perform app_hidden.fail('CONFLICT', 'This hold is over and cannot be extended; make a new one.',
+      '{"field": "expiration"}');
+  end if;
+  new.expires_at := app_private.hold_until(new);
+  new.extended_count := old.extended_count + 1;
+  update app_hidden.claims c set expires_at = new.expires_at where c.subject_id = new.id and c.released_at is null;
+  return new;
+end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_unit_holds__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+-- The lead that a hold is for is of the same project; whoever works on the lead works on the hold.
+create function app_private.tg_unit_holds__prepare() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  lead app_public.leads;
+begin
+  if tg_op = 'UPDATE' and old.status <> 'ACTIVE' and new.lead_id is distinct from old.lead_id then
+    perform app_hidden.fail('CONFLICT', 'This hold is over; make a new one.', '{"field": "leadId"}');
+  end if;
+  if new.lead_id is null or (tg_op = 'UPDATE' and new.lead_id is not distinct from old.lead_id) then
+    if tg_op = 'INSERT' or new.lead_id is distinct from old.lead_id then
+      new.assignee_id := new.user_id;
+    end if;
+    return new;
+  end if;
+  select l.* into lead from app_public.leads l where l.id = new.lead_id and l.project_id = new.project_id
+    and l.deleted_at is null;
+  if lead.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
+  elsif lead.status in ('LOST', 'UNQUALIFIED') then
+    perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
+      '{"field": "leadId"}');
+  end if;
+  new.assignee_id := coalesce(lead.assignee_id, new.user_id);
+  return new;
+end $function$;
+
+-- Claims the unit or lot for a new hold.
+create function app_private.tg_unit_holds__take() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  project record;
+  former app_public.unit_holds;
+begin
+  -- Who may not, whom the policy refuses in a moment, is told nothing about what is claimed.
+  if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
+    and not app_hidden.deal_can(new.organization_id, new.project_id, new.assignee_id, 'sale.write') then
+    new.expires_at := now();
+    new.expiration := coalesce(new.expiration, 1);
+    return new;
+  end if;
+  select p.status, p.hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
+    from app_public.projects p where p.id = new.project_id;
+  if project.status = 'PAUSED' then
+    perform app_hidden.fail('CONFLICT', 'The sales of this project are paused; nothing is held meanwhile.');
+  end if;
+  new.expiration := coalesce(new.expiration, project.hold_expiration);
+  new.holder_organization_id := app_private.selling_organization(new.project_id);
+  perform app_private.lock_inventory(new.unit_id, new.lot_id);
+  -- Held again before it was free for as long as a hold may last, it goes on.
+  select h.* into former from app_public.unit_holds h
+    where (h.unit_id = new.unit_id or h.lot_id = new.lot_id) and h.user_id = new.user_id
+      and h.status in ('EXPIRED', 'RELEASED') and h.status_changed_at > now() - project.most
+    order by h.inserted_at desc, h.id desc limit 1;
+  new.held_since := coalesce(former.held_since, clock_timestamp());
+  new.expires_at := app_private.hold_until(new);
+  perform app_private.take_claim(new.unit_id, new.lot_id, 'HOLD', 'unit_hold', new.id, new.expires_at);
+  perform app_private.require_fewer_holds(new);
+  return new;
+end $function$;
+
+-- What happened to it, latest first.
+create function app_public.unit_holds_events(r app_public.unit_holds) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.unit_holds_events(app_public.unit_holds) to plat_anonymous, plat_user;
+
+-- What the sales team noted; null for everybody else.
+create function app_public.unit_holds_notes(h app_public.unit_holds) returns app_public.long_text
+language sql stable as $function$
+  select case when h.notes is not null
+    and app_hidden.deal_can(h.organization_id, h.project_id, h.assignee_id, 'sale.read') then h.notes end
+$function$;
+grant execute on function app_public.unit_holds_notes(app_public.unit_holds) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.unit_images
 
 -- @file Image
@@ -28627,6 +31540,14 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
       return null;
     end $function$;
 
+-- The hold that it has now; null without the permission sale.read.
+create function app_public.units_active_hold(u app_public.units) returns app_public.unit_holds
+language sql stable as $function$
+  select h.* from app_hidden.masked_unit_holds h where h.unit_id = u.id and h.status = 'ACTIVE'
+    and h.deleted_at is null limit 1
+$function$;
+grant execute on function app_public.units_active_hold(app_public.units) to plat_anonymous, plat_user;
+
 -- The reservation that it has now; null without the permission sale.read.
 create function app_public.units_active_reservation(u app_public.units) returns app_public.reservations
 language sql stable as $function$
@@ -29100,7 +32021,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.user_integrations c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.user_integrations c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.user_integrations_principal_token(
   app_public.user_integrations
 ) to plat_anonymous, plat_user;
@@ -29155,6 +32076,7 @@ create policy self_and_colleagues on app_public.users for select to plat_user
       id = (select app_public.current_user_id())
       or id = any (array(select app_hidden.colleague_ids()))
       or id = any (array(select app_hidden.viewer_counterparts()))
+      or id = any (array(select app_hidden.partner_ids()))
       or exists (select from app_public.buyers b where b.user_id = users.id)
     )
   );
@@ -29435,6 +32357,17 @@ language sql stable as $function$
 $function$;
 grant execute on function app_public.users_email(app_public.users) to plat_anonymous, plat_user;
 
+-- The change of the e-mail address that waits for confirmation; null for everybody but the user.
+create function app_public.users_email_change(u app_public.users) returns app_public.email_change
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select row(c.email, c.confirmed_at is not null, c.former_confirmed_at is not null, c.requested_at,
+    c.expires_at)::app_public.email_change
+  from app_private.email_changes c
+  where c.user_id = u.id and u.id = app_public.current_user_id() and app_hidden.has_whole_account()
+    and c.expires_at > now()
+$function$;
+grant execute on function app_public.users_email_change(app_public.users) to plat_anonymous, plat_user;
+
 -- When the user proved to own the e-mail address; seen by the user and by those who share an organization with them.
 create function app_public.users_email_verified_at(u app_public.users) returns timestamp with time zone
 language sql stable as $function$ select case when u.email_verified_at is not null and app_hidden.is_colleague(u.id)
@@ -29502,6 +32435,32 @@ language sql stable rows 5 as $function$
   order by r.inserted_at desc, r.id desc
 $function$;
 grant execute on function app_public.users_reservations(app_public.users) to plat_anonymous, plat_user;
+
+-- The second factor of the account; null where it has none, and for everybody but the user.
+create function app_public.users_second_factor(u app_public.users) returns app_public.second_factor
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select row(f.confirmed_at, (select count(*) from app_private.recovery_codes c where c.user_id = u.id
+    and c.used_at is null))::app_public.second_factor
+  from app_private.second_factors f
+  where f.user_id = u.id and f.confirmed_at is not null and u.id = app_public.current_user_id()
+    and app_hidden.has_whole_account()
+$function$;
+grant execute on function app_public.users_second_factor(app_public.users) to plat_anonymous, plat_user;
+
+-- The sign-ins that go on, last used first; empty for everybody but the user, and for restricted access tokens.
+create function app_public.users_sessions(u app_public.users) returns app_public.session[]
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(array_agg(row(s.id, s.device, s.network, coalesce(s.last_network, s.network), s.created_at,
+      s.last_used_at, s.expires_at, s.id is not distinct from app_hidden.setting('session_id')::uuid,
+      s.is_refreshable)::app_public.session
+    order by coalesce(s.last_used_at, s.created_at) desc, s.id desc), '{}')
+  from app_private.sessions s
+  where s.user_id = u.id and u.id = app_public.current_user_id() and app_hidden.has_whole_account()
+    and s.ended_at is null and s.expires_at > now()
+    and (not s.is_refreshable or exists (select from app_private.refresh_tokens r where r.session_id = s.id
+      and r.used_at is null and r.expires_at > now()))
+$function$;
+grant execute on function app_public.users_sessions(app_public.users) to plat_anonymous, plat_user;
 
 -- Name for signing in; seen by the user and by those who share an organization with them.
 create function app_public.users_username(u app_public.users) returns text
@@ -29999,7 +32958,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.webhooks c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.webhooks c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.webhooks_principal_token(app_public.webhooks) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
@@ -31120,7 +34079,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
 as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from app_public.workflows c where c.id = r.id and c.principal_token_id = t.id) $function$;
+          and exists (select from app_public.workflows c where c.id = r.id and c.principal_token_id = t.id) and true $function$;
 grant execute on function app_public.workflows_principal_token(app_public.workflows) to plat_anonymous, plat_user;
 
 -- @ordered
@@ -31246,6 +34205,10 @@ create trigger _500_reservation after update of released_at on app_hidden.claims
     and new.release_reason = 'EXPIRED'
   )
   execute function app_private.tg_claims__reservation();
+create trigger _510_hold after update of released_at on app_hidden.claims
+  for each row
+  when (old.released_at is null and new.released_at is not null and new.subject_type = 'unit_hold')
+  execute function app_private.tg_claims__hold();
 create trigger _600_deadline_again_claim after update of released_at, expires_at on app_hidden.claims
   for each row
   when (old.released_at is distinct from new.released_at or old.expires_at is distinct from new.expires_at)
@@ -31306,6 +34269,15 @@ begin
     perform app_private.open_inventory_conflict(new, 'negotiation', loser.id, loser.lead_id,
       'An offer was accepted, and no purchase followed in time.');
   end loop;
+  return null;
+end $function$;
+
+-- A claim that is released ends its hold, whoever released it.
+create function app_private.tg_claims__hold() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.end_hold(new.subject_id, case when new.release_reason = 'EXPIRED' then 'EXPIRED'
+    else 'RELEASED' end);
   return null;
 end $function$;
 
@@ -31505,6 +34477,7 @@ create table app_hidden.record_types (
   event_condition          text, -- Which rows have events, as a condition on their columns; all where it is null.
   -- What reading all of these records of an organization takes, all of them together; null: audit.read.
   read_permissions         text[],
+  other_party              name, -- The column of a second organization that each event is written for, too.
   constraint record_types_pkey primary key (table_name),
   constraint record_types_subject_key unique (subject)
 );
@@ -31783,6 +34756,61 @@ create table app_private.access_token_secrets (
 alter table app_private.access_token_secrets enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.agreement_codes
+
+-- The one open code of a signer; of the code itself only the SHA-256. proof is what a right one was exchanged for.
+create table app_private.agreement_codes (
+  signer_id                uuid                         not null,
+  file_id                  uuid                         not null,
+  channel                  app_public.code_channel      not null,
+  code_sha256              bytea,
+  expires_at               timestamp with time zone,
+  tries                    integer                      not null default 0,
+  proof                    uuid,
+  proof_expires_at         timestamp with time zone,
+  requested_at             timestamp with time zone     not null default now(),
+  constraint agreement_codes_pkey primary key (signer_id),
+  constraint agreement_codes_file_id_fkey foreign key (file_id)
+    references app_public.agreement_files(id) on delete cascade,
+  constraint agreement_codes_signer_id_fkey foreign key (signer_id)
+    references app_public.agreement_signers(id) on delete cascade
+);
+
+create index agreement_codes_file on app_private.agreement_codes (file_id);
+
+alter table app_private.agreement_codes enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.agreement_envelopes
+
+-- What an agreement is called at its provider: transaction_id finds it again where nobody knows whether it was
+--   taken.
+create table app_private.agreement_envelopes (
+  agreement_id             uuid                         not null,
+  integration_id           uuid                         not null,
+  transaction_id           uuid                         not null default gen_random_uuid(),
+  file_id                  uuid                         not null,
+  envelope_id              text,
+  ended                    boolean                      not null default false,
+  asked_at                 timestamp with time zone     not null default now(),
+  constraint agreement_envelopes_pkey primary key (agreement_id),
+  constraint agreement_envelopes_envelope_id_key unique (envelope_id),
+  constraint agreement_envelopes_agreement_id_fkey foreign key (agreement_id)
+    references app_public.agreements(id) on delete cascade,
+  constraint agreement_envelopes_file_id_fkey foreign key (file_id)
+    references app_public.agreement_files(id) on delete restrict,
+  constraint agreement_envelopes_integration_id_fkey foreign key (integration_id)
+    references app_public.organization_integrations(id) on delete restrict
+);
+
+create index agreement_envelopes_asked_at on app_private.agreement_envelopes (asked_at)
+  where envelope_id is not null and not ended;
+create index agreement_envelopes_file on app_private.agreement_envelopes (file_id);
+create index agreement_envelopes_integration on app_private.agreement_envelopes (integration_id);
+
+alter table app_private.agreement_envelopes enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.bound_columns
 
 -- Columns of sealed texts that had no text left which is bound to no row, and since when.
@@ -31975,6 +35003,48 @@ create table app_private.document_record (
 alter table app_private.document_record enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.email_change_stops
+
+-- SHA-256 of the links that stop a change, in mails to the present address: each stops what is open, also where it
+--   was asked for again since.
+create table app_private.email_change_stops (
+  token_sha256             bytea                        not null,
+  user_id                  uuid                         not null,
+  expires_at               timestamp with time zone     not null,
+  constraint email_change_stops_pkey primary key (token_sha256),
+  constraint email_change_stops_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index email_change_stops_expires_at on app_private.email_change_stops (expires_at);
+create index email_change_stops_user on app_private.email_change_stops (user_id);
+
+alter table app_private.email_change_stops enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.email_changes
+
+-- The one open change of address of a user; only the SHA-256 of its codes is kept.
+create table app_private.email_changes (
+  user_id                  uuid                         not null,
+  email                    text                         not null,
+  code_sha256              bytea,
+  confirmed_at             timestamp with time zone,
+  former_code_sha256       bytea,
+  former_confirmed_at      timestamp with time zone,
+  requested_at             timestamp with time zone     not null default now(),
+  expires_at               timestamp with time zone     not null default (now() + '1 day'::interval),
+  constraint email_changes_pkey primary key (user_id),
+  constraint email_changes_code_sha256_key unique (code_sha256),
+  constraint email_changes_former_code_sha256_key unique (former_code_sha256),
+  constraint email_changes_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade,
+  constraint email_changes_email_lower check (email = lower(email))
+);
+
+create index email_changes_expires_at on app_private.email_changes (expires_at);
+
+alter table app_private.email_changes enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.email_verifications
 
 -- The one open code of a user that confirms the address of the account; only its SHA-256 is kept.
@@ -32122,6 +35192,41 @@ create table app_private.file_tables (
 alter table app_private.file_tables enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.former_affiliates
+
+-- Users of other organizations who worked on deals of an organization: it goes on reading their names after their
+--   part in its projects has ended.
+create table app_private.former_affiliates (
+  owner_id                 uuid                         not null,
+  user_id                  uuid                         not null,
+  constraint former_affiliates_pkey primary key (owner_id, user_id),
+  constraint former_affiliates_owner_id_fkey foreign key (owner_id)
+    references app_public.organizations(id) on delete cascade,
+  constraint former_affiliates_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index former_affiliates_user on app_private.former_affiliates (user_id);
+
+alter table app_private.former_affiliates enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.former_emails
+
+-- Confirmed addresses that accounts had: invitations on their way to one are accepted until then.
+create table app_private.former_emails (
+  user_id                  uuid                         not null,
+  email                    text                         not null,
+  until                    timestamp with time zone     not null,
+  constraint former_emails_pkey primary key (user_id, email),
+  constraint former_emails_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade,
+  constraint former_emails_email_lower check (email = lower(email))
+);
+
+create index former_emails_until on app_private.former_emails (until);
+
+alter table app_private.former_emails enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.idempotency_keys
 
 -- Which requests were made under an idempotency key, and what they answered. Neither key nor body is kept: who sends
@@ -32251,6 +35356,28 @@ create table app_private.job_deaths (
 );
 
 alter table app_private.job_deaths enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.lead_external_ids
+
+-- By which ids the systems of an organization know leads; an id names one lead of a system.
+create table app_private.lead_external_ids (
+  organization_id          uuid                         not null,
+  system                   text                         not null,
+  external_id              text                         not null,
+  lead_id                  uuid                         not null,
+  project_id               uuid                         not null,
+  -- Another lead has this external id already.
+  constraint lead_external_ids_pkey primary key (organization_id, system, external_id),
+  constraint lead_external_ids_lead_id_fkey foreign key (lead_id, project_id)
+    references app_public.leads(id, project_id) on delete cascade,
+  constraint lead_external_ids_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade
+);
+
+create index lead_external_ids_lead on app_private.lead_external_ids (lead_id, project_id);
+
+alter table app_private.lead_external_ids enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.lead_turns
@@ -32694,6 +35821,21 @@ create index project_cities_city on app_private.project_cities (city_id);
 alter table app_private.project_cities enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.project_organization_invite_tokens
+
+-- SHA-256 of the token in the mail that was sent last; the token itself is in that mail only.
+create table app_private.project_organization_invite_tokens (
+  invite_id                uuid                         not null,
+  token_hash               bytea                        not null,
+  constraint project_organization_invite_tokens_pkey primary key (invite_id),
+  constraint project_organization_invite_tokens_hash unique (token_hash),
+  constraint project_organization_invite_tokens_invite_id_fkey foreign key (invite_id)
+    references app_public.project_organization_invites(id) on delete cascade
+);
+
+alter table app_private.project_organization_invite_tokens enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.project_record
 
 -- Holds no rows: the columns of a record of a project, for `create table ... (like app_private.project_record
@@ -32710,6 +35852,43 @@ create table app_private.project_record (
 );
 
 alter table app_private.project_record enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.recovery_codes
+
+-- SHA-256 of the recovery codes of a user, 80 random bits each.
+create table app_private.recovery_codes (
+  code_sha256              bytea                        not null,
+  user_id                  uuid                         not null,
+  used_at                  timestamp with time zone,
+  constraint recovery_codes_pkey primary key (code_sha256),
+  constraint recovery_codes_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index recovery_codes_user on app_private.recovery_codes (user_id);
+
+alter table app_private.recovery_codes enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.refresh_tokens
+
+-- SHA-256 of the refresh tokens of a session: the present one, and those that were used, to know when one comes
+--   again.
+create table app_private.refresh_tokens (
+  token_sha256             bytea                        not null,
+  session_id               uuid                         not null,
+  successor_sha256         bytea, -- The one that was given for it.
+  issued_at                timestamp with time zone     not null default now(),
+  expires_at               timestamp with time zone     not null,
+  used_at                  timestamp with time zone,
+  constraint refresh_tokens_pkey primary key (token_sha256),
+  constraint refresh_tokens_session_id_fkey foreign key (session_id)
+    references app_private.sessions(id) on delete cascade
+);
+
+create index refresh_tokens_session on app_private.refresh_tokens (session_id);
+
+alter table app_private.refresh_tokens enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.report_runs
@@ -32977,6 +36156,25 @@ create table app_private.searchable_tables (
 alter table app_private.searchable_tables enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.second_factors
+
+-- The secret that the authenticator app of a user has, sealed; not asked for until a code has confirmed it.
+create table app_private.second_factors (
+  user_id                  uuid                         not null,
+  sealed                   text                         not null,
+  -- The step of time that the last accepted code was of: none of that or an earlier one is accepted again.
+  last_step                bigint,
+  confirmed_at             timestamp with time zone,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint second_factors_pkey primary key (user_id),
+  constraint second_factors_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index second_factors_open on app_private.second_factors (inserted_at) where confirmed_at is null;
+
+alter table app_private.second_factors enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.sending_changes
 
 -- Quotas that the operator of this service has changed for an organization; null: that of its tier. No release
@@ -33033,6 +36231,34 @@ create table app_private.sending_tiers (
 );
 
 alter table app_private.sending_tiers enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.sessions
+
+-- What each sign-in opened. Ended ones stay for a day; those that were opened before sessions had rows, and were
+--   taken up at their first use (is_adopted), until their tokens have expired.
+create table app_private.sessions (
+  id                       uuid                         not null default uuidv7(),
+  user_id                  uuid                         not null,
+  device                   text,
+  network                  text, -- Where it was opened, as app_private.network_of tells it.
+  last_network             text,
+  is_refreshable           boolean                      not null default false,
+  is_adopted               boolean                      not null default false,
+  created_at               timestamp with time zone     not null default now(),
+  last_used_at             timestamp with time zone,
+  expires_at               timestamp with time zone     not null,
+  ended_at                 timestamp with time zone,
+  constraint sessions_pkey primary key (id),
+  constraint sessions_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade,
+  constraint sessions_device check (length(device) >= 1 and length(device) <= 200)
+);
+
+create index sessions_ended_at on app_private.sessions (ended_at) where ended_at is not null;
+create index sessions_expires_at on app_private.sessions (expires_at);
+create index sessions_user on app_private.sessions (user_id);
+
+alter table app_private.sessions enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.slugs
@@ -33230,8 +36456,6 @@ create table app_private.user_passwords (
   password_hash            text                         not null,
   session_epoch            integer                      not null default 1,
   changed_at               timestamp with time zone     not null default now(),
-  kept_session             uuid,
-  kept_epoch               integer,
   constraint user_passwords_pkey primary key (user_id),
   constraint user_passwords_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
 );
@@ -33550,6 +36774,32 @@ create domain app_public.actor_type as text check (value in (
   'AI' -- The drafting service.
 ));
 
+-- What a file of an agreement is.
+create domain app_public.agreement_file_kind as text check (value in (
+  'DOCUMENT', -- A version of what is to be signed.
+  'SIGNED', -- What was signed, as the provider keeps it.
+  'CERTIFICATE' -- Who signed what, when and from where.
+));
+
+-- What a signer of an agreement is.
+create domain app_public.agreement_signer_role as text check (value in (
+  'BUYER', -- The buyer.
+  'CO_BUYER', -- Somebody who buys too.
+  'GUARANTOR', -- Somebody who answers for the buyer.
+  'WITNESS', -- A witness.
+  'SELLER_REPRESENTATIVE', -- Signs for the seller: the countersignature.
+  'OTHER' -- Somebody else.
+));
+
+-- How far a signer is.
+create domain app_public.agreement_signer_status as text check (value in (
+  'WAITING', -- Not asked yet: the agreement was not sent, or others sign before.
+  'INVITED', -- Asked to sign.
+  'VIEWED', -- Opened the agreement.
+  'SIGNED', -- Signed.
+  'DECLINED' -- Refused to sign.
+));
+
 -- How far an agreement is.
 create domain app_public.agreement_status as text check (value in (
   'DRAFT', -- Being prepared.
@@ -33561,6 +36811,23 @@ create domain app_public.agreement_status as text check (value in (
   'DECLINED', -- Somebody refused to sign.
   'EXPIRED', -- Not signed in time.
   'VOIDED' -- Withdrawn.
+));
+
+-- What happened to an agreement.
+create domain app_public.agreement_trail_kind as text check (value in (
+  'SENT', -- It was sent to be signed.
+  'INVITED', -- A signer was asked to sign.
+  'REMINDED', -- A signer was reminded.
+  'CODE_SENT', -- A one-time code was sent to a signer.
+  'VIEWED', -- A signer opened it.
+  'SIGNED', -- A signer signed.
+  'DECLINED', -- A signer refused to sign.
+  'REPLACED', -- Another version took the place of the one before.
+  'CHANGED', -- A signer has another address.
+  'COMPLETED', -- All have signed.
+  'EXECUTED', -- It was countersigned.
+  'VOIDED', -- It was withdrawn.
+  'EXPIRED' -- It was not signed in time.
 ));
 
 -- The kind of an agreement.
@@ -33615,6 +36882,14 @@ create domain app_public.buyer_status as text check (value in (
   'CANCELLED' -- It fell through.
 ));
 
+-- What cancelling a purchase does to a record.
+create domain app_public.cancellation_effect_kind as text check (value in (
+  'CHANGED', -- It gets another status.
+  'REFUND', -- Money of a charge goes back to the card that it was paid with.
+  'RETURN', -- Money of a deposit is to be given back by wire or cheque; updateDeposit says when that is done.
+  'KEPT' -- It stays as it is, or so much of it stays with the seller.
+));
+
 -- Whose card it is.
 create domain app_public.card_brand as text check (value in (
   'VISA', -- Visa.
@@ -33661,6 +36936,12 @@ create domain app_public.chart_type as text check (value in (
   'LINE', -- As a line.
   'PIE', -- As a pie.
   'FUNNEL' -- As a funnel.
+));
+
+-- How a one-time code is sent.
+create domain app_public.code_channel as text check (value in (
+  'EMAIL', -- By mail.
+  'SMS' -- As a text message.
 ));
 
 -- What somebody is to a lead or buyer.
@@ -33989,6 +37270,14 @@ create domain app_public.lead_origin as text check (value in (
   'AGENT_PORTAL', -- An agent.
   'INTEGRATION', -- A connected application.
   'MARKETPLACE' -- A marketplace.
+));
+
+-- What became of a row.
+create domain app_public.lead_row_outcome as text check (value in (
+  'CREATED', -- A new lead.
+  'UPDATED', -- The lead was changed.
+  'UNCHANGED', -- The lead is as the row says, or was left as it is.
+  'REFUSED' -- Nothing was done; errors say why.
 ));
 
 -- The kind of a lead source.
@@ -34439,6 +37728,12 @@ create domain app_public.sending_channel as text check (value in (
   'SMS' -- Text messages.
 ));
 
+-- Where an agreement is signed.
+create domain app_public.signing_provider as text check (value in (
+  'EMBEDDED', -- Here: by a link and a one-time code.
+  'DOCUSIGN' -- At DocuSign, by the integration docusign of the organization.
+));
+
 -- When a unit counts as sold.
 create domain app_public.sold_trigger as text check (value in (
   'SIGNED', -- When the purchase is signed.
@@ -34556,6 +37851,14 @@ create domain app_public.unit_construction_status as text check (value in (
   'FINAL_INSPECTION', -- Final inspection.
   'COMPLETED', -- Complete.
   'DELIVERED' -- Handed over to its buyer.
+));
+
+-- What became of a hold.
+create domain app_public.unit_hold_status as text check (value in (
+  'ACTIVE', -- The unit or lot is kept.
+  'CONVERTED', -- It became a reservation, a purchase or an accepted offer.
+  'EXPIRED', -- Its time ran out.
+  'RELEASED' -- It was given back.
 ));
 
 -- How far the sale of a unit is.
@@ -34705,6 +38008,11 @@ create domain app_public.email_address as text
     length(value) <= 254 and value ~ '^[^\s@"<>(),;:\\\[\]]+@[^\s@"<>(),;:\\\[\]]+\.[^\s@"<>(),;:\\\[\]]{2,}$'
   );
 
+-- The id that a record has in another system.
+create domain app_public.external_id as text
+  -- Give an id of 200 characters at most.
+  constraint external_id_length check (length(value) >= 1 and length(value) <= 200);
+
 -- What the API signs into an address: content, name, and the record that has to be public or else a time to expire.
 create domain app_public.file_address as jsonb;
 
@@ -34714,6 +38022,12 @@ create domain app_public.file_address as jsonb;
 -- A secret that the service has just made: itself to be shown once, and sealed to be kept by its webhook alone: the
 --   one that is given, or one to be made with the id of the seed.
 create domain app_public.fresh_secret as jsonb;
+
+-- @transform freshTotpSecret
+-- @given
+--
+-- A secret for an authenticator app that the service has just made: itself to be shown once, and sealed to be kept.
+create domain app_public.fresh_totp_secret as jsonb;
 
 -- @scalar ID
 --
@@ -34744,6 +38058,11 @@ create domain app_public.integration_credentials as jsonb;
 create domain app_public.language_code as text
   -- This is no language code; give one of BCP 47, such as en or fr-CA.
   constraint language_code_format check (value ~ '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$');
+
+-- @inputType LeadEntryInput
+--
+-- A lead of a list.
+create domain app_public.lead_entry as jsonb;
 
 -- @inputType LeadsFilter
 --
@@ -34797,10 +38116,34 @@ create domain app_public.phone_number as text
   -- This is no phone number; give digits with the country code, such as +1 416 555 0123.
   constraint phone_number_format check (value ~ '^\+?[0-9 ().\-/]{4,30}$');
 
+-- @transform proveRefreshToken
+--
+-- A refresh token.
+create domain app_public.refresh_token_proof as text
+  constraint refresh_token_proof_hashed check (value ~ '^[0-9a-f]{64}$') -- This is no refresh token.;
+
+-- @transform proveSecondFactor
+--
+-- A code of the authenticator app, or a recovery code.
+create domain app_public.second_factor_code as text
+  -- This is no code.
+  constraint second_factor_code_proved check (value ~ '^(step:[0-9]{1,12}:[0-9a-f]{64}|code:[0-9a-f]{64}|wrong)$');
+
+-- @transform requestingDevice
+-- @given
+--
+-- The program that signs in, as its request tells it.
+create domain app_public.session_device as text;
+
 -- One line of text: 1 to 300 characters without space around.
 create domain app_public.short_text as text
   -- Give 1 to 300 characters.
   constraint short_text_length check (length(value) >= 1 and length(value) <= 300 and value = btrim(value));
+
+-- @transform proveSigningCode
+--
+-- The one-time code that requestSigningCode sent.
+create domain app_public.signing_code as text;
 
 -- A readable name in addresses: lower-case letters and digits joined by single hyphens.
 create domain app_public.slug as text
@@ -34810,6 +38153,12 @@ create domain app_public.slug as text
     and value ~ '^[a-z0-9]+(-[a-z0-9]+)*$'
     and value !~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
   );
+
+-- The name of a system that knows leads by ids of its own, such as crm.
+create domain app_public.system_name as text
+  -- Give the name of a system in lower case, such as crm: letters, digits, points, hyphens and underscores, 50
+  --   characters at most.
+  constraint system_name_format check (value ~ '^[a-z0-9][a-z0-9._-]{0,49}$');
 
 -- Free words, 50 at most.
 create domain app_public.tags as text[]
@@ -34935,12 +38284,71 @@ create type app_public.authentication as (
   token_type text,
   -- @notNull
   --
-  -- When the token ends by itself; it ends sooner when the password changes or the user is suspended.
+  -- When the token ends by itself; it ends sooner with its session: by logout, when the password changes, or when
+  --   the user is suspended.
   expires_at timestamp with time zone,
   -- @behavior -*
   --
   -- Who signed in.
-  user_id uuid
+  user_id uuid,
+  -- @notNull
+  --
+  -- The session that it belongs to, for logout.
+  session_id uuid,
+  refresh_token text, -- Exchanged once for the next tokens, by refreshSession; null for a token of 30 days.
+  refresh_expires_at timestamp with time zone -- When the refresh token ends unless it is used; null without one.
+);
+
+-- @foreignKey (buyer_id) references buyers (id)|@fieldName buyer|@forwardDescription The purchase, as it is now.
+--
+-- What cancelling a purchase did, or would do.
+create type app_public.cancel_buyer_payload as (
+  -- @behavior -*
+  --
+  -- The purchase.
+  buyer_id uuid,
+  -- @notNull
+  --
+  -- Whether nothing was kept.
+  dry_run boolean,
+  -- @notNull
+  --
+  -- What goes back to cards.
+  refund_total app_public.money,
+  -- @notNull
+  --
+  -- What is to be returned otherwise.
+  return_total app_public.money,
+  -- @notNull
+  --
+  -- What was paid and stays with the seller, as far as the viewer sees it.
+  kept_total app_public.money,
+  -- @notNull
+  --
+  -- The currency of the project.
+  currency app_public.currency_code,
+  -- @notNull
+  --
+  -- What happens to each record that has to do with the purchase, what stays as it is too.
+  effects app_public.cancellation_effect[]
+);
+
+-- How much of a charge is refunded when a purchase is cancelled.
+create type app_public.cancel_buyer_refund_input as (
+  -- @notNull
+  --
+  -- A charge of the purchase.
+  charge_id uuid,
+  amount app_public.money -- How much; all that can be refunded where left out.
+);
+
+-- How much of a deposit is given back otherwise than to a card when a purchase is cancelled.
+create type app_public.cancel_buyer_return_input as (
+  -- @notNull
+  --
+  -- A deposit of the purchase.
+  deposit_id uuid,
+  amount app_public.money -- How much; what was paid otherwise than by card where left out.
 );
 
 -- @foreignKey (workflow_id) references workflows(id)|@fieldName workflow|@forwardDescription The workflow.
@@ -34959,6 +38367,33 @@ create type app_public.cancel_workflow_executions_payload as (
   --
   -- When.
   cancelled_at timestamp with time zone
+);
+
+-- What cancelling a purchase does to one record, or leaves as it is.
+create type app_public.cancellation_effect as (
+  -- @notNull
+  --
+  -- What it does.
+  kind app_public.cancellation_effect_kind,
+  -- @notNull
+  --
+  -- What kind of record it is, by the name that events have for it: unit, deposit, charge …
+  record_type text,
+  -- @notNull
+  --
+  -- The id of the record.
+  record_id uuid,
+  title text, -- What the record is called.
+  -- @notNull
+  --
+  -- The status before.
+  status_before text,
+  -- @notNull
+  --
+  -- The status afterwards; that of a charge follows when the processor has refunded it.
+  status_after text,
+  amount app_public.money, -- How much goes back, or stays with the seller.
+  reason text -- Why it stays as it is, where that is not chosen.
 );
 
 -- @foreignKey (project_id) references projects (id)|@fieldName project
@@ -35023,6 +38458,80 @@ create type app_public.delete_project_avatar_payload as (
   project_id uuid
 );
 
+-- @foreignKey (project_id) references projects (id)|@fieldName project
+-- @foreignKey (organization_id) references organizations (id)|@fieldName organization
+--
+-- What the end of an affiliation changed.
+create type app_public.delete_project_organization_payload as (
+  -- @notNull
+  --
+  -- The affiliation that has ended.
+  id uuid,
+  -- @notNull
+  --
+  -- Whether it has ended.
+  deleted boolean,
+  -- @behavior -*
+  --
+  -- The project.
+  project_id uuid,
+  -- @behavior -*
+  --
+  -- The organization that had a part in it.
+  organization_id uuid,
+  -- @notNull
+  --
+  -- How much was open with its people and was handed over.
+  handed_over app_public.open_deals
+);
+
+-- @foreignKey (unit_id) references units (id)|@fieldName unit
+-- @foreignKey (lot_id) references lots (id)|@fieldName lot
+--
+-- What deleteUnitHold did.
+create type app_public.delete_unit_hold_payload as (
+  -- @notNull
+  --
+  -- The deleted hold.
+  id uuid,
+  -- @notNull
+  --
+  -- Whether it is deleted.
+  deleted boolean,
+  -- @behavior -*
+  --
+  -- The unit that it was of.
+  unit_id uuid,
+  -- @behavior -*
+  --
+  -- The lot that it was of.
+  lot_id uuid
+);
+
+-- A change of the e-mail address of an account that is not complete yet.
+create type app_public.email_change as (
+  -- @notNull
+  --
+  -- The new address.
+  email app_public.email_address,
+  -- @notNull
+  --
+  -- Whether the new address has confirmed it.
+  is_confirmed boolean,
+  -- @notNull
+  --
+  -- Whether the present address has confirmed it; not asked where nobody has confirmed that one itself.
+  is_former_confirmed boolean,
+  -- @notNull
+  --
+  -- When it was asked for.
+  requested_at timestamp with time zone,
+  -- @notNull
+  --
+  -- Until when both can confirm.
+  expires_at timestamp with time zone
+);
+
 -- A fact that a draft uses, and where it comes from.
 create type app_public.generation_fact as (
   -- @notNull
@@ -35070,6 +38579,41 @@ create type app_public.import_buyers_payload as (
   buyers app_public.buyers[] -- The purchases that were created or changed, in the order of the file; the first 1,000.
 );
 
+-- What an import of leads did.
+create type app_public.import_leads_payload as (
+  -- @notNull
+  --
+  -- Whether nothing was kept.
+  dry_run boolean,
+  -- @notNull
+  --
+  -- How many leads are new.
+  created_count integer,
+  -- @notNull
+  --
+  -- How many leads were changed.
+  updated_count integer,
+  -- @notNull
+  --
+  -- How many rows had nothing to do: the lead is there already and is not to be changed, or is as the row says.
+  skipped_count integer,
+  -- @notNull
+  --
+  -- How many rows were refused.
+  failed_count integer,
+  -- @notNull
+  --
+  -- How many rows have the e-mail address of an open lead that was there already.
+  duplicate_count integer,
+  -- What is wrong with the rows that were refused, in their order; the first 1,000.
+  errors app_public.import_row_error[],
+  -- @notNull
+  --
+  -- What became of each row, in the order of the file; the first 1,000.
+  rows app_public.lead_row_result[],
+  leads app_public.leads[] -- The leads that were created or changed, in the order of the file; the first 1,000.
+);
+
 -- What is wrong with a row of an imported file.
 create type app_public.import_row_error as (
   -- @notNull
@@ -35113,6 +38657,100 @@ create type app_public.import_units_payload as (
   -- What is wrong with the rows that were refused, in their order; the first 1,000.
   errors app_public.import_row_error[],
   units app_public.units[] -- The units that were created or changed, in the order of the file; the first 1,000.
+);
+
+-- A lead as a program knows it. Of a lead that is there, members that are left out stay as they are, and null
+--   clears.
+create type app_public.lead_entry_input as (
+  -- @notNull
+  --
+  -- The id that the lead has in the system; which lead it is.
+  external_id app_public.external_id,
+  name app_public.short_text, -- Full name; made of first and last name for a new lead where left out.
+  first_name app_public.short_text, -- Given name.
+  last_name app_public.short_text, -- Family name.
+  legal_name app_public.short_text, -- Name for contracts.
+  email app_public.email_address, -- E-mail address; at most one open lead of a project has it.
+  phone app_public.phone_number, -- Phone number.
+  address app_public.address, -- Postal address.
+  company app_public.short_text, -- Company.
+  status app_public.lead_status, -- How far the lead is; NEW for a new one where left out.
+  origin app_public.lead_origin, -- The technical way in; INTEGRATION for a new lead where left out.
+  source app_public.short_text, -- Code or name of a lead source of the project; any other refuses the row.
+  source_id uuid, -- The lead source; or give source.
+  is_agent boolean, -- Whether the lead is an agent.
+  is_represented boolean, -- Whether an agent represents the lead.
+  -- Whether the lead follows marketing mail. Who withdrew from it stays so, and the row says that in warnings.
+  subscribed boolean,
+  do_not_contact boolean, -- Whether the lead asked not to be contacted.
+  preferred_language app_public.language_code, -- Language to write in.
+  assignee text, -- E-mail address of the member who works on the lead; or give assigneeId.
+  assignee_id uuid, -- The member who works on the lead.
+  budget_min app_public.money, -- Lowest budget.
+  budget_max app_public.money, -- Highest budget.
+  preapproved boolean, -- Whether a lender approved the lead.
+  registered_at timestamp with time zone, -- When the lead registered; now for a new one where left out.
+  fallout_reason_id uuid, -- Why the lead was lost; required for the status LOST.
+  fallout_note app_public.long_text, -- Why the lead was lost, in words.
+  tags app_public.tags, -- Free words; they replace those that the lead has.
+  metadata jsonb -- Free data of the organization's own programs.
+);
+
+-- The id by which a system of the viewer's organization knows a lead.
+create type app_public.lead_external_id as (
+  -- @notNull
+  --
+  -- The system, such as crm.
+  system app_public.system_name,
+  -- @notNull
+  --
+  -- The id that the lead has there.
+  external_id app_public.external_id
+);
+
+-- Why a row was refused.
+create type app_public.lead_row_error as (
+  -- @notNull
+  --
+  -- One of the codes of errors, such as BAD_USER_INPUT.
+  code text,
+  field text, -- The member or column that it is about; null where it is about the whole row.
+  -- @notNull
+  --
+  -- What is wrong, and what to do.
+  message text
+);
+
+-- @foreignKey (lead_id) references leads (id)|@fieldName lead|@behavior -manyRelation:resource:list
+--   -manyRelation:resource:connection
+--
+-- What became of one row of many.
+create type app_public.lead_row_result as (
+  -- @notNull
+  --
+  -- Place of the row: in a list from 0, in a file as spreadsheets count, with the names of the columns as row 1.
+  "position" integer,
+  external_id app_public.external_id, -- The external id that the row gives.
+  -- @notNull
+  --
+  -- What became of it.
+  outcome app_public.lead_row_outcome,
+  -- The lead that it became or belongs to; null where the viewer does not see it, and for one that a dry run would
+  --   make.
+  lead_id uuid,
+  -- @notNull
+  --
+  -- Whether an open lead with its e-mail address was there already, which no external id named.
+  is_duplicate boolean,
+  code text, -- The code of the first of its errors; null where nothing is wrong.
+  -- @notNull
+  --
+  -- What is wrong, for a row that was refused.
+  errors app_public.lead_row_error[],
+  -- @notNull
+  --
+  -- What was not taken over though nothing is wrong, and why.
+  warnings text[]
 );
 
 -- A city with public projects.
@@ -35241,6 +38879,46 @@ create type app_public.offer_terms as (
   inserted_at timestamp with time zone
 );
 
+-- How much is open with the people of an organization in a project.
+create type app_public.open_deals as (
+  -- @notNull
+  --
+  -- Leads that are neither converted nor lost.
+  leads integer,
+  -- @notNull
+  --
+  -- Purchases that are neither closed nor cancelled.
+  buyers integer,
+  -- @notNull
+  --
+  -- Units and lots that are held.
+  holds integer,
+  -- @notNull
+  --
+  -- Reservations in force.
+  reservations integer,
+  -- @notNull
+  --
+  -- Negotiations that go on.
+  negotiations integer,
+  -- @notNull
+  --
+  -- Offers that wait for an answer.
+  offers integer,
+  -- @notNull
+  --
+  -- Personalizations that are not signed.
+  personalizations integer,
+  -- @notNull
+  --
+  -- Appointments to come, those that they only receive included.
+  appointments integer,
+  -- @notNull
+  --
+  -- Tasks that are not done.
+  tasks integer
+);
+
 -- An option to choose.
 create type app_public.personalization_selection_input as (
   -- @notNull
@@ -35305,6 +38983,14 @@ create type app_public.project_abstract as (
   is_sold_out boolean
 );
 
+-- Codes for when the authenticator app is lost; shown this once, to be kept apart from it.
+create type app_public.recovery_codes as (
+  -- @notNull
+  --
+  -- Ten codes; each works once.
+  codes text[]
+);
+
 -- What the removal of a member changed.
 create type app_public.remove_organization_member_payload as (
   organization app_public.organizations, -- The organization.
@@ -35354,6 +39040,34 @@ create type app_public.search_result as (
   project_id uuid
 );
 
+-- The second factor of an account.
+create type app_public.second_factor as (
+  -- @notNull
+  --
+  -- Since when it is asked for.
+  enabled_at timestamp with time zone,
+  -- @notNull
+  --
+  -- How many recovery codes were not used.
+  recovery_codes_left integer
+);
+
+-- What an authenticator app has to know; shown this once.
+create type app_public.second_factor_enrollment as (
+  -- @notNull
+  --
+  -- The secret, for typing it in.
+  secret text,
+  -- @notNull
+  --
+  -- The same as otpauth:// address, for a QR code.
+  uri text,
+  -- @notNull
+  --
+  -- Until when confirmSecondFactor takes its first code.
+  expires_at timestamp with time zone
+);
+
 -- How much an organization may send to people outside of it within 24 hours.
 create type app_public.sending_quota as (
   -- @notNull
@@ -35376,6 +39090,97 @@ create type app_public.sending_quota as (
   frees_at timestamp with time zone -- When there is room again; null while there is some.
 );
 
+-- A sign-in that goes on: a browser, an app, a program.
+create type app_public.session as (
+  -- @notNull
+  --
+  -- The id, for logout.
+  id uuid,
+  -- The program that signed in, such as "Firefox on Windows", as it calls itself; null where it is not known.
+  device text,
+  network text, -- The address that it was opened from; of IPv6 its network, such as 2001:db8::/64.
+  last_network text, -- The address that it was last used from.
+  -- @notNull
+  --
+  -- When it was opened.
+  created_at timestamp with time zone,
+  last_used_at timestamp with time zone, -- The last request, to the minute; null before the first.
+  -- @notNull
+  --
+  -- When it ends by itself, however much it is used.
+  expires_at timestamp with time zone,
+  -- @notNull
+  --
+  -- Whether this request came by it.
+  is_current boolean,
+  -- @notNull
+  --
+  -- Whether it goes on by refresh tokens rather than one token for 30 days.
+  is_refreshable boolean
+);
+
+-- What somebody is asked to sign, as far as it is theirs to read.
+create type app_public.signing_request as (
+  -- @notNull
+  --
+  -- The agreement.
+  agreement_id uuid,
+  -- @notNull
+  --
+  -- The signer.
+  signer_id uuid,
+  -- @notNull
+  --
+  -- What it is called.
+  title text,
+  -- @notNull
+  --
+  -- Kind of the agreement.
+  type app_public.agreement_type,
+  -- @notNull
+  --
+  -- How far the agreement is.
+  status app_public.agreement_status,
+  -- @notNull
+  --
+  -- Who asks.
+  organization_name text,
+  -- @notNull
+  --
+  -- The project.
+  project_title text,
+  -- @notNull
+  --
+  -- The name of the signer, as it stands on the agreement.
+  signer_name text,
+  -- @notNull
+  --
+  -- What the signer is to the agreement.
+  role app_public.agreement_signer_role,
+  -- @notNull
+  --
+  -- How far the signer is.
+  signer_status app_public.agreement_signer_status,
+  -- @notNull
+  --
+  -- Whether the signer can sign, or decline, now.
+  can_sign boolean,
+  file_id uuid, -- The version that is signed; null once the agreement was withdrawn or has expired.
+  file_number integer, -- Which version it is.
+  filename text, -- Its name for those who save it.
+  checksum text, -- SHA-256 of it, in hexadecimal digits.
+  url app_public.file_address, -- Where it is: an address that works for a few minutes.
+  -- Where it says who signed what, when and from where; null before all have signed.
+  certificate_url app_public.file_address,
+  -- @notNull
+  --
+  -- What the signer agrees to by signing.
+  consent_text text,
+  code_sent_to text, -- Where the last code went, shortened; null where none is open.
+  expires_at timestamp with time zone, -- When the time to sign is over.
+  signed_at timestamp with time zone -- When the signer signed.
+);
+
 -- A step that the record can take by hand from where it is.
 create type app_public.transition as (
   -- @notNull
@@ -35390,6 +39195,58 @@ create type app_public.transition as (
   --
   -- The fields that must be filled in first.
   blocked_by text[]
+);
+
+-- What became of the leads that were to be changed.
+create type app_public.update_leads_payload as (
+  -- @notNull
+  --
+  -- Whether nothing was kept.
+  dry_run boolean,
+  -- @notNull
+  --
+  -- How many were changed.
+  updated_count integer,
+  -- @notNull
+  --
+  -- How many were so already.
+  unchanged_count integer,
+  -- @notNull
+  --
+  -- How many were refused.
+  refused_count integer,
+  -- @notNull
+  --
+  -- What became of each lead: in the order of ids, or newest registration first.
+  rows app_public.lead_row_result[]
+);
+
+-- What became of a list of leads.
+create type app_public.upsert_leads_payload as (
+  -- @notNull
+  --
+  -- Whether nothing was kept.
+  dry_run boolean,
+  -- @notNull
+  --
+  -- How many leads are new.
+  created_count integer,
+  -- @notNull
+  --
+  -- How many leads were changed.
+  updated_count integer,
+  -- @notNull
+  --
+  -- How many leads are as the list says already.
+  unchanged_count integer,
+  -- @notNull
+  --
+  -- How many were refused.
+  refused_count integer,
+  -- @notNull
+  --
+  -- What became of each entry, in the order of the list.
+  rows app_public.lead_row_result[]
 );
 
 -- A step of a workflow.
@@ -35460,6 +39317,12 @@ create type app_private.step_work as (
   execution_id uuid,
   attempt integer,
   input jsonb
+);
+
+create type app_private.turn as (
+  agreement app_public.agreements,
+  signer app_public.agreement_signers,
+  file app_public.agreement_files
 );
 
 ----------------------------------------------------------------------------------------------------
@@ -35633,6 +39496,49 @@ create view app_public.user_organization_connections
 -- Column title: Position in this organization.
 grant select on app_public.user_organization_connections to plat_anonymous, plat_user;
 
+-- The rows of app_public.agreement_signers that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_agreement_signers as
+  select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, agreement_id, role, name,
+    app_public.agreement_signers_email(r.*) as email, app_public.agreement_signers_phone(r.*) as phone, sequence,
+    status, status_changed_at, invited_at, viewed_at, signed_at, declined_at, decline_reason, reminded_at,
+    signed_file_id, link_id, invitation
+  from app_public.agreement_signers r
+  where (
+    current_user <> 'plat_anonymous'::name
+  ); alter view app_hidden.masked_agreement_signers owner to plat_masker;
+grant select on app_hidden.masked_agreement_signers to plat_anonymous, plat_user;
+
+-- The rows of app_public.agreement_trail_entries that the viewer sees, with what they may know of the masked
+--   columns.
+create view app_hidden.masked_agreement_trail_entries as
+  select id, organization_id, project_id, agreement_id, kind, occurred_at, signer_id, signer_name, file_id,
+    checksum, actor_id,
+    case
+      when (
+        ip_address is not null
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      ) then ip_address
+      else null::text
+    end as ip_address,
+    case
+      when (
+        user_agent is not null
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      ) then user_agent
+      else null::text
+    end as user_agent,
+    case
+      when (
+        sent_to is not null and organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      ) then sent_to
+      else null::text
+    end as sent_to, consent_text, note
+  from app_public.agreement_trail_entries r
+  where (
+    current_user <> 'plat_anonymous'::name
+  ); alter view app_hidden.masked_agreement_trail_entries owner to plat_masker;
+grant select on app_hidden.masked_agreement_trail_entries to plat_anonymous, plat_user;
+
 -- The rows of app_public.appointments that the viewer sees, with what they may know of the masked columns.
 create view app_hidden.masked_appointments as
   select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, buyer_id,
@@ -35721,7 +39627,7 @@ create view app_hidden.masked_buyers as
         )
       ) then metadata
       else null::jsonb
-    end as metadata, search_text, currency, invited_at
+    end as metadata, search_text, currency, invited_at, person_id
   from app_public.buyers r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_buyers owner to plat_masker;
 grant select on app_hidden.masked_buyers to plat_anonymous, plat_user;
@@ -35743,7 +39649,8 @@ create view app_hidden.masked_deposits as
         ) then notes::text
         else null::text
       end
-    )::app_public.long_text as notes, offer_id, amount_refunded
+    )::app_public.long_text as notes, offer_id, amount_refunded, is_reservation_fee, amount_to_return,
+    return_requested_at
   from app_public.deposits r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_deposits owner to plat_masker;
 grant select on app_hidden.masked_deposits to plat_anonymous, plat_user;
@@ -36013,7 +39920,8 @@ create view app_hidden.masked_projects as
         or id = any (array(select app_hidden.projects_where('project.read')))
       ) then metadata
       else null::jsonb
-    end as metadata, city, inserted_at, updated_at, version, deleted_at
+    end as metadata, city, inserted_at, updated_at, version, deleted_at, hold_expiration, hold_expiration_limit,
+    holds_per_person, holds_per_organization
   from app_public.projects r; alter view app_hidden.masked_projects owner to plat_masker;
 grant select on app_hidden.masked_projects to plat_anonymous, plat_user;
 
@@ -36099,6 +40007,33 @@ create view app_hidden.masked_spec_options as
   from app_public.spec_options r; alter view app_hidden.masked_spec_options owner to plat_masker;
 grant select on app_hidden.masked_spec_options to plat_anonymous, plat_user;
 
+-- The rows of app_public.unit_holds that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_unit_holds as
+  select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lot_id, lead_id,
+    user_id, holder_organization_id, assignee_id, status, status_changed_at, expiration, held_since, expires_at,
+    extended_count,
+    (
+      case
+        when (
+          notes is not null
+          and coalesce(
+            (
+              organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+              or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+              or (
+                assignee_id = (select app_public.current_user_id())
+                and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+              )
+            ), false
+          )
+        ) then notes::text
+        else null::text
+      end
+    )::app_public.long_text as notes
+  from app_public.unit_holds r
+  where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_unit_holds owner to plat_masker;
+grant select on app_hidden.masked_unit_holds to plat_anonymous, plat_user;
+
 -- The rows of app_public.units that the viewer sees, with what they may know of the masked columns.
 create view app_hidden.masked_units as
   select id, organization_id, project_id, floor_plan_id, lot_id, title, number, subtitle, description, building,
@@ -36183,6 +40118,18 @@ create view app_hidden.masked_users as
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_users owner to plat_masker;
 grant select on app_hidden.masked_users to plat_anonymous, plat_user;
 
+-- Which permissions the members of an organization have in a project of another one, and how far each reaches.
+create view app_private.affiliate_permissions
+  with (security_barrier=true, security_invoker=true) as
+  select p.project_id, p.owner_id, p.organization_id, r.permission, r.reach
+  from (
+    app_public.project_organizations p
+    join app_private.role_permissions r on (
+      r.role = p.role::text and r.in_affiliated and (p.permissions is null or r.permission = any (p.permissions))
+    )
+  )
+  where p.role::text <> 'OWNER';
+
 ----------------------------------------------------------------------------------------------------
 -- Functions
 
@@ -36216,7 +40163,7 @@ begin
       'Whoever sent this invitation may not invite to the purchase any more; ask for a new one.',
       '{"field": "token"}');
   end if;
-  if not exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = invite.email) then
+  if not app_private.has_address(viewer, invite.email) then
     perform app_hidden.fail('FORBIDDEN',
       'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
       '{"field": "token"}');
@@ -36312,7 +40259,7 @@ begin
       'Whoever sent this invitation may not invite to the organization any more; ask for a new one.',
       '{"field": "token"}');
   end if;
-  if not exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = invite.email) then
+  if not app_private.has_address(viewer, invite.email) then
     perform app_hidden.fail('FORBIDDEN',
       'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
       '{"field": "token"}');
@@ -36336,6 +40283,61 @@ begin
   return result;
 end $function$;
 grant execute on function app_public.accept_organization_invite(text) to plat_anonymous, plat_user;
+
+-- @arg id The invitation, by whoever administers the invited organization; or the token.
+-- @arg token The token of the mail, by whoever has its address; or the id.
+-- @arg organizationId With a token: the organization that is to have the part, which the viewer administers.
+--
+-- Accepts an invitation to a project: the organization has its part from now on, and both organizations read each
+--   other's name and, where they sell together, those of their people. Takes org.admin in the organization. A token
+--   works once, for fourteen days, and marks the address as verified.
+create function app_public.accept_project_organization_invite(
+  id uuid default null::uuid, token text default null::text, organization_id uuid default null::uuid
+) returns app_public.project_organizations
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  invite app_public.project_organization_invites := app_private.answer_project_invite(
+    accept_project_organization_invite.id, accept_project_organization_invite.token);
+  accepting uuid := coalesce(accept_project_organization_invite.organization_id, invite.organization_id);
+  result app_public.project_organizations;
+begin
+  -- Whoever invited may still do so.
+  if app_private.principal_fault('app_public.project_organization_invites', invite.id) is not null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Whoever sent this invitation may not invite to the project any more; ask for a new one.',
+      jsonb_build_object('field', case when invite.email is null then 'id' else 'token' end));
+  elsif accepting is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the organization that is to have the part; found it first with '
+      'createOrganization where there is none.', '{"field": "organizationId"}');
+  elsif accepting <> invite.organization_id then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Another organization was invited.', '{"field": "organizationId"}');
+  end if;
+  perform app_hidden.require_organization(accepting, 'org.admin');
+  select a.* into result from app_public.project_organizations a
+    where a.project_id = invite.project_id and a.organization_id = accepting;
+  if result.id is not null then
+    perform app_hidden.fail('CONFLICT', case when accepting = invite.owner_id
+      then 'The organization owns the project already.'
+      else 'The organization has a part in the project already.' end,
+      jsonb_build_object('field', 'organizationId', 'existingId', result.id));
+  end if;
+  -- The link came to this address only.
+  update app_public.users u set email_verified_at = now()
+    where u.id = app_public.current_user_id() and u.email_verified_at is null and invite.email is not null;
+  update app_public.project_organization_invites i set status = 'ACCEPTED', answered_at = now(),
+      answered_by_id = app_public.current_user_id(), organization_id = accepting
+    where i.id = invite.id;
+  delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
+  insert into app_public.project_organizations (project_id, owner_id, organization_id, role, permissions)
+    values (invite.project_id, invite.owner_id, accepting, invite.role, invite.permissions)
+    returning * into result;
+  perform app_private.tell_affiliation('ACCEPTED', result.project_id, result.organization_id, result.role,
+    invite.invited_by_id);
+  return result;
+end $function$;
+grant execute on function app_public.accept_project_organization_invite(uuid, text, uuid) to plat_anonymous,
+plat_user;
 
 -- Puts a disabled workflow away: it is neither started nor changed any more. Takes the permission workflow.manage.
 create function app_public.archive_workflow(id uuid) returns app_public.workflows
@@ -36371,7 +40373,7 @@ begin
         '{"field": "leadsFilter"}');
     end if;
     targets := array(select m from app_hidden.leads_of_filter(workflow.organization_id, workflow.project_id,
-      leads_filter) m limit most + 1);
+      leads_filter, 'leadsFilter') m limit most + 1);
   else
     if exists (select from unnest(subject_ids::text[]) i
       where i !~* '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$') then
@@ -36439,6 +40441,77 @@ as $function$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b
 grant execute on function app_public.binding_offers_total_contract_price(
   app_public.binding_offers
 ) to plat_anonymous, plat_user;
+
+-- @arg id The purchase.
+-- @arg falloutReasonId Why, as the project defines it.
+-- @arg cancellationReason Why, in words.
+-- @arg dryRun Nothing is kept; the answer shows what would happen.
+-- @arg refundCharges Refund all that can be refunded to cards, less the cancellation fee; false where left out.
+-- @arg refunds Which charges are refunded, and how much of them; 100 at most. Not with refundCharges.
+-- @arg returnDeposits Mark all that was paid of deposits otherwise than by card to be returned, less what of the
+--   cancellation fee was not kept of charges; false where left out.
+-- @arg returns Which deposits are to be returned otherwise than to a card, and how much of them; 100 at most. Not
+--   with returnDeposits.
+-- @arg forfeitDeposits Deposits that were paid and of which nothing goes back fall to the seller; false where left
+--   out.
+-- @arg waiveCancellationFee Keep no cancellation fee; false where left out.
+-- @arg voidAgreements Void the agreements of the purchase that are not executed; true where left out.
+-- @arg cancelPersonalizations Call the choices of options off that are not signed; true where left out.
+-- @arg cancelTasks Cancel what is left to do for the purchase; true where left out.
+-- @arg cancelAppointments Call its appointments off; true where left out.
+-- @arg refundReservation Undo the reservation that it came from, which becomes REFUNDED; true where left out.
+-- @arg expectedVersion The version of the purchase that this is about; refused where it is another by now.
+--
+-- Cancels a purchase with what it takes along, all or nothing; with dryRun, tells what that would be. The home is
+--   AVAILABLE again, the lead open once it was the last purchase, negotiations and running workflows end, and unpaid
+--   deposits are cancelled. Takes the permissions buyer.write and sale.write; whatever moves money, finance.write.
+--   Refused with INVALID_TRANSITION for one that is cancelled or closed. Cards get their money when the processor
+--   has taken the refunds, shortly after.
+create function app_public.cancel_buyer(
+  id uuid, fallout_reason_id uuid, cancellation_reason text default null::text, dry_run boolean default false,
+  refund_charges boolean default false,
+  refunds app_public.cancel_buyer_refund_input[] default null::app_public.cancel_buyer_refund_input[],
+  return_deposits boolean default false,
+  returns app_public.cancel_buyer_return_input[] default null::app_public.cancel_buyer_return_input[],
+  forfeit_deposits boolean default false, waive_cancellation_fee boolean default false,
+  void_agreements boolean default true, cancel_personalizations boolean default true,
+  cancel_tasks boolean default true, cancel_appointments boolean default true,
+  refund_reservation boolean default true, expected_version integer default null::integer
+) returns app_public.cancel_buyer_payload
+language plpgsql as $function$
+declare
+  buyer_id uuid;
+begin
+  perform app_hidden.require_viewer();
+  select b.id into buyer_id from app_hidden.masked_buyers b where b.id = cancel_buyer.id;
+  if buyer_id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such buyer.', '{"field": "id"}');
+  end if;
+  return app_private.cancel_buyer(buyer_id, jsonb_build_object('fallout_reason_id', fallout_reason_id,
+    'cancellation_reason', cancellation_reason, 'dry_run', dry_run, 'refund_charges', refund_charges,
+    'refunds', to_jsonb(refunds), 'return_deposits', return_deposits, 'returns', to_jsonb(returns),
+    'forfeit_deposits', forfeit_deposits, 'waive_cancellation_fee', waive_cancellation_fee,
+    'void_agreements', void_agreements, 'cancel_personalizations', cancel_personalizations,
+    'cancel_tasks', cancel_tasks, 'cancel_appointments', cancel_appointments,
+    'refund_reservation', refund_reservation, 'expected_version', expected_version));
+end $function$;
+grant execute on function app_public.cancel_buyer(
+  uuid, uuid, text, boolean, boolean, app_public.cancel_buyer_refund_input[], boolean,
+  app_public.cancel_buyer_return_input[], boolean, boolean, boolean, boolean, boolean, boolean, boolean, integer
+) to plat_anonymous, plat_user;
+
+-- Calls the change of the e-mail address off: its codes work no more. Does nothing where there is none.
+create function app_public.cancel_email_change() returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  result app_public.users;
+begin
+  delete from app_private.email_changes c where c.user_id = viewer;
+  select * into result from app_public.users u where u.id = viewer;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.cancel_email_change() to plat_user;
 
 -- @arg id The export.
 --
@@ -36542,6 +40615,94 @@ grant execute on function app_public.cancel_workflow_executions_payload_executio
 ) to plat_anonymous, plat_user;
 
 --
+-- @arg token The code of the mail that requestEmailChange sent to the new or to the present address.
+--
+-- Confirms, for one of the two addresses, that the account gets another one; when both have, it has it. Codes that
+--   were
+-- sent to the former address before open nothing then. Sessions, access tokens, feeds and purchases stay, and
+--   invitations
+-- that went to the former address are still accepted for 30 days. At the first address that is confirmed, access
+--   ends as
+-- by verifyEmail.
+create function app_public.confirm_email_change(token text) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  given constant bytea := sha256(convert_to(btrim(token), 'UTF8'));
+  change app_private.email_changes;
+  former text;
+  was_verified boolean;
+  result app_public.users;
+begin
+  update app_private.email_changes c set
+      confirmed_at = case when c.code_sha256 = given then now() else c.confirmed_at end,
+      former_confirmed_at = case when c.former_code_sha256 = given then now() else c.former_confirmed_at end
+    where c.user_id = viewer and c.expires_at > now() and given in (c.code_sha256, c.former_code_sha256)
+    returning * into change;
+  if change.user_id is null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'This code is unknown, older than a day or for another account; ask for the change again.',
+      '{"field": "token"}');
+  end if;
+  if change.confirmed_at is not null and change.former_confirmed_at is not null then
+    select i.email, u.email_verified_at is not null into former, was_verified
+      from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+      where i.user_id = viewer for update of i, u;
+    begin
+      update app_hidden.user_identities i set email = change.email where i.user_id = viewer;
+    exception when unique_violation then
+      -- Whoever gave the code back owns the address, and may know.
+      perform app_hidden.fail('CONFLICT', 'This address has another account by now; nothing was changed.',
+        '{"field": "token"}');
+    end;
+    -- What was sent to the former address opens nothing any more.
+    delete from app_private.email_changes c where c.user_id = viewer;
+    delete from app_private.email_change_stops s where s.user_id = viewer;
+    delete from app_private.user_otps o where o.user_id = viewer;
+    delete from app_private.email_verifications v where v.user_id = viewer;
+    delete from app_private.former_emails f where f.user_id = viewer and f.email = change.email;
+    if was_verified then
+      insert into app_private.former_emails as f (user_id, email, until)
+        values (viewer, former, now() + interval '30 days')
+        on conflict on constraint former_emails_pkey do update set until = excluded.until;
+      perform app_private.tell_account(viewer, 'EMAIL_CHANGED', jsonb_build_object('email', change.email), former);
+    end if;
+    update app_public.users u set email_verified_at = coalesce(u.email_verified_at, now()) where u.id = viewer;
+    perform app_private.tell_account(viewer, 'EMAIL_CHANGED', jsonb_build_object('email', change.email));
+  end if;
+  select * into result from app_public.users u where u.id = viewer;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.confirm_email_change(text) to plat_user;
+
+--
+-- @eachTime
+-- @arg code The code that the authenticator app shows for the secret of enrollSecondFactor.
+--
+-- Has signing in ask for a second factor from now on, and gives the recovery codes. All other sessions of the viewer
+--   end;
+-- access tokens stay.
+create function app_public.confirm_second_factor(
+  code app_public.second_factor_code
+) returns app_public.recovery_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+begin
+  perform from app_public.users u where u.id = viewer for no key update;
+  if not app_private.use_second_factor(viewer, code, is_new => true) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is no code of the secret that enrollSecondFactor gave within the '
+      'last hour; look at the clock of the device, and send its next code.', '{"field": "code"}');
+  end if;
+  update app_private.second_factors f set confirmed_at = now() where f.user_id = viewer;
+  -- They were opened without it.
+  perform app_private.end_sessions(viewer, app_hidden.setting('session_id')::uuid);
+  perform app_private.tell_account(viewer, 'SECOND_FACTOR_ENABLED');
+  return app_private.give_recovery_codes(viewer);
+end $function$;
+grant execute on function app_public.confirm_second_factor(app_public.second_factor_code) to plat_user;
+
+--
 -- @arg organization_id The organization.
 -- @arg name Who writes.
 -- @arg email Where the answer goes.
@@ -36579,7 +40740,8 @@ grant execute on function app_public.contact_organization(
 -- @arg text What they want to know, 20,000 characters at most.
 -- @arg address Where they live.
 -- @arg sourceId Where they come from, as the project defines it.
--- @arg source Code of the source, such as WEB_DIRECT.
+-- @arg source Code or name of the source, such as WEB_DIRECT; one that the project does not have refuses nobody: it
+--   is kept as given, in source of the lead and the message.
 -- @arg company Company.
 -- @arg agent The agent who represents them.
 -- @arg follow Whether they want news by mail; they get a mail with a link that confirms it.
@@ -36649,8 +40811,9 @@ grant execute on function app_public.contact_service(
 -- @arg purchaseDate The day on which all parties had signed; today where left out.
 -- @arg estimatedClosingDate When closing is expected.
 --
--- Converts a lead into a buyer: IN_REVIEW while the rescission period runs, without one CONDITIONAL or FIRM. Refused
---   with CONFLICT and existingId when the lead is a buyer already.
+-- Converts a lead into a buyer: IN_REVIEW while the rescission period runs, without one CONDITIONAL or FIRM. A lead
+--   who buys several homes is converted once for each, with the reservation, unit or lot named. Refused with
+--   CONFLICT and existingId when the lead has bought that home already, or is a buyer and no home is named.
 create function app_public.convert_lead(
   lead_id uuid, reservation_id uuid default null::uuid, unit_id uuid default null::uuid,
   lot_id uuid default null::uuid, price app_public.money default null::numeric, legal_name text default null::text,
@@ -36758,6 +40921,7 @@ begin
     returning * into result;
   insert into app_private.access_token_secrets (token_id, token_sha256)
     values (result.id, sha256(convert_to(secret, 'UTF8')));
+  perform app_private.tell_account(viewer_id, 'ACCESS_TOKEN_CREATED', jsonb_build_object('name', result.name));
   -- The one look at it: it travels in the answer's row, never in the table.
   result.token := secret;
   return result;
@@ -36812,6 +40976,8 @@ begin
     insert into app_hidden.duplicate_accounts (user_id, email, username) values (new_user.id, address, username);
   end if;
   perform app_private.request_verification(new_user.id);
+  -- The code of the day: who signs in at once gets no second one, which would end the first before it was read.
+  perform app_private.is_within_limit('verification.login', new_user.id::text);
   return app_hidden.masked(new_user);
 exception
   when unique_violation then
@@ -36855,9 +41021,12 @@ grant execute on function app_public.create_buyer(jsonb, app_public.agent_input)
 
 --
 -- @arg agent The agent who brings the lead.
--- @arg onDuplicate What to do when the project has a lead with this e-mail address; ERROR where left out.
+-- @arg onDuplicate What to do when the project has an open lead with this e-mail address; ERROR where left out.
 --
--- Creates a lead. The sales team is not notified; contactProject does that.
+-- Creates a lead. Who was closed (LOST, UNQUALIFIED or CONVERTED) may register anew; person leads to what was
+--   before.
+-- The sales team is not notified; contactProject does that. A source that the project does not have is refused;
+-- contactProject keeps it as it was given.
 create function app_public.create_lead(
   input jsonb, agent app_public.agent_input default null::app_public.agent_input,
   on_duplicate app_public.duplicate_policy default 'ERROR'
@@ -36873,7 +41042,7 @@ begin
     lead := app_hidden.create_record(null::app_public.leads, input);
   exception when unique_violation then
     get stacked diagnostics violated = constraint_name;
-    if violated <> 'leads_live_email' then
+    if violated <> 'leads_open_email' then
       raise;
     end if;
     existing_id := app_private.live_lead(app_hidden.record_id('projects', input ->> 'project_id', 'projectId'),
@@ -36887,11 +41056,16 @@ begin
     if on_duplicate = 'MERGE' then
       lead := app_hidden.update_record(null::app_public.leads, jsonb_build_object('id', existing_id) || (
         select coalesce(jsonb_object_agg(i.key, i.value), '{}') from jsonb_each(input) i
-        where i.key in ('phone', 'address', 'company', 'source_id', 'is_represented', 'metadata', 'assignee_id')
+        where i.key in ('phone', 'address', 'company', 'source_id', 'is_represented', 'metadata', 'assignee_id',
+            'legal_name', 'preferred_language', 'budget_min', 'budget_max', 'preapproved')
           and i.value <> 'null' and to_jsonb(lead) ->> i.key is null));
     end if;
     return lead;
   end;
+  -- After the policy, which decides who may know anything of the project.
+  if lead.source_id is null and lead.source is not null then
+    perform app_hidden.refuse_unknown_source(lead.project_id, lead.source);
+  end if;
   if agent is distinct from null then
     perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
@@ -37226,6 +41400,91 @@ grant execute on function app_public.create_processor_charge(
   app_public.made_payment, app_public.money, uuid, uuid, uuid, uuid, app_public.currency_code, text
 ) to plat_anonymous, plat_user;
 
+-- @withoutViewer Anybody may invite an organization by its slug, which is public.
+-- @arg projectId The project.
+-- @arg organizationId The organization to invite, by id or slug.
+-- @arg email Instead of an organization, an address to invite one that is not here yet: whoever reads its mail
+--   accepts for an organization that they found or administer.
+-- @arg role What the organization is to do in the project.
+-- @arg permissions What its members may do, of the permissions that the role has, such as project.read and
+--   inventory.read; all of them where left out.
+-- @arg message A few words for the mail, 2,000 characters at most.
+--
+-- Invites an organization to have a part in a project. It has one once it accepts (acceptProjectOrganizationInvite);
+--   an organization or address with a pending invitation gets it again, with what is given now. Takes project.manage
+--   in the organization that owns the project, and each permission that is given.
+create function app_public.create_project_organization(
+  project_id uuid, role app_public.project_organization_role, organization_id uuid default null::uuid,
+  email app_public.email_address default null::text, permissions text[] default null::text[],
+  message text default null::text
+) returns app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  project app_public.projects;
+  invited uuid := create_project_organization.organization_id;
+  address text := lower(create_project_organization.email);
+  offered text := create_project_organization.role;
+  cut_down text[];
+  part_id uuid;
+  invite app_public.project_organization_invites;
+begin
+  perform app_hidden.require_viewer();
+  select p.* into project from app_public.projects p where p.id = create_project_organization.project_id
+    and app_private.viewer_sees('app_public.projects', p.id);
+  if project.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  elsif not app_hidden.organization_can(project.organization_id, 'project.manage') then
+    perform app_hidden.fail('FORBIDDEN',
+      'This takes the permission project.manage in the organization that owns the project.',
+      '{"permission": "project.manage"}');
+  elsif project.archived_at is not null then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  elsif num_nonnulls(invited, address) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the organization or an e-mail address, one of the two.',
+      '{"field": "organizationId"}');
+  elsif offered is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'role is required.', '{"field": "role"}');
+  elsif offered = 'OWNER' then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A project has one owner; give another role.', '{"field": "role"}');
+  elsif length(message) > 2000 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give a message of at most 2,000 characters.', '{"field": "message"}');
+  end if;
+  cut_down := app_private.check_affiliate_permissions(offered, create_project_organization.permissions);
+  perform app_private.require_affiliate_role(project.organization_id, offered, cut_down);
+  if invited is not null then
+    if not exists (select from app_public.organizations o where o.id = invited and o.deleted_at is null) then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such organization; invite one that is not here yet by email.',
+        '{"field": "organizationId"}');
+    end if;
+    select a.id into part_id from app_public.project_organizations a
+      where a.project_id = project.id and a.organization_id = invited;
+    if part_id is not null then
+      perform app_hidden.fail('CONFLICT', case when invited = project.organization_id
+        then 'The organization owns the project already.'
+        else 'The organization has a part in the project already; change that with updateProjectOrganization.' end,
+        jsonb_build_object('field', 'organizationId', 'existingId', part_id));
+    end if;
+  end if;
+  update app_public.project_organization_invites i set status = 'EXPIRED'
+    where i.project_id = project.id and coalesce(i.organization_id::text, i.email) = coalesce(invited::text, address)
+      and i.status = 'PENDING' and i.expires_at <= now();
+  insert into app_public.project_organization_invites as i (project_id, owner_id, organization_id, email, role,
+    permissions, message)
+    values (project.id, project.organization_id, invited, address, offered, cut_down,
+      nullif(btrim(create_project_organization.message), ''))
+    on conflict (project_id, (coalesce(organization_id::text, email::text))) where status = 'PENDING' do update
+      set role = excluded.role, permissions = excluded.permissions, message = excluded.message,
+        invited_by_id = excluded.invited_by_id, principal_token_id = excluded.principal_token_id,
+        send_count = i.send_count + 1, expires_at = excluded.expires_at
+    returning * into invite;
+  perform app_private.send_project_invite(invite);
+  return invite;
+end $function$;
+grant execute on function app_public.create_project_organization(
+  uuid, app_public.project_organization_role, uuid, app_public.email_address, text[], text
+) to plat_anonymous, plat_user;
+
 -- Reserves a unit or a lot: nobody else can until it is over. Charges nobody. A buyer who signed in reserves for
 --   themselves in a project where they have a purchase.
 create function app_public.create_reservation(input jsonb) returns app_public.reservations
@@ -37426,6 +41685,67 @@ language sql stable parallel safe as $function$
 $function$;
 grant execute on function app_public.current_user_id() to plat_anonymous, plat_user;
 
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg code The code that requestSigningCode sent.
+-- @arg reason Why, for whoever sent it.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+--
+-- Refuses to sign an agreement, which ends it for everybody.
+create function app_public.decline_agreement(
+  code app_public.signing_code, reason app_public.long_text, signer_id uuid default null::uuid,
+  token text default null::text
+) returns app_public.signing_request
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(decline_agreement.signer_id, token));
+  used app_private.agreement_codes;
+begin
+  if reason is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Say why you do not sign.', '{"field": "reason"}');
+  end if;
+  used := app_private.take_proof(turn, decline_agreement.code);
+  perform app_private.act_as_signer((turn.signer).role);
+  perform app_private.mark_viewed(turn);
+  perform app_private.note_trail((turn.agreement).id, 'DECLINED', signer => turn.signer, file => turn.file,
+    sent_to => case used.channel when 'SMS' then (turn.signer).phone else (turn.signer).email end, note => reason);
+  perform app_private.note_refusal((turn.signer).id, reason);
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $function$;
+grant execute on function app_public.decline_agreement(
+  app_public.signing_code, app_public.long_text, uuid, text
+) to plat_anonymous, plat_user;
+
+-- @arg id The invitation, by whoever administers the invited organization; or the token.
+-- @arg token The token of the mail, by whoever has its address; or the id.
+-- @arg reason What whoever invited is to read about it, 2,000 characters at most.
+--
+-- Declines an invitation to a project; whoever invited gets a mail.
+create function app_public.decline_project_organization_invite(
+  id uuid default null::uuid, token text default null::text, reason text default null::text
+) returns app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  invite app_public.project_organization_invites := app_private.answer_project_invite(
+    decline_project_organization_invite.id, decline_project_organization_invite.token);
+begin
+  if length(reason) > 2000 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give a reason of at most 2,000 characters.', '{"field": "reason"}');
+  end if;
+  update app_public.project_organization_invites i set status = 'DECLINED', answered_at = now(),
+      answered_by_id = app_public.current_user_id(), decline_reason = nullif(btrim(reason), '')
+    where i.id = invite.id returning * into invite;
+  delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
+  perform app_private.tell_affiliation('DECLINED', invite.project_id, invite.organization_id, invite.role,
+    invite.invited_by_id, invite.email);
+  return invite;
+end $function$;
+grant execute on function app_public.decline_project_organization_invite(uuid, text, text) to plat_anonymous,
+plat_user;
+
 --
 -- @arg reassignToId Its leads, buyers and trackers move there; without it, a source with leads or buyers stays.
 --
@@ -37512,6 +41832,52 @@ begin
 end $function$;
 grant execute on function app_public.delete_project_avatar(uuid) to plat_anonymous, plat_user;
 
+-- @arg handOver Whether what is open with its people goes to the organization that owns the project; refused with
+--   CONFLICT and what is open otherwise.
+-- @arg assigneeId Who takes over what is open; nobody until somebody assigns it where left out.
+--
+-- Ends the part of an organization in a project, and all its access to it at once. Takes project.manage in the
+--   organization that owns the project, or org.admin in the affiliated one, which leaves; the owners of the other
+--   one get a mail. Deals that are over keep the names of their people.
+create function app_public.delete_project_organization(
+  id uuid, hand_over boolean default false, assignee_id uuid default null::uuid
+) returns app_public.delete_project_organization_payload
+language plpgsql as $function$
+declare
+  affiliation app_public.project_organizations;
+  handed app_public.open_deals;
+begin
+  perform app_hidden.require_viewer();
+  select a.* into affiliation from app_public.project_organizations a where a.id = delete_project_organization.id;
+  if affiliation.role = 'OWNER' then
+    perform app_hidden.fail('CONFLICT', 'This is the organization that owns the project; its part stays.',
+      '{"field": "id"}');
+  end if;
+  handed := app_private.hand_over_affiliation(affiliation.id, null, null, hand_over,
+    delete_project_organization.assignee_id);
+  perform app_hidden.delete_record(null::app_public.project_organizations, delete_project_organization.id::text);
+  return row(affiliation.id, true, affiliation.project_id, affiliation.organization_id, handed);
+end $function$;
+grant execute on function app_public.delete_project_organization(uuid, boolean, uuid) to plat_anonymous, plat_user;
+
+-- @arg id The hold.
+--
+-- Ends a hold: the unit or lot is AVAILABLE again. Refused with CONFLICT when it is over already.
+create function app_public.delete_unit_hold(id uuid) returns app_public.delete_unit_hold_payload
+language plpgsql as $function$
+declare
+  hold app_public.unit_holds;
+begin
+  perform app_hidden.require_viewer();
+  select h.* into hold from app_hidden.masked_unit_holds h where h.id = delete_unit_hold.id;
+  if hold.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such hold.', '{"field": "id"}');
+  end if;
+  perform app_private.release_hold(hold.id);
+  return row(hold.id, true, hold.unit_id, hold.lot_id);
+end $function$;
+grant execute on function app_public.delete_unit_hold(uuid) to plat_anonymous, plat_user;
+
 -- Deletes an integration of the viewer, with what it is let in by.
 create function app_public.delete_user_integration(id uuid) returns app_public.user_integrations
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -37531,6 +41897,30 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
   select i.* from app_public.organization_integrations i where i.id = disable_organization_integration.id;
 $function$;
 grant execute on function app_public.disable_organization_integration(uuid, text) to plat_anonymous, plat_user;
+
+--
+-- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code.
+--
+-- Takes the second factor of the viewer's account away, with its recovery codes.
+create function app_public.disable_second_factor(
+  password app_public.password_proof, second_factor_code app_public.second_factor_code
+) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  result app_public.users;
+begin
+  perform from app_public.users u where u.id = viewer for no key update;
+  perform app_private.require_password(viewer, password);
+  perform app_private.require_second_factor(viewer, second_factor_code);
+  perform app_private.remove_second_factor(viewer, 'SECOND_FACTOR_DISABLED');
+  select * into result from app_public.users u where u.id = viewer;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.disable_second_factor(
+  app_public.password_proof, app_public.second_factor_code
+) to plat_user;
 
 -- @arg reason Why; shown as statusReason.
 --
@@ -37577,6 +41967,43 @@ create function app_public.enable_workflow(id uuid) returns app_public.workflows
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.set_workflow_status(id, 'ENABLED') $function$;
 grant execute on function app_public.enable_workflow(uuid) to plat_anonymous, plat_user;
+
+--
+-- @eachTime
+-- @arg password The password of the account.
+--
+-- Makes a secret for an authenticator app, which nothing asks for until confirmSecondFactor has taken a code of it.
+--   Takes
+-- a confirmed e-mail address.
+create function app_public.enroll_second_factor(
+  password app_public.password_proof, made app_public.fresh_totp_secret default null::jsonb
+) returns app_public.second_factor_enrollment
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  address text;
+  result app_public.second_factor_enrollment;
+begin
+  perform app_hidden.require_confirmed_address();
+  perform app_private.require_password(viewer, password);
+  if app_private.has_second_factor(viewer) then
+    perform app_hidden.fail('CONFLICT',
+      'Your account has a second factor; take it away first (disableSecondFactor) to have another one.');
+  end if;
+  insert into app_private.second_factors as f (user_id, sealed) values (viewer, made ->> 'sealed')
+    on conflict on constraint second_factors_pkey do update
+      set sealed = excluded.sealed, last_step = null, inserted_at = excluded.inserted_at
+      where f.confirmed_at is null;
+  select i.email into address from app_hidden.user_identities i where i.user_id = viewer;
+  result.secret := made ->> 'secret';
+  result.uri := format('otpauth://totp/Plat:%s?secret=%s&issuer=Plat&algorithm=SHA1&digits=6&period=30',
+    app_private.percent_encoded(address), result.secret);
+  result.expires_at := now() + interval '1 hour';
+  return result;
+end $function$;
+grant execute on function app_public.enroll_second_factor(
+  app_public.password_proof, app_public.fresh_totp_secret
+) to plat_user;
 
 -- @arg project_id The project.
 -- @arg format The kind of file: PDF where left out, with a page for each plan and its pictures.
@@ -37717,11 +42144,13 @@ begin
     select r.row, u.id as unit_id, l.id as lot_id, b.id as existing_id, b.status as status_before,
       case when u.id is not null then u.lot_id else l.id end as locked_lot,
       coalesce(r.status, b.status, 'DRAFT') as status, b.fallout_reason_id,
-      -- A lead with the address becomes the lead of the purchase, unless another purchase has it.
+      -- A lead with the address becomes the lead of the purchase, the open one or else the latest; not of a second one
+      -- without a home.
       case when b.id is null then (select d.id from app_public.leads d where d.project_id = project.id
         and d.email = lower(r.email) and d.deleted_at is null
-        and d.status <> 'CONVERTED' and not exists (select from app_public.buyers o where o.lead_id = d.id
-          and o.status <> 'CANCELLED' and o.deleted_at is null)) end as lead_id,
+        and (num_nonnulls(u.id, l.id) > 0 or not exists (select from app_public.buyers o where o.lead_id = d.id
+          and o.unit_id is null and o.lot_id is null and o.status <> 'CANCELLED' and o.deleted_at is null))
+        order by d.status in ('LOST', 'UNQUALIFIED', 'CONVERTED'), d.id desc limit 1) end as lead_id,
       b.id is not null and b.email <> lower(r.email) as is_other,
       jsonb_strip_nulls(jsonb_build_object('first_name', r.first_name, 'last_name', r.last_name, 'legal_name',
         r.legal_name, 'email', lower(r.email),
@@ -37815,6 +42244,72 @@ begin
   return result;
 end $function$;
 grant execute on function app_public.import_buyers(uuid, app_public.data_upload, boolean, boolean) to plat_user;
+
+-- @arg projectId The project of the leads.
+-- @arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 rows at
+--   most.
+-- @arg system The system of the organization that the external ids in the file are of, such as crm.
+-- @arg dryRun Nothing is kept; the answer shows what would be.
+-- @arg updateExisting Changes leads that are there already, by their external id or e-mail address, to what the file
+--   says; cells that are empty change nothing. Otherwise they are left as they are, and get the external id at most.
+--
+-- Imports leads from CSV: the good rows, and says what is wrong with the others. An open lead with the same e-mail
+--   address is the same lead. Where members take turns, the new leads are dealt out; nobody is notified, and who
+--   withdrew from marketing mail is not entered anew.
+create function app_public.import_leads(
+  project_id uuid, file app_public.data_upload, system app_public.system_name default null::text,
+  dry_run boolean default null::boolean, update_existing boolean default null::boolean
+) returns app_public.import_leads_payload
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  project app_public.projects;
+  party uuid;
+  result app_public.import_leads_payload;
+begin
+  project := app_private.start_import('importLeads', project_id);
+  if not app_hidden.organization_can(project.organization_id, 'lead.write') then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write in the project.',
+      '{"permission": "lead.write"}');
+  end if;
+  if system is null and exists (select from pg_temp.import_header h where h.column_name = 'external_id') then
+    perform app_hidden.fail('BAD_USER_INPUT', 'The file has external ids; name the system that they are of.',
+      '{"field": "system"}');
+  end if;
+  party := (select o from app_private.viewer_parties(project.id) o limit 1);
+  result.dry_run := coalesce(dry_run, false);
+  create temp table import_cleared (row int not null, column_name text not null) on commit drop;
+  perform app_private.judge_lead_rows(project, system, party, false,
+    case when update_existing then 'SET' else 'RETURN_EXISTING' end, 'IMPORT');
+  if not coalesce(update_existing, false) then
+    insert into pg_temp.import_same select r.row from pg_temp.import_ready r
+      where r.existing_id is not null and not exists (select from pg_temp.import_same s where s.row = r.row);
+  end if;
+  begin
+    perform app_private.write_lead_rows(project, system, party);
+    select count(*) filter (where r.existing_id is null), count(*) filter (where r.existing_id is not null
+        and s.row is null), count(*) filter (where s.row is not null)
+      into result.created_count, result.updated_count, result.skipped_count
+      from pg_temp.import_ready r left join pg_temp.import_same s using (row);
+    select count(distinct e.row) into result.failed_count from pg_temp.import_errors e;
+    select count(*) into result.duplicate_count from pg_temp.import_leads m where m.id is not null and not m.is_linked;
+    result.errors := app_private.import_errors();
+    result.rows := app_private.lead_row_results(1000);
+    result.leads := array(select l.record
+      from (select r.row, coalesce(r.existing_id, r.new_id) as id from pg_temp.import_ready r
+        where not exists (select from pg_temp.import_same s where s.row = r.row) order by r.row limit 1000) r
+      cross join lateral (select l as record from app_public.leads l where l.id = r.id limit 1) l order by r.row);
+    if dry_run then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    null; -- undone, what would have been is in the result
+  end;
+  return result;
+end $function$;
+grant execute on function app_public.import_leads(
+  uuid, app_public.data_upload, app_public.system_name, boolean, boolean
+) to plat_user;
 
 -- @arg projectId The project of the units.
 -- @arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 rows at
@@ -38052,19 +42547,26 @@ plat_user;
 -- @eachTime
 -- @arg username User name or e-mail address.
 -- @arg password The password of the account.
+-- @arg refreshable Whether to get a token for 15 minutes, and a refresh token, rather than one token for 30 days.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an
 --   account from one network, or 50 from a network, within 15 minutes; and after 50 for an account in a day from
---   networks that it has not signed in from.
+--   networks that it has not signed in from. For an account with a second factor, the right password without a code
+--   is refused with UNAUTHENTICATED and reason SECOND_FACTOR_REQUIRED; a wrong code has the reason
+--   SECOND_FACTOR_WRONG.
 create function app_public.login(
-  username text, password app_public.password_proof
+  username text, password app_public.password_proof, refreshable boolean default false,
+  device app_public.session_device default null::text,
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.authentication
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   account record;
-  result app_public.authentication;
+  network constant text := app_private.network_of(app_hidden.setting('ip'));
 begin
-  select u.id, u.email_verified_at, p.session_epoch into account
+  select u.id, u.email_verified_at, u.last_login_at, p.session_epoch into account
     from app_private.user_passwords p join app_public.users u on u.id = p.user_id
     where u.id = app_private.account_named(username) and p.password_hash = password
       and u.status = 'ACTIVE' and u.deleted_at is null
@@ -38072,6 +42574,11 @@ begin
   if account.id is null then
     -- One sentence for an unknown name, a wrong password and a user who may not sign in.
     perform app_hidden.fail('UNAUTHENTICATED', 'The name and the password do not match an account that can sign in.');
+  end if;
+  perform app_private.require_second_factor(account.id, second_factor_code, 'UNAUTHENTICATED', 'UNAUTHENTICATED');
+  if account.last_login_at is not null and network is not null
+    and not app_private.is_known_network(account.id, network) then
+    perform app_private.tell_account(account.id, 'NEW_NETWORK', jsonb_build_object('device', device::text));
   end if;
   perform app_private.forgive_tries(account.id);
   perform set_config('plat.user_id', account.id::text, true);
@@ -38081,15 +42588,51 @@ begin
   if account.email_verified_at is null and app_private.is_within_limit('verification.login', account.id::text) then
     perform app_private.request_verification(account.id);
   end if;
-  result.user_id := account.id;
-  result.token_type := 'Bearer';
-  result.expires_at := date_trunc('second', now()) + interval '30 days';
-  result.token := jsonb_build_object('sub', account.id, 'epoch', account.session_epoch,
-    'iat', extract(epoch from date_trunc('second', now()))::bigint, 'exp',
-      extract(epoch from result.expires_at)::bigint);
-  return result;
+  return app_private.open_session(account.id, account.session_epoch, refreshable, device);
 end $function$;
-grant execute on function app_public.login(text, app_public.password_proof) to plat_anonymous, plat_user;
+grant execute on function app_public.login(
+  text, app_public.password_proof, boolean, app_public.session_device, app_public.second_factor_code
+) to plat_anonymous, plat_user;
+
+--
+-- @arg session_ids The sessions to end, of viewer.sessions.
+-- @arg others Whether to end all sessions but the one in use; by an access token, all of them.
+--
+-- Ends sessions of the viewer, and with them their login and refresh tokens: the one in use where nothing is said.
+--   Access
+-- tokens are ended by revokeAccessToken.
+create function app_public.logout(
+  session_ids uuid[] default null::uuid[], others boolean default false
+) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer_id constant uuid := app_hidden.require_whole_account();
+  used constant uuid := app_hidden.setting('session_id')::uuid;
+  result app_public.users;
+begin
+  if cardinality(session_ids) > 100 then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'Give 100 sessions at most.', '{"field": "sessionIds", "limit": 100}');
+  end if;
+  if exists (select from unnest(session_ids) g (id) where not exists (select from app_private.sessions s
+      where s.id = g.id and s.user_id = viewer_id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such session of yours.', '{"field": "sessionIds"}');
+  end if;
+  if used is null and session_ids is null and not coalesce(others, false) then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'This request came by an access token, which revokeAccessToken ends; say which sessions to end.',
+      '{"field": "sessionIds"}');
+  end if;
+  -- With whoever signs in at this moment it takes turns.
+  perform from app_public.users u where u.id = viewer_id for no key update;
+  if others then
+    perform app_private.end_sessions(viewer_id, used);
+  end if;
+  update app_private.sessions s set ended_at = now() where s.user_id = viewer_id and s.ended_at is null
+    and s.id = any (coalesce(session_ids, case when others then '{}' else array[used] end));
+  select * into result from app_public.users u where u.id = viewer_id;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.logout(uuid[], boolean) to plat_user;
 
 -- @withoutViewer Cities are everybody's to know.
 -- @arg latitude Degrees north of the equator, of the viewer.
@@ -38239,6 +42782,48 @@ grant execute on function app_public.refresh_organization_integration(
   uuid, app_public.integration_attempt
 ) to plat_anonymous, plat_user;
 
+-- @withoutViewer For those whose login token has expired; the refresh token says who it is.
+-- @becomes user_id
+-- @eachTime
+-- @arg refresh_token The refresh token that the session had last.
+--
+-- Gives the next tokens of a session that login opened with refreshable. A refresh token works once: the answer has
+--   the next one. One that comes again ends the session, and its user gets a mail; only the one before the present
+--   one may come again within 30 seconds, where the answer was lost.
+create function app_public.refresh_session(
+  refresh_token app_public.refresh_token_proof
+) returns app_public.authentication
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  given constant bytea := decode(refresh_token, 'hex');
+  session app_private.sessions;
+  epoch int;
+  result app_public.authentication;
+begin
+  -- One after the other, so that of two at once the second finds what the first did.
+  select s.* into session from app_private.refresh_tokens r join app_private.sessions s on s.id = r.session_id
+    where r.token_sha256 = given for update of s;
+  select p.session_epoch into epoch from app_public.users u join app_private.user_passwords p on p.user_id = u.id
+    where u.id = session.user_id and u.status = 'ACTIVE' and u.deleted_at is null;
+  if epoch is null or session.ended_at is not null or session.expires_at <= now()
+    or app_private.refresh_is_repeated(given)
+    or not exists (select from app_private.refresh_tokens r where r.token_sha256 = given and r.expires_at > now()) then
+    perform app_hidden.fail('UNAUTHENTICATED',
+      'The session has ended: this refresh token is unknown, expired or was used before. Sign in again.');
+  end if;
+  perform set_config('plat.user_id', session.user_id::text, true), set_config('plat.token_id', '', true),
+    set_config('plat.session_id', session.id::text, true);
+  -- The one that was given for it, where it comes again, is void.
+  update app_private.refresh_tokens r set used_at = coalesce(r.used_at, now())
+    where r.token_sha256 in (given, (select g.successor_sha256 from app_private.refresh_tokens g
+      where g.token_sha256 = given));
+  result := app_private.give_tokens(session, epoch);
+  update app_private.refresh_tokens r set successor_sha256 = sha256(convert_to(result.refresh_token, 'UTF8'))
+    where r.token_sha256 = given;
+  return result;
+end $function$;
+grant execute on function app_public.refresh_session(app_public.refresh_token_proof) to plat_anonymous, plat_user;
+
 -- Asks the application whether it still lets the integration in. Where it does, the integration is ENABLED, also one
 --   that was disabled; where it does not, its state stays, lastError says why, and the operation is refused with
 --   PROVIDER_ERROR.
@@ -38268,6 +42853,28 @@ $function$;
 grant execute on function app_public.refund_processor_charge(
   app_public.made_refund, uuid, app_public.money, app_public.refund_reason, text
 ) to plat_anonymous, plat_user;
+
+-- @arg id The signer.
+--
+-- Sends a signer who was asked and has not signed yet another mail; three within 24 hours at most.
+create function app_public.remind_agreement_signer(id uuid) returns app_public.agreement_signers
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  signer app_public.agreement_signers;
+begin
+  perform app_hidden.require_viewer();
+  if not app_private.viewer_sees('app_public.agreement_signers', remind_agreement_signer.id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such signer.', '{"field": "id"}');
+  end if;
+  select * into signer from app_public.agreement_signers s where s.id = remind_agreement_signer.id;
+  if not app_hidden.may_write_agreement(signer.agreement_id) then
+    perform app_hidden.fail('FORBIDDEN', 'You may not remind this signer.', '{"permission": "buyer.write"}');
+  end if;
+  perform app_private.remind_signer(signer.id, 'by hand');
+  select * into signer from app_public.agreement_signers s where s.id = remind_agreement_signer.id;
+  return app_hidden.masked(signer);
+end $function$;
+grant execute on function app_public.remind_agreement_signer(uuid) to plat_user;
 
 -- @arg organization_id The organization.
 -- @arg user_id The member.
@@ -38342,6 +42949,77 @@ begin
 end $function$;
 grant execute on function app_public.remove_processor_card(uuid) to plat_anonymous, plat_user;
 
+--
+-- @eachTime
+-- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code.
+--
+-- Gives ten new recovery codes; those of before work no more.
+create function app_public.renew_recovery_codes(
+  password app_public.password_proof, second_factor_code app_public.second_factor_code
+) returns app_public.recovery_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+begin
+  perform app_private.require_password(viewer, password);
+  if not app_private.has_second_factor(viewer) then
+    perform app_hidden.fail('CONFLICT', 'Your account has no second factor.');
+  end if;
+  perform app_private.require_second_factor(viewer, second_factor_code);
+  perform app_private.tell_account(viewer, 'RECOVERY_CODES_RENEWED');
+  return app_private.give_recovery_codes(viewer);
+end $function$;
+grant execute on function app_public.renew_recovery_codes(
+  app_public.password_proof, app_public.second_factor_code
+) to plat_user;
+
+--
+-- @arg email The new address.
+-- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
+--
+-- Asks for another e-mail address for the viewer's account. Both addresses get a mail with a code for
+--   confirmEmailChange,
+-- and the present one a link that stops the change; the account keeps its address until both have confirmed, within
+--   a day.
+-- Asking again replaces what was asked before. Where the new address has an account already, the answer is the same,
+--   and
+-- its owner gets a mail that says so.
+create function app_public.request_email_change(
+  email app_public.email_address, password app_public.password_proof,
+  second_factor_code app_public.second_factor_code default null::text
+) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  address constant text := lower(request_email_change.email);
+  result app_public.users;
+begin
+  if address is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'email is required.', '{"field": "email"}');
+  end if;
+  perform app_private.require_password(viewer, request_email_change.password);
+  if exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = address) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is the address of your account already.', '{"field": "email"}');
+  end if;
+  perform app_private.require_second_factor(viewer, second_factor_code);
+  perform app_private.rate_limit('email_change.account', viewer::text);
+  select * into result from app_public.users u where u.id = viewer;
+  insert into app_private.email_changes as c (user_id, email, former_confirmed_at)
+    values (viewer, address, case when result.email_verified_at is null then now() end)
+    on conflict on constraint email_changes_pkey do update set email = excluded.email, code_sha256 = null,
+      confirmed_at = null, former_code_sha256 = null, former_confirmed_at = excluded.former_confirmed_at,
+      requested_at = excluded.requested_at, expires_at = excluded.expires_at;
+  perform app_private.request_email_change_mails(viewer);
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.request_email_change(
+  app_public.email_address, app_public.password_proof, app_public.second_factor_code
+) to plat_user;
+
 -- Sends a code for verifyEmail to the e-mail address of the viewer's account; it lives a day and replaces the one
 --   before. createAccount sends the first. Gives true.
 create function app_public.request_email_verification() returns boolean
@@ -38384,6 +43062,42 @@ end $function$;
 grant execute on function app_public.request_mail_consent(uuid, app_public.email_address) to plat_anonymous,
 plat_user;
 
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+-- @arg channel How the code is sent: by mail, or as a text message to the number of the signer.
+--
+-- Sends a one-time code to the signer, which signing and declining take: six digits, for ten minutes and five tries.
+--   It replaces the one before, and notes that the signer opened the agreement.
+create function app_public.request_signing_code(
+  signer_id uuid default null::uuid, token text default null::text, channel app_public.code_channel default 'EMAIL'
+) returns app_public.signing_request
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(request_signing_code.signer_id, token));
+  way text := coalesce(request_signing_code.channel, 'EMAIL');
+begin
+  if way = 'SMS' and (turn.signer).phone is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'There is no phone number of this signer; have the code sent by mail.',
+      '{"field": "channel"}');
+  end if;
+  perform app_private.rate_limit('signing.code', (turn.signer).id::text);
+  perform app_private.rate_limit('signing.network', app_private.network_of(app_hidden.setting('ip')));
+  perform app_private.act_as_signer((turn.signer).role);
+  insert into app_private.agreement_codes (signer_id, file_id, channel)
+    values ((turn.signer).id, (turn.file).id, way)
+    on conflict on constraint agreement_codes_pkey do update set file_id = excluded.file_id, channel = excluded.channel,
+      code_sha256 = null, expires_at = null, tries = 0, proof = null, proof_expires_at = null, requested_at = now();
+  perform app_private.add_job('signing_code__requested', jsonb_build_object('id', (turn.signer).id,
+    'organization_id', (turn.agreement).organization_id), job_key => 'signing_code__requested ' || (turn.signer).id);
+  perform app_private.mark_viewed(turn);
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $function$;
+grant execute on function app_public.request_signing_code(uuid, text, app_public.code_channel) to plat_anonymous,
+plat_user;
+
 --
 -- @arg id The invitation.
 --
@@ -38404,14 +43118,39 @@ begin
 end $function$;
 grant execute on function app_public.resend_organization_invite(uuid) to plat_anonymous, plat_user;
 
+--
+-- @arg id The invitation.
+--
+-- Sends a pending invitation to a project again, with a new link where it went to an address, and for another
+--   fourteen
+-- days. Takes project.manage in the organization that owns the project.
+create function app_public.resend_project_organization_invite(id uuid) returns
+  app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  invite app_public.project_organization_invites := app_private.require_project_invite(id);
+begin
+  perform app_private.require_affiliate_role(invite.owner_id, invite.role, invite.permissions);
+  update app_public.project_organization_invites i set send_count = i.send_count + 1,
+      expires_at = now() + interval '14 days'
+    where i.id = invite.id returning * into invite;
+  perform app_private.send_project_invite(invite);
+  return invite;
+end $function$;
+grant execute on function app_public.resend_project_organization_invite(uuid) to plat_anonymous, plat_user;
+
 -- @withoutViewer For those who cannot sign in; the token of the mail says who it is.
 -- @becomes id
 -- @arg token The one-time code of the mail that createUserOtp sent.
 -- @arg password 10 characters or more.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Sets a new password and ends all login tokens, access tokens and integrations of the user, such as calendar feeds;
 --   accessEnding of the answer says what ended.
-create function app_public.reset_password(token text, password app_public.new_password) returns app_public.users
+create function app_public.reset_password(
+  token text, password app_public.new_password, second_factor_code app_public.second_factor_code default null::text
+) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   account uuid;
@@ -38430,14 +43169,19 @@ begin
   perform set_config('plat.user_id', account::text, true);
   perform set_config('plat.token_id', '', true);
   perform set_config('plat.session_id', '', true);
+  -- The answer is read as this user; and whoever reads the mail alone does not lock out whoever has the factor.
+  perform app_private.require_second_factor(account, second_factor_code);
   perform app_private.set_password(account, password);
   perform app_private.end_access(account, 'PASSWORD_RESET', null, null, null, 'The password was reset.');
   -- The code came to this address, so it is theirs.
   update app_public.users u set email_verified_at = coalesce(u.email_verified_at, now()), status = 'ACTIVE'
     where u.id = account returning * into result;
+  perform app_private.tell_account(account, 'PASSWORD_RESET');
   return app_hidden.masked(result);
 end $function$;
-grant execute on function app_public.reset_password(text, app_public.new_password) to plat_anonymous, plat_user;
+grant execute on function app_public.reset_password(
+  text, app_public.new_password, app_public.second_factor_code
+) to plat_anonymous, plat_user;
 
 -- @arg action What is to be done: one of its availableActions.
 -- @arg note A word about the decision.
@@ -38520,6 +43264,23 @@ begin
   return invite;
 end $function$;
 grant execute on function app_public.revoke_organization_invite(uuid) to plat_anonymous, plat_user;
+
+--
+-- @arg id The invitation.
+--
+-- Takes a pending invitation to a project back. Takes project.manage in the organization that owns the project.
+create function app_public.revoke_project_organization_invite(id uuid) returns
+  app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  invite app_public.project_organization_invites := app_private.require_project_invite(id);
+begin
+  update app_public.project_organization_invites i set status = 'REVOKED', revoked_at = now() where i.id = invite.id
+    returning * into invite;
+  delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
+  return invite;
+end $function$;
+grant execute on function app_public.revoke_project_organization_invite(uuid) to plat_anonymous, plat_user;
 
 --
 -- @arg grace_hours How long the old secret still signs too: 0 to 720, 24 where left out.
@@ -38700,6 +43461,74 @@ begin
 end $function$;
 grant execute on function app_public.send_test_webhook(uuid) to plat_anonymous, plat_user;
 
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg code The code that requestSigningCode sent.
+-- @arg consent Whether the signer agrees to consentText; it takes true.
+-- @arg fileId The version that the signer has read; refused where another one is present.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+--
+-- Signs the present version of an agreement. Its SHA-256, the consent, the time, the network address and the program
+--   are kept in the trail of the agreement.
+create function app_public.sign_agreement(
+  code app_public.signing_code, consent boolean, file_id uuid default null::uuid, signer_id uuid default null::uuid,
+  token text default null::text
+) returns app_public.signing_request
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(sign_agreement.signer_id, token));
+  used app_private.agreement_codes;
+begin
+  if not coalesce(consent, false) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Signing takes consent: true to consentText of the signing request.',
+      '{"field": "consent"}');
+  elsif sign_agreement.file_id <> (turn.file).id then
+    perform app_hidden.fail('CONFLICT', 'This is not the present version; read that one first.', '{"field": "fileId"}');
+  end if;
+  used := app_private.take_proof(turn, sign_agreement.code);
+  perform app_private.act_as_signer((turn.signer).role);
+  perform app_private.mark_viewed(turn);
+  perform app_private.note_trail((turn.agreement).id, 'SIGNED', signer => turn.signer, file => turn.file,
+    sent_to => case used.channel when 'SMS' then (turn.signer).phone else (turn.signer).email end,
+    consent_text => app_private.signing_consent());
+  perform app_private.note_signature((turn.signer).id, turn.file, now());
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $function$;
+grant execute on function app_public.sign_agreement(
+  app_public.signing_code, boolean, uuid, uuid, text
+) to plat_anonymous, plat_user;
+
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+--
+-- What somebody is asked to sign.
+create function app_public.signing_request(
+  signer_id uuid default null::uuid, token text default null::text
+) returns app_public.signing_request
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  return app_private.signing_request(app_private.signer_of(signer_id, token));
+end $function$;
+grant execute on function app_public.signing_request(uuid, text) to plat_anonymous, plat_user;
+
+-- @ordered
+--
+-- What the viewer is asked to sign, or signed: what is open first, then the latest; 100 at most.
+create function app_public.signing_requests() returns setof app_public.signing_request
+language plpgsql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_hidden.require_viewer();
+  return query select r.*
+    from app_public.agreement_signers s join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null
+    cross join lateral app_private.signing_request(s.id) r
+    where s.id = any (array(select app_hidden.viewer_signers())) and a.status <> 'DRAFT'
+    order by s.status in ('INVITED', 'VIEWED') desc, s.id desc limit 100;
+end $function$;
+grant execute on function app_public.signing_requests() to plat_user;
+
 -- @arg leadId The lead to write to.
 -- @arg purpose What the mail is for, in a few words.
 -- @arg tone How it sounds; NEUTRAL where left out.
@@ -38752,23 +43581,33 @@ grant execute on function app_public.update_appointment(jsonb) to plat_anonymous
 -- @arg agent The agent who represents the buyer; null for none.
 --
 -- Changes a purchase. Its status moves the unit or lot along; CANCELLED, which needs a fallout reason, makes it
---   AVAILABLE again.
+--   AVAILABLE again. Whoever sees own deals only gives one back with the assigneeId null.
 create function app_public.update_buyer(
   input jsonb, agent app_public.agent_input default null::app_public.agent_input
 ) returns app_public.buyers
 language plpgsql as $function$
 declare
   buyer app_public.buyers;
+  gives_back boolean := false;
 begin
   perform app_hidden.require_viewer();
   if input ?| '{status,price,assignee_id}' then
     perform app_hidden.lock_seen('app_public.buyers', b.id) from app_public.buyers b
       where b.id = app_hidden.record_id('buyers', input ->> 'id');
   end if;
-  buyer := app_hidden.update_record(null::app_public.buyers, input);
+  if input ? 'assignee_id' then
+    select b.* into buyer from app_hidden.masked_buyers b where b.id = app_hidden.record_id('buyers', input ->> 'id');
+    gives_back := app_private.gives_back(buyer.project_id, buyer.organization_id, buyer.assignee_id, 'buyer.write',
+      nullif(btrim(input ->> 'assignee_id'), ''));
+  end if;
+  buyer := app_hidden.update_record(null::app_public.buyers, case when gives_back then input - 'assignee_id' else input
+    end);
   if input ? 'agent' then
     perform app_private.set_agent_of_buyer(buyer.id, agent);
     select b.* into buyer from app_hidden.masked_buyers b where b.id = buyer.id;
+  end if;
+  if gives_back then
+    buyer := app_private.give_back_buyer(buyer.id);
   end if;
   return buyer;
 end $function$;
@@ -38777,27 +43616,184 @@ grant execute on function app_public.update_buyer(jsonb, app_public.agent_input)
 --
 -- @arg agent The agent who brings the lead; null for none.
 --
--- Changes a lead.
+-- Changes a lead. Whoever sees own leads only gives one back with the assigneeId null: it and its deals have nobody
+-- assigned then, those who see all leads are told, and it is answered here for the last time.
 create function app_public.update_lead(
   input jsonb, agent app_public.agent_input default null::app_public.agent_input
 ) returns app_public.leads
 language plpgsql as $function$
 declare
   lead app_public.leads;
+  gives_back boolean := false;
 begin
   perform app_hidden.require_viewer();
-  if input ? 'assignee_id' then
+  if input ?| '{assignee_id,email}' then
     perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
+    select * into lead from app_public.leads l where l.id = app_hidden.record_id('leads', input ->> 'id');
+    gives_back := app_private.gives_back(lead.project_id, lead.organization_id, lead.assignee_id, 'lead.write',
+      nullif(btrim(input ->> 'assignee_id'), ''));
   end if;
-  lead := app_hidden.update_record(null::app_public.leads, input);
+  lead := app_hidden.update_record(null::app_public.leads, case when gives_back then input - 'assignee_id' else input
+    end);
   if input ? 'agent' then
     perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
+  if gives_back then
+    lead := app_private.give_back_lead(lead.id);
+  end if;
   return lead;
 end $function$;
 grant execute on function app_public.update_lead(jsonb, app_public.agent_input) to plat_anonymous, plat_user;
+
+-- @arg ids The leads, 1,000 at most; or give filter.
+-- @arg filter Selects the leads, 1,000 at most; or give ids.
+-- @arg assigneeId The member who works on them from now on.
+-- @arg unassign Leaves them to nobody.
+-- @arg addTags Tags that they get besides those that they have.
+-- @arg removeTags Tags that they lose.
+-- @arg status New status.
+-- @arg falloutReasonId Why they were lost; required for the status LOST.
+-- @arg falloutNote Why they were lost, in words.
+-- @arg dryRun Nothing is kept; the answer shows what would be.
+--
+-- Changes up to 1,000 leads alike, each whole or not at all: the answer says of each whether it was changed, was so
+--   already or was refused, and why. One event for each that was changed.
+create function app_public.update_leads(
+  ids app_public.id_or_slug[] default null::app_public.id_or_slug[],
+  filter app_public.leads_filter default null::jsonb, assignee_id uuid default null::uuid,
+  unassign boolean default null::boolean, add_tags app_public.tags default null::text[],
+  remove_tags app_public.tags default null::text[], status app_public.lead_status default null::text,
+  fallout_reason_id uuid default null::uuid, fallout_note app_public.long_text default null::text,
+  dry_run boolean default null::boolean
+) returns app_public.update_leads_payload
+language plpgsql as $function$
+#variable_conflict use_variable
+declare
+  most constant int := 1000;
+  change constant jsonb := jsonb_strip_nulls(jsonb_build_object('status', status, 'assignee_id', assignee_id,
+    'fallout_reason_id', fallout_reason_id, 'fallout_note', nullif(btrim(fallout_note), '')))
+    || case when unassign then '{"assignee_id": null}'::jsonb else '{}' end;
+  added constant text[] := array(select btrim(t) from unnest(add_tags::text[]) t);
+  removed constant text[] := array(select btrim(t) from unnest(remove_tags::text[]) t);
+  targets uuid[];
+  open_targets uuid[];
+  portions jsonb[];
+  portion uuid[];
+  done uuid[];
+  changed uuid[] := '{}';
+  errors jsonb := '{}';
+  found_message text;
+  found_details text;
+  found_state text;
+  violated text;
+  result app_public.update_leads_payload;
+begin
+  perform app_hidden.require_viewer();
+  if (ids is null) = (filter is null) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the leads by ids or by filter, one of the two.',
+      '{"field": "ids"}');
+  end if;
+  if change = '{}' and cardinality(added || removed) = 0 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Say what to change: assigneeId, unassign, addTags, removeTags, status, '
+      'falloutReasonId or falloutNote.', '{"field": "status"}');
+  end if;
+  if unassign and assignee_id is not null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give assigneeId or unassign, one of the two.', '{"field": "unassign"}');
+  end if;
+  if ids is not null then
+    targets := array(select i.id from (select app_hidden.record_id('leads', g.id, 'ids') as id, min(g.place) as place
+      from unnest(ids::text[]) with ordinality g (id, place) group by 1) i order by i.place limit most + 1);
+  else
+    targets := array(select l.id from app_public.leads l
+      where l.id = any (array(select m from app_hidden.leads_of_filter(null, null, filter, 'filter') m limit most + 1))
+      order by l.registered_at desc, l.id desc);
+  end if;
+  if cardinality(targets) > most then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'At most 1,000 leads are changed at a time.',
+      jsonb_build_object('limit', most, 'field', case when ids is null then 'filter' else 'ids' end));
+  end if;
+  result.dry_run := coalesce(dry_run, false);
+
+  -- What can be told of all at once. In the order of ids, so that two of these wait for each other instead of locking
+  -- each other out; a change of the assignee reaches the deals of a lead, which come before it.
+  if change ? 'assignee_id' then
+    perform app_hidden.lock_seen_leads(targets);
+  end if;
+  open_targets := array(select t.id from (select l.id from app_public.leads l where l.id = any (targets) order by l.id
+    for no key update) t);
+  select jsonb_object_agg(t.id, jsonb_build_object('code', p.code, 'field', p.field, 'message', p.message))
+    into errors
+    from unnest(targets) t (id)
+    left join app_public.leads l on l.id = t.id
+    cross join lateral (
+      select 'NOT_FOUND' as code, 'ids' as field, 'There is no such lead.' as message where l.id is null
+      union all
+      select 'FORBIDDEN', null, 'You may not change this lead.' where l.id is not null and l.id <> all (open_targets)
+      union all
+      select 'INVALID_TRANSITION', 'status', format('A lead that is %s cannot become %s.', l.status, status)
+        where status is not null and l.status <> status and not exists (select from app_hidden.transitions s
+          where s.subject = 'lead' and s.from_state = l.status and s.to_state = status and not s.by_service)
+      union all
+      select 'BAD_USER_INPUT', app_hidden.camel(q.column_name), q.message from app_hidden.transition_requirements q
+        where q.subject = 'lead' and q.to_state = status and to_jsonb(l) ->> q.column_name is null
+          and change ->> q.column_name is null
+      union all
+      select 'BAD_USER_INPUT', 'assigneeId', 'A lead is assigned to a member of an organization of its project.'
+        where assignee_id is not null and l.assignee_id is distinct from assignee_id
+          and l.project_id <> all (array(select app_private.projects_with_part(assignee_id,
+            array(select distinct a.project_id from app_public.leads a where a.id = any (targets)))))
+      limit 1) p;
+  errors := coalesce(errors, '{}');
+  portions := array[to_jsonb(array(select t from unnest(targets) t where not errors ? t::text))];
+  begin
+    while cardinality(portions) > 0 loop
+      portion := array(select jsonb_array_elements_text(portions[cardinality(portions)])::uuid);
+      portions := trim_array(portions, 1);
+      begin
+        changed := changed || app_hidden.change_leads(portion, change, added, removed);
+      exception when sqlstate 'PLAT0' or integrity_constraint_violation or insufficient_privilege then
+        get stacked diagnostics found_state = returned_sqlstate, found_message = message_text,
+          found_details = pg_exception_detail, violated = constraint_name;
+        -- By halves, until who is refused stands alone.
+        if cardinality(portion) > 1 then
+          portions := portions || array[to_jsonb(portion[cardinality(portion) / 2 + 1:]),
+            to_jsonb(portion[:cardinality(portion) / 2])];
+        else
+          errors := errors || jsonb_build_object(portion[1], case found_state
+            when 'PLAT0' then jsonb_build_object('code', found_details::jsonb -> 'code',
+              'field', found_details::jsonb -> 'field', 'message', found_message)
+            when '42501' then '{"code": "FORBIDDEN", "message": "You may not change this lead so."}'
+            else jsonb_build_object('code', 'CONFLICT', 'message', coalesce((select obj_description(c.oid, 'pg_class')
+              from pg_class c where c.relname = violated limit 1), 'This contradicts what is there.')) end);
+        end if;
+      end;
+    end loop;
+    result.rows := array(
+      select row(t.place - 1, null, case when e.code is not null then 'REFUSED' when t.id = any (changed)
+          then 'UPDATED' else 'UNCHANGED' end, case when e.code is distinct from 'NOT_FOUND' then t.id end, false,
+        e.code,
+        case when e.code is null then '{}' else array[row(e.code, e.field, e.message)::app_public.lead_row_error] end,
+        '{}')::app_public.lead_row_result
+      from unnest(targets) with ordinality t (id, place)
+      left join lateral jsonb_to_record(errors -> t.id::text) e (code text, field text, message text) on true
+      order by t.place);
+    select count(*) filter (where r.outcome = 'UPDATED'), count(*) filter (where r.outcome = 'UNCHANGED'),
+        count(*) filter (where r.outcome = 'REFUSED')
+      into result.updated_count, result.unchanged_count, result.refused_count from unnest(result.rows) r;
+    if dry_run then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    null; -- undone, what would have been is in the result
+  end;
+  return result;
+end $function$;
+grant execute on function app_public.update_leads(
+  app_public.id_or_slug[], app_public.leads_filter, uuid, boolean, app_public.tags, app_public.tags,
+  app_public.lead_status, uuid, app_public.long_text, boolean
+) to plat_anonymous, plat_user;
 
 -- Changes a negotiation, or calls it off: status CANCELLED with a cancellationReason, which withdraws the pending
 --   offer. The other states follow the offers and are refused with INVALID_TRANSITION. Members that are left out
@@ -38926,6 +43922,8 @@ grant execute on function app_public.update_organization_payments_representative
 -- @arg keep_access_token_ids The access tokens that stay, the others end; all stay where left out.
 -- @arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds; all stay where left
 --   out.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Changes the password of the viewer and ends all of their login tokens, the one in use included unless it is to
 --   stay.
@@ -38933,7 +43931,8 @@ grant execute on function app_public.update_organization_payments_representative
 create function app_public.update_password(
   current_password app_public.password_proof, new_password app_public.new_password,
   keep_session boolean default false, keep_access_token_ids uuid[] default null::uuid[],
-  keep_integration_ids uuid[] default null::uuid[]
+  keep_integration_ids uuid[] default null::uuid[],
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -38943,25 +43942,20 @@ begin
   if new_password is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'A password has 10 characters or more.', '{"field": "newPassword"}');
   end if;
-  -- The row of the old password is locked: of two changes at once the second finds another hash than it was proved
-  -- with.
-  perform from app_private.user_passwords p where p.user_id = viewer_id and p.password_hash = current_password for
-    update;
-  if not found then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the current password.', '{"field": "currentPassword"}');
-  end if;
-  perform app_private.forgive_tries(viewer_id);
+  perform app_private.require_password(viewer_id, current_password, 'currentPassword');
+  perform app_private.require_second_factor(viewer_id, second_factor_code);
   perform app_private.set_password(viewer_id, new_password);
   perform app_private.end_access(viewer_id, 'PASSWORD_CHANGED',
     case when keep_session then app_hidden.setting('session_id')::uuid end,
     coalesce(keep_access_token_ids, array(select t.id from app_public.access_tokens t where t.user_id = viewer_id)),
     coalesce(keep_integration_ids, array(select i.id from app_public.user_integrations i where i.user_id = viewer_id)),
     'The password was changed.');
+  perform app_private.tell_account(viewer_id, 'PASSWORD_CHANGED');
   select * into result from app_public.users u where u.id = viewer_id;
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.update_password(
-  app_public.password_proof, app_public.new_password, boolean, uuid[], uuid[]
+  app_public.password_proof, app_public.new_password, boolean, uuid[], uuid[], app_public.second_factor_code
 ) to plat_user;
 
 -- @arg selections Replaces the options; in DRAFT and CHANGES_REQUESTED only.
@@ -39025,6 +44019,35 @@ begin
 end $function$;
 grant execute on function app_public.update_processor_card(uuid, boolean, text) to plat_anonymous, plat_user;
 
+-- @arg handOver Whether what is open with its people goes to the organization that owns the project, where they
+--   would not see their deals any more; refused with CONFLICT and what is open otherwise.
+-- @arg assigneeId Who takes over what is open; nobody until somebody assigns it where left out.
+--
+-- Changes what an affiliated organization may do in a project: its role, and which of the permissions of that. Takes
+--   project.manage in the organization that owns the project; the owners of the other one get a mail.
+create function app_public.update_project_organization(
+  input jsonb, hand_over boolean default false, assignee_id uuid default null::uuid
+) returns app_public.project_organizations
+language plpgsql as $function$
+declare
+  before app_public.project_organizations;
+begin
+  perform app_hidden.require_viewer();
+  select a.* into before from app_public.project_organizations a
+    where a.id = app_hidden.record_id('project_organizations', input ->> 'id');
+  if before.role = 'OWNER' then
+    perform app_hidden.fail('CONFLICT', 'This is the organization that owns the project; its part stays.',
+      '{"field": "id"}');
+  end if;
+  perform app_private.hand_over_affiliation(before.id, coalesce(input ->> 'role', before.role),
+    case when not input ? 'permissions' then before.permissions when input -> 'permissions' <> 'null'
+      then array(select jsonb_array_elements_text(input -> 'permissions')) end,
+    hand_over, update_project_organization.assignee_id)
+    where before.id is not null;
+  return app_hidden.update_record(null::app_public.project_organizations, input);
+end $function$;
+grant execute on function app_public.update_project_organization(jsonb, boolean, uuid) to plat_anonymous, plat_user;
+
 -- Changes a reservation: confirms it, cancels it for a reason, lets its hours count from now (`expiration`), or
 --   undoes it. The status REFUNDED takes the purchase from it, which is cancelled, and offers the unit or lot again
 --   at its originally listed price; charges are not refunded, refundProcessorCharge does that. Members that are left
@@ -39074,6 +44097,17 @@ begin
     (input - 'project_id') || jsonb_build_object('id', office));
 end $function$;
 grant execute on function app_public.update_sales_office(jsonb, uuid, integer) to plat_anonymous, plat_user;
+
+-- Changes a hold: lets its hours count from now (`expiration`), as far as holdExpirationLimit of the project allows,
+--   or names the lead that it is for. Members that are left out stay as they are.
+create function app_public.update_unit_hold(input jsonb) returns app_public.unit_holds
+language plpgsql as $function$
+begin
+  perform app_hidden.require_viewer();
+  perform app_hidden.lock_seen('app_public.unit_holds', app_hidden.record_id('unit_holds', input ->> 'id'));
+  return app_hidden.update_record(null::app_public.unit_holds, input);
+end $function$;
+grant execute on function app_public.update_unit_hold(jsonb) to plat_anonymous, plat_user;
 
 -- @arg projectId The project of the units.
 -- @arg ids The units; or give filter.
@@ -39295,6 +44329,40 @@ grant execute on function app_public.update_workflow(
   jsonb, app_public.workflow_checks, app_public.workflow_step_input[]
 ) to plat_anonymous, plat_user;
 
+-- @arg projectId The project of the leads.
+-- @arg system The system of the organization that the external ids are of, such as crm; the caller chooses the name.
+-- @arg leads The leads, 1,000 at most.
+-- @arg onDuplicate What to do where no lead has the external id, but an open lead the e-mail address; ERROR where
+--   left out. With MERGE and RETURN_EXISTING that lead gets the external id.
+-- @arg dryRun Nothing is kept; the answer shows what would be.
+--
+-- Creates or changes leads by the ids that they have in a system of the viewer's organization: a lead that the
+--   system does not know yet is created, one that it knows becomes what the entry says. Each entry is carried out
+--   whole or refused by itself, with its errors. Takes the permission lead.write; who works on own leads only
+--   changes these. The sales team is not notified.
+create function app_public.upsert_leads(
+  project_id uuid, system app_public.system_name, leads app_public.lead_entry[],
+  on_duplicate app_public.duplicate_policy default 'ERROR', dry_run boolean default null::boolean
+) returns app_public.upsert_leads_payload
+language plpgsql as $function$
+declare
+  most constant int := 1000;
+begin
+  perform app_hidden.require_viewer();
+  if not exists (select from app_hidden.masked_projects p where p.id = upsert_leads.project_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  end if;
+  if cardinality(leads) > most then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'A call takes 1,000 leads at most; send them in several.',
+      jsonb_build_object('limit', most, 'field', 'leads'));
+  end if;
+  return app_private.write_leads(upsert_leads.project_id, upsert_leads.system, upsert_leads.leads::jsonb[],
+    coalesce(upsert_leads.on_duplicate, 'ERROR'), upsert_leads.dry_run);
+end $function$;
+grant execute on function app_public.upsert_leads(
+  uuid, app_public.system_name, app_public.lead_entry[], app_public.duplicate_policy, boolean
+) to plat_anonymous, plat_user;
+
 -- @ordered
 --
 -- The applications that users can connect.
@@ -39374,6 +44442,9 @@ begin
         'app_hidden.plain_number(%1$I) end', p.name)
       when coalesce(obj_description(t.oid, 'pg_type'), '') ~ '^@enum '
         then format('upper(translate(%I, '' -'', ''__''))', p.name)
+      -- Words as people list them; what is an array of SQL already is not one of a file.
+      when t.typcategory = 'A' then format('(select array_agg(btrim(w))::text from regexp_split_to_table(%I, ''[,;]'') w
+        where btrim(w) <> '''')', p.name)
       else format('%I', p.name) end, ', ' order by p.position)
     into expressions
     from unnest(columns) with ordinality as p (name, position)
@@ -39394,6 +44465,29 @@ language sql immutable as $function$
     nullif(concat_ws(' ', address.administrative_area, address.postal_code), '')), '')
 $function$;
 grant execute on function app_hidden.address_line(app_public.address) to plat_anonymous, plat_user;
+
+create function app_hidden.agreement_signers_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.agreement_signers;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.agreement_id, t.role, t.name, null::app_public.email_address, null::app_public.phone_number, t.sequence, t.status, t.status_changed_at, t.invited_at, t.viewed_at, t.signed_at, t.declined_at, t.decline_reason, t.reminded_at, t.signed_file_id, t.link_id, t.invitation into r from app_public.agreement_signers t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.agreement_signers, app_hidden.columns_of('app_public.agreement_signers', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone'));
+  return value
+      || case when value ? 'email' and app_public.agreement_signers_email(r) is distinct from r.email then jsonb_build_object('email', app_public.agreement_signers_email(r)) else '{}' end
+      || case when value ? 'phone' and app_public.agreement_signers_phone(r) is distinct from r.phone then jsonb_build_object('phone', app_public.agreement_signers_phone(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('email', null, 'phone', null);
+end $function$;
+grant execute on function app_hidden.agreement_signers_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- An integration as the operation that connects it gives it, with what is shown once.
 create function app_hidden.answered(integration anyelement, attempt jsonb) returns anyelement
@@ -39425,6 +44519,33 @@ exception when data_exception or integrity_constraint_violation then
   return value || jsonb_build_object('notes', null, 'outcomeNote', null);
 end $function$;
 grant execute on function app_hidden.appointments_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
+-- How many bedrooms somebody looks for by their words, such as 2br, 2-3 beds, 3+ bedrooms, studio: each number that
+--   fits, 0 for a studio; none where the words say nothing of it.
+create function app_hidden.bedrooms_in(words text) returns integer[]
+language sql immutable as $function$
+  with read as (
+    select app_hidden.fold(words) as text,
+      '([0-9]|one|two|three|four|five)' as number,
+      '(?:br|bd|bdr|bdrms?|beds?|bedrooms?|chambres?|dormitorios?|habitacion(?:es)?|schlafzimmer)' as rooms,
+      '(?:studios?|bachelors?|estudios?)\M' as studio
+  ), found as (
+    -- 2br, 2-3 beds, 3+ bedrooms, two or three bedrooms, 2+den bed
+    select m[1] as lowest, coalesce(m[2], m[1]) as highest, m[3] is not null as or_more
+    from read r, regexp_matches(r.text, '\m' || r.number || '(?:\s*\+\s*(?:1|den))?\s*'
+      || '(?:(?:-|–|/|to|or|and|a|ou|bis|oder|o|y)\s*' || r.number || '\s*)?'
+      || '(\+|plus|or more|ou plus|o mas|oder mehr)?\s*-?\s*' || r.rooms || '\M', 'g') m
+  )
+  select array(
+    select distinct n from (
+      select 0 as n from read r where r.text ~ ('\m' || r.studio)
+        and r.text !~ ('\m(?:no|not|never|without|pas de|sin|keine?|ohne)\s+(?:an?\s+|any\s+)?' || r.studio)
+      union all
+      select generate_series(app_hidden.small_number(f.lowest), case when f.or_more then 9
+        else app_hidden.small_number(f.highest) end) from found f) wanted
+    order by n)
+$function$;
+grant execute on function app_hidden.bedrooms_in(text) to plat_anonymous, plat_user;
 
 -- Whether the viewer may add a card now, and who they are at the processor.
 create function app_hidden.begin_card(repeat jsonb) returns jsonb
@@ -39577,9 +44698,8 @@ begin
     is_own := coalesce(deposit.buyer_id = any (array(select app_hidden.viewer_purchases())), false)
       or coalesce(deposit.lead_id = any (array(select app_hidden.viewer_purchase_leads())), false)
       or coalesce(deposit.reservation_id = any (array(select app_hidden.viewer_purchase_reservations())), false);
-    if deposit.id is null or not (is_own or app_hidden.deal_can(deposit.organization_id, deposit.project_id, coalesce(
-        (select b.assignee_id from app_public.buyers b where b.id = deposit.buyer_id),
-        (select l.assignee_id from app_public.leads l where l.id = deposit.lead_id)), 'sale.read')) then
+    if deposit.id is null or not (is_own or app_hidden.deal_can(deposit.organization_id, deposit.project_id,
+        app_private.assignee_of_deposit(deposit), 'sale.read')) then
       perform app_hidden.fail('NOT_FOUND', 'There is no such deposit.', '{"field": "depositId"}');
     end if;
     intent.project_id := deposit.project_id;
@@ -39649,6 +44769,15 @@ begin
       'The organization takes no payments yet: createOrganizationPaymentsRepresentative names whom the processor wants '
       'to know first.',
       '{"field": "organizationId"}');
+  end if;
+  -- Who pays for a reservation pays its fee first.
+  if reservation.id is not null then
+    select d.* into deposit from app_public.deposits d
+      where d.reservation_id = reservation.id and d.is_reservation_fee and d.deleted_at is null
+        and d.status in ('SCHEDULED', 'INVOICED', 'PARTIALLY_PAID')
+        and intent.amount <= app_private.deposit_due(d) - d.amount_paid + d.amount_refunded
+      for no key update;
+    intent.deposit_id := deposit.id;
   end if;
   if deposit.id is not null then
     due := app_private.deposit_due(deposit);
@@ -39727,8 +44856,6 @@ declare
   attempt record;
   charge app_public.processor_charges;
   refund app_public.processor_refunds;
-  rest numeric;
-  wanted numeric;
 begin
   select c.* into charge from app_public.processor_charges c
     where c.id = app_hidden.record_id('processor_charges', input ->> 'chargeId', 'chargeId')
@@ -39757,28 +44884,7 @@ begin
   if exists (select from app_public.projects p where p.id = charge.project_id and p.archived_at is not null) then
     perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
   end if;
-  -- Those who refund it at once take turns from here.
-  select c.* into charge from app_public.processor_charges c where c.id = charge.id for no key update;
-  rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
-  if charge.status not in ('SUCCEEDED', 'PARTIALLY_REFUNDED') or rest = 0 then
-    perform app_hidden.fail('CONFLICT', case when charge.status in ('PENDING', 'REQUIRES_ACTION')
-      then 'This charge is not paid yet.'
-      when charge.status = 'DISPUTED' then 'This charge is disputed: the bank decides about the money.'
-      when charge.status in ('FAILED', 'CANCELLED')
-        then format('A charge that is %s has nothing to give back.', charge.status)
-      else 'This charge was refunded already.' end, '{"field": "chargeId"}');
-  end if;
-  wanted := case when input ->> 'amount' is null then rest
-    else app_private.amount_of_payment(input, charge.currency) end;
-  if wanted > rest then
-    perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', rest),
-      '{"field": "amount"}');
-  end if;
-  insert into app_public.processor_refunds (organization_id, charge_id, amount, reason, note, created_by_id,
-    attempt_key)
-    values (charge.organization_id, charge.id, wanted, coalesce(input ->> 'reason', 'REQUESTED_BY_CUSTOMER'),
-      app_hidden.checked(nullif(btrim(input ->> 'note'), ''), 'app_public.long_text', 'note'), viewer, attempt.key)
-    returning * into refund;
+  refund := app_private.open_refund(charge.id, input, attempt.key);
   return app_private.refund_facts(refund) || '{"answered": false, "isNew": true}';
 end $function$;
 grant execute on function app_hidden.begin_refund(jsonb, jsonb) to plat_anonymous, plat_user;
@@ -39862,7 +44968,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.user_id, t.unit_id, t.lot_id, t.reservation_id, t.assignee_id, t.agent_id, t.first_name, t.last_name, t.legal_name, t.email, t.phone, null::date, t.company, t.preferred_language, t.address, t.status, t.status_changed_at, t.source, t.source_id, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.amount_financed, t.price, t.contract_sent_at, t.purchase_date, t.rescission_ends_at, t.purchase_firm_date, t.estimated_closing_date, t.closing_date, t.cancellation_date, null::app_public.long_text, t.fallout_reason_id, null::jsonb, t.search_text, t.currency, t.invited_at into r from app_public.buyers t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.user_id, t.unit_id, t.lot_id, t.reservation_id, t.assignee_id, t.agent_id, t.first_name, t.last_name, t.legal_name, t.email, t.phone, null::date, t.company, t.preferred_language, t.address, t.status, t.status_changed_at, t.source, t.source_id, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.amount_financed, t.price, t.contract_sent_at, t.purchase_date, t.rescission_ends_at, t.purchase_firm_date, t.estimated_closing_date, t.closing_date, t.cancellation_date, null::app_public.long_text, t.fallout_reason_id, null::jsonb, t.search_text, t.currency, t.invited_at, t.person_id into r from app_public.buyers t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.buyers, app_hidden.columns_of('app_public.buyers', record));
   end if;
@@ -39907,6 +45013,35 @@ language sql immutable parallel safe strict as $function$
   select split_part(name, '_', 1) || replace(initcap(substr(name, length(split_part(name, '_', 1)) + 1)), '_', '')
 $function$;
 grant execute on function app_hidden.camel(text) to plat_anonymous, plat_user;
+
+-- Changes those leads that the viewer may change and that are not so already, in one statement; answers which.
+create function app_hidden.change_leads(
+  ids uuid[], change jsonb, add_tags text[], remove_tags text[]
+) returns uuid[]
+language plpgsql as $function$
+declare
+  -- Each tag once, in the order in which they came.
+  tags constant text := '(select coalesce(array_agg(t.tag order by t.place), ''{}'') from (select x.tag, min(x.place) as
+    place from unnest(l.tags::text[] || $3) with ordinality x (tag, place) where x.tag <> all ($4) group by x.tag) t)';
+  changed uuid[];
+begin
+  execute format('with changed as (
+      update app_public.leads l set %s where l.id = any ($1) and (%s) returning l.id)
+    select coalesce(array_agg(c.id), ''{}'') from changed c',
+    (select string_agg(format('%I = %s', m.name, m.value), ', ') from (
+      select key as name, format('($2 ->> %L)::%s', key, format_type(a.atttypid, a.atttypmod)) as value
+        from jsonb_object_keys(change) key
+        join pg_attribute a on a.attrelid = 'app_public.leads'::regclass and a.attname = key
+      union all select 'tags', tags where cardinality(add_tags || remove_tags) > 0) m),
+    (select string_agg(format('l.%s is distinct from %s', m.name, m.value), ' or ') from (
+      select quote_ident(key) as name, format('($2 ->> %L)::%s', key, format_type(a.atttypid, a.atttypmod)) as value
+        from jsonb_object_keys(change) key
+        join pg_attribute a on a.attrelid = 'app_public.leads'::regclass and a.attname = key
+      union all select 'tags::text[]', tags where cardinality(add_tags || remove_tags) > 0) m))
+    into changed using ids, change, add_tags, remove_tags;
+  return changed;
+end $function$;
+grant execute on function app_hidden.change_leads(uuid[], jsonb, text[], text[]) to plat_anonymous, plat_user;
 
 -- The value, where the type takes it; the operations of functions use it, so that a refusal names the argument.
 create function app_hidden.checked(value text, type regtype, field text) returns text
@@ -40244,7 +45379,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.buyer_id, t.reservation_id, t.milestone_id, t.title, t.status, t.status_changed_at, t.sequence, t.amount, t.percent, t.percent_base, t.amount_fixed, t.amount_paid, t.currency, t.due_at, t.due_rule, t.due_offset_days, t.paid_at, t.method, t.reference, t.held_by, t.sent_to_holder_at, t.released_at, t.refunded_at, t.forfeited_at, t.invoice_number, null::app_public.long_text, t.offer_id, t.amount_refunded into r from app_public.deposits t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.buyer_id, t.reservation_id, t.milestone_id, t.title, t.status, t.status_changed_at, t.sequence, t.amount, t.percent, t.percent_base, t.amount_fixed, t.amount_paid, t.currency, t.due_at, t.due_rule, t.due_offset_days, t.paid_at, t.method, t.reference, t.held_by, t.sent_to_holder_at, t.released_at, t.refunded_at, t.forfeited_at, t.invoice_number, null::app_public.long_text, t.offer_id, t.amount_refunded, t.is_reservation_fee, t.amount_to_return, t.return_requested_at into r from app_public.deposits t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.deposits, app_hidden.columns_of('app_public.deposits', record));
   end if;
@@ -40298,6 +45433,7 @@ $function$;
 create function app_hidden.event_value(subject_type text, subject_id uuid, value jsonb, record jsonb) returns jsonb
 language sql stable as $function$
   select case subject_type
+    when 'agreement_signer' then app_hidden.agreement_signers_event_value(subject_id, value, record)
     when 'appointment' then app_hidden.appointments_event_value(subject_id, value, record)
     when 'buyer' then app_hidden.buyers_event_value(subject_id, value, record)
     when 'deposit' then app_hidden.deposits_event_value(subject_id, value, record)
@@ -40310,6 +45446,7 @@ language sql stable as $function$
     when 'project' then app_hidden.projects_event_value(subject_id, value, record)
     when 'reservation' then app_hidden.reservations_event_value(subject_id, value, record)
     when 'spec_option' then app_hidden.spec_options_event_value(subject_id, value, record)
+    when 'unit_hold' then app_hidden.unit_holds_event_value(subject_id, value, record)
     when 'unit' then app_hidden.units_event_value(subject_id, value, record)
     when 'user' then app_hidden.users_event_value(subject_id, value, record)
     else value end
@@ -40359,7 +45496,7 @@ grant execute on function app_hidden.export_query(text, text, uuid, uuid, jsonb,
 plat_user;
 
 -- A fact: what it says, its record and field, its kind (person, name, place, link, unit, money, percent, count,
---   time, month) and its value; null without a value.
+--   time, month, state, or choice: why these homes) and its value; null without a value.
 create function app_hidden.fact(
   statement text, subject_type text, subject_id uuid, field text, kind text, value text,
   more jsonb default '{}'::jsonb
@@ -40566,20 +45703,35 @@ declare
   offer record;
   price text;
   facts jsonb[] := '{}';
-  units uuid[] := app_hidden.lead_units(lead);
-  plans uuid[] := array(select u.floor_plan_id from app_public.units u where u.id = any (units)
-    and u.floor_plan_id is not null);
+  wish record;
+  units uuid[] := app_hidden.lead_units_at_hand(lead);
+  plans uuid[];
 begin
+  if units = '{}' then
+    select w.subject_type, w.subject_id, w.field, app_hidden.bedrooms_in(w.words) as bedrooms into wish
+      from app_hidden.lead_words(lead) w where app_hidden.bedrooms_in(w.words) <> '{}' limit 1;
+    units := app_hidden.lead_units_for_sale(lead, coalesce(wish.bedrooms, '{}'));
+    facts := array[
+      app_hidden.fact(format('The homes are chosen by the bedrooms that the lead looks for: %s.',
+        replace(array_to_string(wish.bedrooms, ' or '), '0', 'studio')), wish.subject_type, wish.subject_id, wish.field,
+        'choice', array_to_string(wish.bedrooms, ','), jsonb_build_object('homes', cardinality(units))),
+      case when num_nonnulls(lead.budget_min, lead.budget_max) > 0 then
+        app_hidden.fact('The homes are chosen within the budget of the lead.', 'lead', lead.id,
+          case when lead.budget_max is not null then 'budgetMax' else 'budgetMin' end, 'choice', 'budget',
+          jsonb_build_object('homes', cardinality(units))) end];
+  end if;
+  plans := array(select u.floor_plan_id from app_public.units u where u.id = any (units)
+    and u.floor_plan_id is not null);
   select p.id, p.title, p.address, p.website_url, p.currency, p.time_zone into project
     from app_public.projects p where p.id = lead.project_id;
   select o.id, o.name into home from app_public.organizations o where o.id = lead.organization_id;
   select o.* into office from app_public.sales_offices o where o.project_id = lead.project_id;
   select u.id, u.first_name, u.last_name into sender from app_public.users u where u.id = app_public.current_user_id();
-  facts := array[
+  facts := facts || array[
     -- A name is whatever somebody typed into a form: one with more than letters in it greets nobody.
     app_hidden.fact(format('The lead is called %s.', lead.name), 'lead', lead.id, 'name', 'person',
       case when length(lead.name) <= 80 and concat(lead.name, lead.first_name) !~ '[0-9<>@:/\\{}|_=+*^%$#!?;"()\[\]]'
-        then coalesce(lead.first_name, lead.name) end),
+        then coalesce(lead.first_name, (app_hidden.split_name(lead.name)).given, lead.name) end),
     app_hidden.fact(format('The project is called %s.', project.title), 'project', project.id, 'title', 'name',
       project.title),
     app_hidden.fact(format('%s is in %s.', project.title, coalesce(app_hidden.address_line(project.address), '')),
@@ -40718,6 +45870,9 @@ language sql stable as $function$
       from app_public.project_contact_messages m where m.lead_id = (lead).id and m.text is not null order by m.id desc
         limit 1)
     union all
+    (select (lead).id, jsonb_build_object('from', 'tags that the sales team gave the lead', 'text',
+      app_hidden.without_contacts(array_to_string((lead).tags::text[], ', '), 400)) where (lead).tags <> '{}')
+    union all
     (select n.id, jsonb_build_object('from', 'a note of the sales team', 'text',
       app_hidden.without_contacts(n.text, 400))
       from app_public.lead_notes n where n.lead_id = (lead).id and n.visibility = 'TEAM' and n.deleted_at is null
@@ -40737,46 +45892,81 @@ language sql stable as $function$
     case when (lead).status in ('LOST', 'UNQUALIFIED') then 'The lead is ' || (lead).status || '.' end,
     (select format('No public price is known of unit %s.', string_agg(f ->> 'value', ', '))
       from jsonb_array_elements(facts) f
-      where f ->> 'kind' = 'unit' and not (f ->> 'priced')::boolean having count(*) > 0)], null)
+      where f ->> 'kind' = 'unit' and not (f ->> 'priced')::boolean having count(*) > 0),
+    (select 'No home for sale fits what the lead looks for: ' || string_agg(case f ->> 'value'
+        when 'budget' then 'their budget' when '0' then 'a studio'
+        else replace(replace(f ->> 'value', ',', ' or '), '0', 'studio') || ' bedrooms' end, ', ') || '.'
+      from jsonb_array_elements(facts) f
+      where f ->> 'kind' = 'choice' and (f ->> 'homes')::int = 0 having count(*) > 0)], null)
 $function$;
 
--- The units that a lead is after: those they reserved or negotiate about, else up to three for sale within their
---   budget.
-create function app_hidden.lead_units(lead app_public.leads) returns uuid[]
-language plpgsql stable as $function$
-declare
-  wanted uuid[];
-begin
-  wanted := array(
+-- The units that a lead has reserved or negotiates about.
+create function app_hidden.lead_units_at_hand(lead app_public.leads) returns uuid[]
+language sql stable as $function$
+  select array(
     select i.unit_id from (
       select r.unit_id, 1 as rank, r.id from app_public.reservations r
-        where r.lead_id = lead.id and r.unit_id is not null and r.status in ('PENDING', 'CONFIRMED')
+        where r.lead_id = (lead).id and r.unit_id is not null and r.status in ('PENDING', 'CONFIRMED')
           and r.deleted_at is null
       union all
-      select n.unit_id, 2, n.id from app_public.negotiations n where n.lead_id = lead.id
+      select n.unit_id, 2, n.id from app_public.negotiations n where n.lead_id = (lead).id
         and n.status in ('OPEN', 'ACTIVE') and n.deleted_at is null) i
-    group by i.unit_id order by min(i.rank), max(i.id::text) desc limit 3);
-  if wanted = '{}' then
-    execute format('select array(select u.id from %s u
-      where u.project_id = $1 and u.status = ''AVAILABLE'' and u.deleted_at is null
-        and ($2 is null or u.price >= $2) and ($3 is null or u.price <= $3) order by u.price, u.id limit 3)',
-      app_hidden.readable_source('app_public.units')) into wanted
-      using lead.project_id, lead.budget_min, lead.budget_max;
-  end if;
-  return wanted;
-end $function$;
-grant execute on function app_hidden.lead_units(app_public.leads) to plat_anonymous, plat_user;
+    group by i.unit_id order by min(i.rank), max(i.id::text) desc limit 3)
+$function$;
+grant execute on function app_hidden.lead_units_at_hand(app_public.leads) to plat_anonymous, plat_user;
 
--- Leads of an organization, or of its project, that match a LeadsFilter as the viewer sees them; refuses members
---   that it does not know.
-create function app_hidden.leads_of_filter(organization_id uuid, project_id uuid, filter jsonb) returns setof uuid
+-- Up to three units for sale for a lead: those that its tags, notes or messages name by number, else those with so
+--   many bedrooms (any where none are given) within its budget, of a floor plan that is named first.
+create function app_hidden.lead_units_for_sale(lead app_public.leads, bedrooms integer[]) returns uuid[]
+language plpgsql stable as $function$
+declare
+  words text := ' ' || (select string_agg(w.words, E'\n') from app_hidden.lead_words(lead) w) || ' ';
+  result uuid[];
+begin
+  -- Those that are named in words, then those that fit; the cheaper first.
+  execute format('select array(select u.id from %s u left join app_public.floor_plans f on f.id = u.floor_plan_id
+    cross join lateral (select coalesce(
+        position(lower(%2$L || u.number || %2$L) in lower(translate($5, %3$L, %4$L))) > 0
+          and u.number ~ ''.{3}|[A-Za-z]'', false) as unit_named,
+      coalesce(position(lower(f.title) in lower($5)) > 0 and length(f.title) > 3, false) as plan_named) n
+    where u.project_id = $1 and u.status = ''AVAILABLE'' and u.deleted_at is null
+      and (n.unit_named or (($2 is null or u.price >= $2) and ($3 is null or u.price <= $3)
+        and ($4 = ''{}'' or u.effective_bedrooms = any ($4))))
+    order by n.unit_named desc, n.plan_named desc, u.price, u.id limit 3)',
+    app_hidden.readable_source('app_public.units'), ' ', E',.;:!?()#"''\n', repeat(' ', 12))
+    into result using lead.project_id, lead.budget_min, lead.budget_max, bedrooms, coalesce(words, '');
+  return result;
+end $function$;
+grant execute on function app_hidden.lead_units_for_sale(app_public.leads, integer[]) to plat_anonymous, plat_user;
+
+-- What is written of what a lead looks for: tags, the last notes that the whole team reads, the last messages. What
+--   comes first counts most.
+create function app_hidden.lead_words(lead app_public.leads) returns table(
+  subject_type text, subject_id uuid, field text, words text
+)
+language sql stable as $function$
+  select 'lead', (lead).id, 'tags', array_to_string((lead).tags::text[], ', ') where (lead).tags <> '{}'
+  union all
+  (select 'lead_note', n.id, 'text', n.text from app_public.lead_notes n where n.lead_id = (lead).id
+    and n.visibility = 'TEAM' and n.deleted_at is null order by n.id desc limit 5)
+  union all
+  (select 'contact_message', m.id, 'text', m.text from app_public.project_contact_messages m
+    where m.lead_id = (lead).id and m.text is not null order by m.id desc limit 2)
+$function$;
+grant execute on function app_hidden.lead_words(app_public.leads) to plat_anonymous, plat_user;
+
+-- Leads of an organization, of its project, or of all where neither is given, that match a LeadsFilter as the viewer
+--   sees them; refuses members that it does not know.
+create function app_hidden.leads_of_filter(
+  organization_id uuid, project_id uuid, filter jsonb, field text
+) returns setof uuid
 language plpgsql stable as $function$
 declare
   f jsonb := jsonb_strip_nulls(filter);
   -- $1 is the organization, $2 the filter, $3 the project
   known constant jsonb := jsonb_build_object(
     'status', '$2 -> ''status'' ? l.status',
-    'projectIds', 'l.project_id = any (array(select app_hidden.record_id(''projects'', i, ''leadsFilter.projectIds'') '
+    'projectIds', 'l.project_id = any (array(select app_hidden.record_id(''projects'', i, $4) '
       'from jsonb_array_elements_text($2 -> ''projectIds'') i))',
     'assigneeIds', '$2 -> ''assigneeIds'' ? l.assignee_id::text',
     'leadSourceIds', '$2 -> ''leadSourceIds'' ? l.source_id::text',
@@ -40787,6 +45977,7 @@ declare
     'phone', 'app_public.leads_filter_phone(l, $2 ->> ''phone'')',
     'query', 'app_public.leads_filter_query(l, $2 ->> ''query'')',
     'isAgent', 'l.is_agent = ($2 ->> ''isAgent'')::boolean',
+    'externalId', 'app_public.leads_filter_external_id(l, $2 ->> ''externalId'')',
     'hasOpenTask', 'app_public.leads_filter_has_open_task(l, ($2 ->> ''hasOpenTask'')::boolean)',
     'registeredAt', 'l.registered_at <@ app_hidden.range_of(null::tstzrange, $2 -> ''registeredAt'' ->> ''from'', $2 '
       '-> ''registeredAt'' ->> ''to'')',
@@ -40801,14 +45992,26 @@ begin
     limit 1;
   if unknown is not null then
     perform app_hidden.fail('BAD_USER_INPUT', format('%s cannot select leads for this.', unknown),
-      jsonb_build_object('field', 'leadsFilter.' || unknown));
+      jsonb_build_object('field', field || '.' || unknown));
   end if;
-  return query execute 'select l.id from app_public.leads l where l.organization_id = $1 and ($3 is null or '
-    'l.project_id = $3)'
+  return query execute 'select l.id from app_public.leads l where ($1 is null or l.organization_id = $1) '
+    'and ($3 is null or l.project_id = $3)'
     || coalesce((select string_agg(' and ' || (known ->> k), '') from jsonb_object_keys(f) k), '')
-      using organization_id, f, project_id;
+      using organization_id, f, project_id, field || '.projectIds';
 end $function$;
-grant execute on function app_hidden.leads_of_filter(uuid, uuid, jsonb) to plat_anonymous, plat_user;
+grant execute on function app_hidden.leads_of_filter(uuid, uuid, jsonb, text) to plat_anonymous, plat_user;
+
+-- Leads that the systems of the viewer's organizations know by an id, given as system:id; policies say which are
+--   seen.
+create function app_hidden.leads_with_external_id(value text) returns setof uuid
+language sql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select x.lead_id from app_private.lead_external_ids x
+  where x.system = split_part(value, ':', 1) and x.external_id = substr(value, length(split_part(value, ':', 1)) + 2)
+    and x.organization_id = any (array(select m.organization_id from app_public.organization_user_connections m
+      where m.user_id = app_public.current_user_id() and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)))
+$function$;
+grant execute on function app_hidden.leads_with_external_id(text) to plat_anonymous, plat_user;
 
 -- Leads that the viewer sees and whose phone number is this one or ends in these digits.
 create function app_hidden.leads_with_phone(phone text) returns setof uuid
@@ -40831,6 +46034,8 @@ begin
     when 'app_public.leads' then perform app_private.lock_lead(id);
     when 'app_public.buyers' then perform app_private.lock_purchase(id);
     when 'app_public.reservations' then perform app_private.lock_reservation(id);
+    when 'app_public.unit_holds' then
+      perform app_private.lock_inventory(h.unit_id, h.lot_id) from app_public.unit_holds h where h.id = lock_seen.id;
     when 'app_public.negotiations' then perform app_private.lock_negotiation(id);
     when 'app_public.appointments' then
       perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
@@ -40838,6 +46043,15 @@ begin
   end case;
 end $function$;
 grant execute on function app_hidden.lock_seen(regclass, uuid) to plat_anonymous, plat_user;
+
+-- Locks those of the leads that the viewer may write, and their deals, in the order of locks.
+create function app_hidden.lock_seen_leads(ids uuid[]) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.lock_leads(array(select l.id from app_public.leads l where l.id = any (ids)
+    and l.deleted_at is null and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')));
+end $function$;
+grant execute on function app_hidden.lock_seen_leads(uuid[]) to plat_anonymous, plat_user;
 
 create function app_hidden.lots_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -40875,6 +46089,20 @@ $function$;
 grant execute on function app_hidden.lowest_price(uuid) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.agreement_signers) returns app_public.agreement_signers
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.agreement_id, r.role, r.name, app_public.agreement_signers_email(r), app_public.agreement_signers_phone(r), r.sequence, r.status, r.status_changed_at, r.invited_at, r.viewed_at, r.signed_at, r.declined_at, r.decline_reason, r.reminded_at, r.signed_file_id, r.link_id, r.invitation)::app_public.agreement_signers
+$function$;
+grant execute on function app_hidden.masked(app_public.agreement_signers) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.agreement_trail_entries) returns app_public.agreement_trail_entries
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.agreement_id, r.kind, r.occurred_at, r.signer_id, r.signer_name, r.file_id, r.checksum, r.actor_id, app_public.agreement_trail_entries_ip_address(r), app_public.agreement_trail_entries_user_agent(r), app_public.agreement_trail_entries_sent_to(r), r.consent_text, r.note)::app_public.agreement_trail_entries
+$function$;
+grant execute on function app_hidden.masked(app_public.agreement_trail_entries) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.appointments) returns app_public.appointments
 language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.assignee_id, r.type, r.status, r.status_changed_at, r.title, r.starts_at, r.ends_at, r.time_zone, r.location, r.video_url, r.open_house_id, r.host_id, app_public.appointments_notes(r), app_public.appointments_outcome_note(r), r.cancelled_at, r.cancellation_reason)::app_public.appointments
@@ -40884,14 +46112,14 @@ grant execute on function app_hidden.masked(app_public.appointments) to plat_ano
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.buyers) returns app_public.buyers
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.user_id, r.unit_id, r.lot_id, r.reservation_id, r.assignee_id, r.agent_id, r.first_name, r.last_name, r.legal_name, r.email, r.phone, app_public.buyers_dob(r), r.company, r.preferred_language, r.address, r.status, r.status_changed_at, r.source, r.source_id, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.amount_financed, r.price, r.contract_sent_at, r.purchase_date, r.rescission_ends_at, r.purchase_firm_date, r.estimated_closing_date, r.closing_date, r.cancellation_date, app_public.buyers_cancellation_reason(r), r.fallout_reason_id, app_public.buyers_metadata(r), r.search_text, r.currency, r.invited_at)::app_public.buyers
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.user_id, r.unit_id, r.lot_id, r.reservation_id, r.assignee_id, r.agent_id, r.first_name, r.last_name, r.legal_name, r.email, r.phone, app_public.buyers_dob(r), r.company, r.preferred_language, r.address, r.status, r.status_changed_at, r.source, r.source_id, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.amount_financed, r.price, r.contract_sent_at, r.purchase_date, r.rescission_ends_at, r.purchase_firm_date, r.estimated_closing_date, r.closing_date, r.cancellation_date, app_public.buyers_cancellation_reason(r), r.fallout_reason_id, app_public.buyers_metadata(r), r.search_text, r.currency, r.invited_at, r.person_id)::app_public.buyers
 $function$;
 grant execute on function app_hidden.masked(app_public.buyers) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.deposits) returns app_public.deposits
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.reservation_id, r.milestone_id, r.title, r.status, r.status_changed_at, r.sequence, r.amount, r.percent, r.percent_base, r.amount_fixed, r.amount_paid, r.currency, r.due_at, r.due_rule, r.due_offset_days, r.paid_at, r.method, r.reference, r.held_by, r.sent_to_holder_at, r.released_at, r.refunded_at, r.forfeited_at, r.invoice_number, app_public.deposits_notes(r), r.offer_id, r.amount_refunded)::app_public.deposits
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.reservation_id, r.milestone_id, r.title, r.status, r.status_changed_at, r.sequence, r.amount, r.percent, r.percent_base, r.amount_fixed, r.amount_paid, r.currency, r.due_at, r.due_rule, r.due_offset_days, r.paid_at, r.method, r.reference, r.held_by, r.sent_to_holder_at, r.released_at, r.refunded_at, r.forfeited_at, r.invoice_number, app_public.deposits_notes(r), r.offer_id, r.amount_refunded, r.is_reservation_fee, r.amount_to_return, r.return_requested_at)::app_public.deposits
 $function$;
 grant execute on function app_hidden.masked(app_public.deposits) to plat_anonymous, plat_user;
 
@@ -40973,7 +46201,7 @@ grant execute on function app_hidden.masked(app_public.processor_refunds) to pla
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.projects) returns app_public.projects
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.projects
+  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.hold_expiration, r.hold_expiration_limit, r.holds_per_person, r.holds_per_organization)::app_public.projects
 $function$;
 grant execute on function app_hidden.masked(app_public.projects) to plat_anonymous, plat_user;
 
@@ -40990,6 +46218,13 @@ language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.element_id, r.title, r.description, r.sku, r.tier, r.kind, r.price, app_public.spec_options_cost(r), r.max_quantity, r.active, r.sequence, r.excluded_option_ids)::app_public.spec_options
 $function$;
 grant execute on function app_hidden.masked(app_public.spec_options) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.unit_holds) returns app_public.unit_holds
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.user_id, r.holder_organization_id, r.assignee_id, r.status, r.status_changed_at, r.expiration, r.held_since, r.expires_at, r.extended_count, app_public.unit_holds_notes(r))::app_public.unit_holds
+$function$;
+grant execute on function app_hidden.masked(app_public.unit_holds) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.units) returns app_public.units
@@ -41017,6 +46252,7 @@ grant execute on function app_hidden.masked_columns(regclass) to plat_anonymous,
 create function app_hidden.masked_members(subject_type text) returns text[]
 language sql immutable parallel safe as $function$
   select case subject_type
+    when 'agreement_signer' then '{email,phone}'::text[]
     when 'appointment' then '{notes,outcomeNote}'::text[]
     when 'buyer' then '{cancellationReason,metadata}'::text[]
     when 'deposit' then '{notes}'::text[]
@@ -41029,6 +46265,7 @@ language sql immutable parallel safe as $function$
     when 'project' then '{metadata}'::text[]
     when 'reservation' then '{cancellationReason,notes,metadata}'::text[]
     when 'spec_option' then '{cost}'::text[]
+    when 'unit_hold' then '{notes}'::text[]
     when 'unit' then '{price,originalListPrice,estimatedDeliveryDate,soldPrice,metadata}'::text[]
     when 'user' then '{emailVerifiedAt,lastLoginAt}'::text[] end
 $function$;
@@ -41126,6 +46363,19 @@ begin
   end;
 end $function$;
 grant execute on function app_hidden.may_upload(text, jsonb) to plat_anonymous, plat_user;
+
+-- Whether the viewer may change the agreement, as one of the sales team.
+create function app_hidden.may_write_agreement(agreement_id uuid) returns boolean
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  -- False also where there is none: it tells nobody which ids there are.
+  select coalesce((select case when a.lead_id is not null
+      then (select app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
+        from app_public.leads l where l.id = a.lead_id)
+      else (select app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write')
+        from app_public.buyers b where b.id = a.buyer_id) end
+    from app_public.agreements a where a.id = may_write_agreement.agreement_id and a.deleted_at is null), false)
+$function$;
+grant execute on function app_hidden.may_write_agreement(uuid) to plat_anonymous, plat_user;
 
 -- How many segments the networks send a text in, and charge.
 create function app_hidden.message_segments(body text) returns integer
@@ -41405,6 +46655,86 @@ begin
 end $function$;
 grant execute on function app_hidden.organizations_where(text) to plat_anonymous, plat_user;
 
+-- Users whom the viewer knows by work in one project, by name and what they show of themselves: those of
+--   organizations affiliated with projects of the viewer's, also after that has ended where they had deals; and, for
+--   whoever sees own leads only, those who work on these with them.
+create function app_hidden.partner_ids() returns setof uuid
+language plpgsql stable security definer rows 50 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  -- Whose records a token reads, of those it reads who they are.
+  organizations uuid[] := array(
+    select m.organization_id from app_public.organization_user_connections m
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)
+      and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
+        where r.role = m.role and not r.in_affiliated and app_hidden.scopes_allow(r.permission))));
+begin
+  if organizations <> '{}' then
+    return query
+      select m.user_id from app_public.project_organizations p
+        join app_public.organization_user_connections m on m.organization_id = p.organization_id
+        where p.owner_id = any (organizations) and p.role <> 'OWNER'
+      union
+      select f.user_id from app_private.former_affiliates f where f.owner_id = any (organizations)
+      union
+      -- Whoever works on a deal reads who else does: who wrote a note, has a task, receives them.
+      select p.user_id from app_public.leads l
+        cross join lateral (
+          select n.author_id as user_id from app_public.lead_notes n
+            where n.lead_id = l.id and n.deleted_at is null
+          union all select t.created_by_id from app_public.tasks t
+            where t.lead_id = l.id and t.deleted_at is null
+          union all select t.assignee_id from app_public.tasks t
+            where t.lead_id = l.id and t.deleted_at is null
+          union all select a.host_id from app_public.appointments a
+            where a.lead_id = l.id and a.deleted_at is null) p
+        where l.assignee_id = app_public.current_user_id() and l.deleted_at is null
+          and l.project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))
+      union
+      select p.user_id from app_public.buyers b
+        cross join lateral (
+          select n.author_id as user_id from app_public.lead_notes n
+            where n.buyer_id = b.id and n.deleted_at is null
+          union all select t.created_by_id from app_public.tasks t
+            where t.buyer_id = b.id and t.deleted_at is null
+          union all select t.assignee_id from app_public.tasks t
+            where t.buyer_id = b.id and t.deleted_at is null
+          union all select a.host_id from app_public.appointments a
+            where a.buyer_id = b.id and a.deleted_at is null) p
+        where b.assignee_id = app_public.current_user_id() and b.deleted_at is null
+          and b.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')));
+  end if;
+end $function$;
+grant execute on function app_hidden.partner_ids() to plat_anonymous, plat_user;
+
+-- The organizations that work with one of the viewer's in a project: affiliated with it there, or its owner.
+create function app_hidden.partner_organizations() returns setof uuid
+language plpgsql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  organizations uuid[] := array(select app_hidden.viewer_organizations('project.read'));
+begin
+  if organizations <> '{}' then
+    return query
+      select p.organization_id from app_public.project_organizations p
+        where p.owner_id = any (organizations) and p.role <> 'OWNER'
+      union
+      select p.owner_id from app_public.project_organizations p
+        where p.organization_id = any (organizations) and p.role <> 'OWNER';
+  end if;
+end $function$;
+grant execute on function app_hidden.partner_organizations() to plat_anonymous, plat_user;
+
+-- The members of an organization that has a part in a project, for those who see that it has.
+create function app_hidden.people_of_affiliation(id uuid) returns setof uuid
+language sql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select m.user_id from app_public.project_organizations a
+    join app_public.organization_user_connections m on m.organization_id = a.organization_id
+    where a.id = people_of_affiliation.id
+      and app_private.viewer_sees('app_public.project_organizations', people_of_affiliation.id)
+$function$;
+grant execute on function app_hidden.people_of_affiliation(uuid) to plat_anonymous, plat_user;
+
 -- A number as SQL reads it, from one as spreadsheets write it; anything else stays as it is.
 create function app_hidden.plain_number(value text) returns text
 language plpgsql immutable parallel safe strict as $function$
@@ -41461,11 +46791,9 @@ begin
       where m.user_id = viewer and m.organization_id = project_can.organization_id
         and (only_organization is null or m.organization_id = only_organization))
     or exists (
-      select from app_public.project_organizations p
+      select from app_private.affiliate_permissions p
       join app_public.organization_user_connections m on m.organization_id = p.organization_id and m.user_id = viewer
-      join app_private.role_permissions r on r.role = p.role and r.permission = project_can.permission
-        and r.in_affiliated
-      where p.project_id = project_can.project_id and p.role <> 'OWNER'
+      where p.project_id = project_can.project_id and p.permission = project_can.permission
         and (only_organization is null or m.organization_id = only_organization));
 end $function$;
 grant execute on function app_hidden.project_can(uuid, uuid, text) to plat_anonymous, plat_user;
@@ -41510,7 +46838,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at into r from app_public.projects t where t.id = record_id;
+  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.hold_expiration, t.hold_expiration_limit, t.holds_per_person, t.holds_per_organization into r from app_public.projects t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.projects, app_hidden.columns_of('app_public.projects', record));
   end if;
@@ -41532,14 +46860,27 @@ begin
   end if;
   return query
     select p.project_id from app_public.organization_user_connections m
-    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
-    join app_private.role_permissions r on r.role = p.role and r.permission = projects_where.permission
-      and r.in_affiliated
+    join app_private.affiliate_permissions p on p.organization_id = m.organization_id
+      and p.permission = projects_where.permission
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid);
 end $function$;
 grant execute on function app_hidden.projects_where(text) to plat_anonymous, plat_user;
+
+-- @withoutViewer Of ids that the caller knows it gives the id of a purchase, which says nothing about it.
+--
+-- The purchase that a deposit or charge of a lead counts for: the one of the reservation, which as long as that is
+--   open is none; else the first in force, else the first.
+create function app_hidden.purchase_of_lead(lead_id uuid, reservation_id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select b.id from app_public.buyers b where b.lead_id = $1 and b.deleted_at is null
+    -- What belongs to a reservation that is open, or to one that another purchase came from, is not of this one.
+    and (b.reservation_id is not distinct from $2 or not exists (select from app_public.reservations r where r.id = $2
+      and r.status in ('PENDING', 'CONFIRMED', 'CONVERTED')))
+  order by ($2 is not null and b.reservation_id is not distinct from $2) desc, b.status = 'CANCELLED', b.id limit 1
+$function$;
+grant execute on function app_hidden.purchase_of_lead(uuid, uuid) to plat_anonymous, plat_user;
 
 -- The range that an input such as IntRange means.
 create function app_hidden.range_of(_type anyrange, low text, high text) returns anyrange
@@ -41665,6 +47006,20 @@ begin
   perform app_hidden.fail('BAD_USER_INPUT', message, jsonb_build_object('field', field) || more);
 end $function$;
 grant execute on function app_hidden.refuse_report(text, text, jsonb) to plat_anonymous, plat_user;
+
+-- Refuses a code or name of a lead source that the project does not have, and tells those that it has.
+create function app_hidden.refuse_unknown_source(project_id uuid, source text) returns void
+language plpgsql stable as $function$
+declare
+  -- As the viewer, who sees the sources where they may enter leads.
+  codes constant text[] := array(select s.code from app_public.lead_sources s
+    where s.project_id = refuse_unknown_source.project_id and s.active order by s.code);
+begin
+  perform app_hidden.fail('BAD_USER_INPUT', format('There is no lead source %s in this project. %s', left(source, 100),
+    coalesce('Give one of ' || nullif(array_to_string(codes, ', '), '') || ', or make it by createLeadSource.',
+      'Make it by createLeadSource.')), jsonb_build_object('field', 'source', 'allowed', to_jsonb(codes)));
+end $function$;
+grant execute on function app_hidden.refuse_unknown_source(uuid, text) to plat_anonymous, plat_user;
 
 -- Whether the viewer has the permission somewhere in the organization, or in the one project of it; row security
 --   says how far it reaches.
@@ -42334,6 +47689,14 @@ language sql stable strict as $function$
   select left(btrim(regexp_replace(lower(public.unaccent(name)), '[^a-z0-9]+', '-', 'g'), '-'), 80)
 $function$;
 
+-- A digit, or a number from one to five as an English word.
+create function app_hidden.small_number(word text) returns integer
+language sql immutable as $function$
+  select coalesce(array_position(array['one', 'two', 'three', 'four', 'five'], word),
+    case when word ~ '^[0-9]$' then word::int end)
+$function$;
+grant execute on function app_hidden.small_number(text) to plat_anonymous, plat_user;
+
 -- Where the roles of the API read the rows of a table from: the table, or the view that masks.
 create function app_hidden.source_of(relation regclass) returns text
 language sql stable as $function$
@@ -42371,6 +47734,102 @@ language sql stable parallel safe strict as $function$
   select regexp_replace(lower(public.unaccent(name)), '[^a-z0-9#%]', '', 'g')
 $function$;
 grant execute on function app_hidden.spelling(text) to plat_anonymous, plat_user;
+
+-- The given name and the family name in a full name, each null where it cannot be told; both for what is no name of
+--   a person, or is written in a script of languages that put the family name first.
+create function app_hidden.split_name(name text, out given text, out family text) returns record
+language plpgsql immutable parallel safe strict as $function$
+declare
+  titles constant text[] := '{mr,mrs,ms,miss,mx,dr,prof,professor,sir,rev,herr,frau,mme,mlle,monsieur,madame,'
+    'mademoiselle,sr,sra,srta,señor,señora,señorita}';
+  suffixes constant text[] := '{jr,sr,ii,iii,iv,phd,md,esq,mba}';
+  companies constant text[] := '{ltd,limited,inc,llc,llp,corp,corporation,gmbh,sarl,plc,holdings,properties,realty,'
+    'realtors,estates,group,associates,partners,investments,consulting,services,company,bank}';
+  -- These begin a family name in any case; the others are given names too, unless they are written small.
+  particles constant text[] := '{van,von,der,den,de,del,della,dos,das,du,ter,zu,zum,zur,af,av,bint,ibn}';
+  small_particles constant text[] := '{da,di,do,la,le,el,al,bin,ben,ten,san,بن,بنت}';
+  conjunctions constant text[] := '{&,and,und,et,och,og}';
+  patronymic constant text := '(ович|евич|ич|овна|евна|ична|инична|івна)$';
+  whole text := btrim(regexp_replace(regexp_replace(name, '\([^)]*\)', ' ', 'g'), '\s+', ' ', 'g'));
+  words text[];
+  plain text[];
+  first_part record;
+  second_part record;
+  is_titled boolean := false;
+  amount int;
+  begins int;
+begin
+  if length(whole) > 100 or whole ~ '[0-9<>@:/\\{}|_=*^%$#!?;"\[\]~]'
+    or whole ~ '[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]' then
+    return;
+  end if;
+  words := string_to_array(whole, ' ');
+  plain := string_to_array(lower(translate(whole, '.,', '')), ' ');
+  if plain && companies then
+    return;
+  end if;
+  if position(',' in whole) > 0 then
+    if not string_to_array(lower(translate(btrim(split_part(whole, ',', 2)), '.', '')), ' ') <@ suffixes then
+      select * into first_part from app_hidden.split_name(split_part(whole, ',', 2));
+      given := concat_ws(' ', first_part.given, first_part.family);
+      given := nullif(given, '');
+      family := nullif(btrim(split_part(whole, ',', 1)), '');
+      return;
+    end if;
+    words := string_to_array(btrim(split_part(whole, ',', 1)), ' ');
+    plain := string_to_array(lower(translate(btrim(split_part(whole, ',', 1)), '.', '')), ' ');
+  end if;
+  for place in 2 .. cardinality(words) - 1 loop
+    if plain[place] = any (conjunctions) then
+      select * into first_part from app_hidden.split_name(array_to_string(words[:place - 1], ' '));
+      select * into second_part from app_hidden.split_name(array_to_string(words[place + 1:], ' '));
+      given := first_part.given || ' ' || words[place] || ' ' || second_part.given;
+      family := case when first_part.family <> second_part.family then null
+        else coalesce(second_part.family, first_part.family) end;
+      return;
+    end if;
+  end loop;
+  while plain[1] = any (titles) loop
+    words := words[2:];
+    plain := plain[2:];
+    is_titled := true;
+  end loop;
+  while cardinality(plain) > 1 and plain[cardinality(plain)] = any (suffixes) loop
+    words := trim_array(words, 1);
+    plain := trim_array(plain, 1);
+  end loop;
+  amount := cardinality(words);
+  if amount < 2 then
+    given := case when not is_titled then words[1] end;
+    family := case when is_titled then words[1] end;
+    return;
+  end if;
+  if amount = 3 and words[3] ~ patronymic and words[2] !~ patronymic then
+    given := words[2];
+    family := words[1];
+    return;
+  elsif amount = 3 and words[2] ~ patronymic then
+    given := words[1];
+    family := words[3];
+    return;
+  end if;
+  for place in 2 .. amount - 1 loop
+    if plain[place] = any (particles) or words[place] = any (small_particles) then
+      begins := place;
+    elsif place > 2 and words[place] in ('y', 'i') then
+      begins := place - 1;
+    end if;
+    exit when begins is not null;
+  end loop;
+  -- Four words are two given names and two family names, as they are in Spanish and Portuguese.
+  begins := coalesce(begins, case when amount > 3 and words[amount - 1] !~ '^.\.?$' then amount - 1 else amount end);
+  if words[1] = 'عبد' then
+    begins := greatest(begins, 3);
+  end if;
+  given := nullif(array_to_string(words[:begins - 1], ' '), '');
+  family := nullif(array_to_string(words[begins:], ' '), '');
+end $function$;
+grant execute on function app_hidden.split_name(text) to plat_anonymous, plat_user;
 
 create function app_hidden.spoken_time(at timestamp with time zone, time_zone text) returns text
 language sql stable
@@ -42454,6 +47913,65 @@ language sql stable as $function$
   where t.subject = $1 and t.from_state = record_now ->> 'status' and not t.by_service
 $function$;
 grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anonymous, plat_user;
+
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+--
+-- Exchanges a right code for a proof {proof}, which lives a minute; a wrong one counts, and is told as {code,
+--   message, triesLeft}. Raises nothing of its own, so that the try is kept.
+create function app_hidden.try_signing_code(signer_id uuid, token text, code text) returns jsonb
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  signer uuid := app_private.signer_of(signer_id, token);
+  open app_private.agreement_codes;
+  most constant int := 5;
+  fresh constant uuid := gen_random_uuid();
+begin
+  if not app_private.is_within_limit('signing.try', signer::text) then
+    return jsonb_build_object('code', 'RATE_LIMITED', 'message',
+      'Too many wrong codes; try again tomorrow, or ask whoever sent the agreement.', 'retryAfterSeconds',
+      (select app_private.seconds_to_wait(app_private.limit_key('signing.try', signer::text), l.most)
+        from app_private.limit_of('signing.try') l));
+  end if;
+  select c.* into open from app_private.agreement_codes c where c.signer_id = signer for update;
+  if open.code_sha256 is null or open.expires_at <= clock_timestamp() or open.tries >= most then
+    perform app_private.return_use(app_private.limit_key('signing.try', signer::text));
+    -- Left to the operation: a request that is sent again under its idempotency key gets its first answer.
+    return jsonb_build_object('proof', '');
+  elsif open.code_sha256 <> app_private.hash_of_code(signer, code) then
+    update app_private.agreement_codes c set tries = c.tries + 1 where c.signer_id = signer;
+    return jsonb_build_object('code', 'BAD_USER_INPUT', 'message', 'This is not the code that was sent.', 'triesLeft',
+      most - open.tries - 1);
+  end if;
+  -- A right one is no try.
+  perform app_private.return_use(app_private.limit_key('signing.try', signer::text));
+  update app_private.agreement_codes c set proof = fresh, proof_expires_at = clock_timestamp() + interval '1 minute'
+    where c.signer_id = signer;
+  return jsonb_build_object('proof', fresh);
+end $function$;
+grant execute on function app_hidden.try_signing_code(uuid, text, text) to plat_anonymous, plat_user;
+
+create function app_hidden.unit_holds_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.unit_holds;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('notes', value -> 'notes')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.user_id, t.holder_organization_id, t.assignee_id, t.status, t.status_changed_at, t.expiration, t.held_since, t.expires_at, t.extended_count, null::app_public.long_text into r from app_public.unit_holds t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.unit_holds, app_hidden.columns_of('app_public.unit_holds', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('notes', value -> 'notes'));
+  return value
+      || case when value ? 'notes' and app_public.unit_holds_notes(r) is distinct from r.notes then jsonb_build_object('notes', app_public.unit_holds_notes(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('notes', null);
+end $function$;
+grant execute on function app_hidden.unit_holds_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 create function app_hidden.units_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -42700,9 +48218,8 @@ begin
   projects := array(select app_hidden.viewer_projects(viewer_own_projects.permission));
   return query
     select p.project_id from app_public.organization_user_connections m
-    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
-    join app_private.role_permissions r on r.role = p.role and r.permission = viewer_own_projects.permission
-      and r.in_affiliated and r.reach = 'OWN'
+    join app_private.affiliate_permissions p on p.organization_id = m.organization_id
+      and p.permission = viewer_own_projects.permission and p.reach = 'OWN'
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
@@ -42722,6 +48239,21 @@ begin
       and p.id <> all (projects);
 end $function$;
 grant execute on function app_hidden.viewer_own_projects(text) to plat_anonymous, plat_user;
+
+-- The agreements that the viewer is a party of on the buyer's side, or signs.
+create function app_hidden.viewer_party_agreements() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  purchases uuid[] := array(select app_hidden.viewer_purchases());
+begin
+  return query select app_hidden.viewer_signed_agreements();
+  if purchases <> '{}' then
+    return query select a.id from app_public.agreements a where a.buyer_id = any (purchases)
+      union all select a.id from app_public.agreements a
+        where a.lead_id = any (array(select app_hidden.viewer_purchase_leads()));
+  end if;
+end $function$;
+grant execute on function app_hidden.viewer_party_agreements() to plat_anonymous, plat_user;
 
 -- The viewer as somebody who pays; null for a token of one organization, or with scopes without purchase.own.
 create function app_hidden.viewer_payer() returns uuid
@@ -42745,9 +48277,8 @@ begin
   organizations := array(select app_hidden.viewer_organizations(viewer_projects.permission));
   return query
     select p.project_id from app_public.organization_user_connections m
-    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
-    join app_private.role_permissions r on r.role = p.role and r.permission = viewer_projects.permission
-      and r.in_affiliated and r.reach = 'ALL'
+    join app_private.affiliate_permissions p on p.organization_id = m.organization_id
+      and p.permission = viewer_projects.permission and p.reach = 'ALL'
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
@@ -42910,6 +48441,49 @@ begin
 end $function$;
 grant execute on function app_hidden.viewer_purchases() to plat_anonymous, plat_user;
 
+-- The agreements that the viewer signs, or was to sign.
+create function app_hidden.viewer_signed_agreements() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  signers uuid[] := array(select app_hidden.viewer_signers());
+begin
+  if signers <> '{}' then
+    return query select distinct s.agreement_id from app_public.agreement_signers s where s.id = any (signers);
+  end if;
+end $function$;
+grant execute on function app_hidden.viewer_signed_agreements() to plat_anonymous, plat_user;
+
+-- The signers that the viewer may act as, once they were asked to sign. A token with scopes needs purchase.own.
+create function app_hidden.viewer_signers() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  purchases uuid[];
+begin
+  if app_public.current_user_id() is null or app_hidden.setting('organization_id') is not null
+    or not app_hidden.scopes_allow('purchase.own') then
+    return;
+  end if;
+  purchases := array(select app_hidden.viewer_purchases());
+  return query
+    select s.id from app_hidden.user_identities i
+      join app_public.users u on u.id = i.user_id and u.email_verified_at is not null
+      join app_public.agreement_signers s on s.email = i.email and s.deleted_at is null and s.status <> 'WAITING'
+      where i.user_id = app_public.current_user_id();
+  if purchases <> '{}' then
+    return query
+      select s.id from app_public.agreements a
+        join app_public.agreement_signers s on s.agreement_id = a.id and s.role = 'BUYER' and s.deleted_at is null
+          and s.status <> 'WAITING'
+        where a.buyer_id = any (purchases)
+      union all
+      select s.id from app_public.agreements a
+        join app_public.agreement_signers s on s.agreement_id = a.id and s.role = 'BUYER' and s.deleted_at is null
+          and s.status <> 'WAITING'
+        where a.lead_id = any (array(select app_hidden.viewer_purchase_leads()));
+  end if;
+end $function$;
+grant execute on function app_hidden.viewer_signers() to plat_anonymous, plat_user;
+
 -- Those of the records that the viewer sees.
 create function app_hidden.visible_subjects(subject_type text, ids uuid[]) returns setof uuid
 language plpgsql stable rows 100 as $function$
@@ -43025,6 +48599,10 @@ declare
   claim app_hidden.claims := app_private.negotiable_claim(negotiation, 'offerId');
   other record;
 begin
+  if claim.subject_type = 'unit_hold' then
+    perform app_private.take_over_hold(negotiation.unit_id, null, negotiation.lead_id, 'negotiation', negotiation.id);
+    claim := null; -- it lasts longer than a hold
+  end if;
   -- Without reservation or purchase the unit is theirs for as long as a reservation of the project lasts.
   claim := app_private.take_claim(negotiation.unit_id, null, coalesce(claim.kind, 'RESERVATION'),
     coalesce(claim.subject_type, 'negotiation'), coalesce(claim.subject_id, negotiation.id),
@@ -43060,6 +48638,15 @@ begin
   return (select i.user_id from app_hidden.user_identities i where lower(i.username) = lower(btrim(name)));
 end $function$;
 
+-- Where the user is told; null for one who has not confirmed the address.
+create function app_private.account_notice(user_id uuid, former_email text) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(former_email, i.email) from app_public.users u
+  join app_hidden.user_identities i on i.user_id = u.id
+  where u.id = $1 and u.email_verified_at is not null and u.deleted_at is null
+$function$;
+grant execute on function app_private.account_notice(uuid, text) to plat_worker;
+
 -- Whose account it is, and its people by their ids at the processor.
 create function app_private.account_to_sync(account text) returns jsonb
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -43085,6 +48672,12 @@ begin
     left join app_public.access_tokens t on t.id = act_as_principal.token_id) end);
   return not ended;
 end $function$;
+
+-- What buyers do is told as theirs in events, also without an account.
+create function app_private.act_as_signer(role text) returns text
+language sql as $function$
+  select set_config('plat.actor_type', 'BUYER', true) where role in ('BUYER', 'CO_BUYER')
+$function$;
 
 -- What the transaction does from here on is the doing of a workflow: its events say so, and how many executions led
 --   to it (plat.workflow_depth).
@@ -43118,6 +48711,15 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select c.* from app_hidden.claims c where c.subject_id = $1 and c.released_at is null order by c.id desc limit 1
 $function$;
 
+-- The hold of a unit or lot that gives way to what the viewer does with it for the lead; null where there is none.
+create function app_private.active_hold(unit_id uuid, lot_id uuid, lead_id uuid) returns app_public.unit_holds
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select h.* from app_hidden.claims c join app_public.unit_holds h on h.id = c.subject_id
+  where c.released_at is null and c.subject_type = 'unit_hold' and not app_hidden.claim_is_over(c)
+    and (c.unit_id = $1 or ($1 is null and c.unit_id is null and c.lot_id = $2))
+    and app_private.hold_is_of(h.id, $3)
+$function$;
+
 -- Adds values to an enumeration made by create_enum.
 create function app_private.add_enum_values(name text, value_list text[]) returns void
 language plpgsql as $function$
@@ -43143,6 +48745,39 @@ create function app_private.add_job(
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   perform graphile_worker.add_job(task, payload => payload::json, run_at => run_at, job_key => job_key);
+end $function$;
+
+-- Makes the rows of an import of a list: import_rows of what the entries say, by their places from 0, import_cleared
+--   of what they set to null.
+create function app_private.add_lead_entries(entries jsonb[]) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  flat constant jsonb[] := array(select e - 'address' || case when jsonb_typeof(e -> 'address') = 'object'
+    then e -> 'address' else '{}' end from unnest(entries) e);
+  header constant text[] := array(select c.column_name from app_hidden.import_columns c
+    where c.operation = 'importLeads' and (c.column_name = 'external_id' or exists (select from unnest(flat) e
+      where e ? app_hidden.camel(c.column_name))) order by c.position);
+begin
+  perform app_private.open_import('importLeads', header);
+  execute format('insert into pg_temp.import_rows (row, %s) select e.place - 1, %s from unnest($1) with ordinality e '
+    '(value, place)', array_to_string(header, ', '),
+    (select string_agg(case h
+      when 'tags' then $tags$case when jsonb_typeof(e.value -> 'tags') = 'array'
+        then array(select btrim(t) from jsonb_array_elements_text(e.value -> 'tags') t)::text end$tags$
+      when 'metadata' then 'nullif((e.value -> ''metadata'')::text, ''null'')'
+      else format('nullif(btrim(e.value ->> %L, E'' \t\n\r''), '''')', app_hidden.camel(h)) end, ', ' order by place)
+      from unnest(header) with ordinality u (h, place))) using flat;
+  create temp table import_cleared (row int not null, column_name text not null) on commit drop;
+  insert into pg_temp.import_cleared
+    select e.place - 1, c.column_name
+    from unnest(flat, entries) with ordinality e (value, entry, place)
+    cross join lateral jsonb_each(e.value || case when e.entry -> 'address' = 'null'
+      then '{"address": null}'::jsonb else '{}' end) m
+    join lateral (select i.column_name from app_hidden.import_columns i where i.operation = 'importLeads'
+        and app_hidden.camel(i.column_name) = m.key
+      union all select 'address' where m.key = 'address'
+      union all select 'assignee_id' where m.key = 'assignee') c on true
+    where m.value = 'null' or (jsonb_typeof(m.value) = 'string' and btrim(m.value #>> '{}', E' \t\n\r') = '');
 end $function$;
 
 -- Writes what the events of a range, and so many messages to the team, tell to whom.
@@ -43178,9 +48813,10 @@ begin
         (select l.assignee_id from app_public.leads l where l.id = case when h.subject_type = 'lead' then h.subject_id
           else (h.data ->> 'leadId')::uuid end),
         -- The buyer of a reservation is a user; its purchase is elsewhere.
-        (select b.assignee_id from app_public.buyers b where b.id = (h.data ->> case when h.subject_type = 'reservation'
-          then 'purchaseId' else 'buyerId' end)::uuid),
-        case when h.subject_type = 'reservation' then (h.data ->> 'assigneeId')::uuid end) as assignee_id
+        (select b.assignee_id from app_public.buyers b where b.id = case when h.subject_type = 'buyer' then h.subject_id
+          else (h.data ->> case when h.subject_type = 'reservation' then 'purchaseId' else 'buyerId' end)::uuid end),
+        case when h.subject_type in ('reservation', 'unit_hold') then (h.data ->> 'assigneeId')::uuid end)
+        as assignee_id
     from happened h
   ), named as materialized (
     -- Whom the record names, where the rule goes by that; null for the team.
@@ -43226,8 +48862,11 @@ language plpgsql stable as $function$
 declare
   found jsonb;
 begin
-  execute format('select jsonb_object_agg(r.id, %s) from app_public.%I r where r.id = any ($1)',
-    app_private.record_json(table_name), table_name) into found using ids;
+  execute format('select jsonb_object_agg(r.id, %s%s) from app_public.%I r where r.id = any ($1)',
+    app_private.record_json(table_name), case table_name
+      when 'leads' then ' || app_private.names_in_texts(r.first_name, r.last_name, r.name, r.name)'
+      when 'buyers' then ' || app_private.names_in_texts(r.first_name, r.last_name, r.legal_name, '
+        'coalesce(r.legal_name, r.company, r.email))' else '' end, table_name) into found using ids;
   return data || coalesce(found, '{}');
 end $function$;
 
@@ -43336,6 +48975,17 @@ begin
       from jsonb_array_elements(works) w));
 end $function$;
 
+-- The addresses of those who administer an organization.
+create function app_private.administrator_addresses(organization_id uuid) returns text[]
+language sql stable as $function$
+  select coalesce(array_agg(i.email::text order by i.email), '{}')
+  from app_public.organization_user_connections m
+  join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+  join app_hidden.user_identities i on i.user_id = u.id
+  where m.organization_id = $1 and exists (select from app_private.role_permissions r where r.role = m.role
+    and not r.in_affiliated and r.permission = 'org.admin')
+$function$;
+
 -- Refuses an invitation of somebody who has not confirmed their own address, or above the quota; counts it
 --   otherwise.
 create function app_private.admit_invitation(organization_id uuid, recipient text) returns void
@@ -43353,6 +49003,45 @@ begin
       greatest(1, ceil(extract(epoch from quota.frees_at - now()))::int)));
   end if;
 end $function$;
+
+-- A permission that an affiliated organization would have and the viewer does not have in the organization that owns
+--   the project; null where the viewer may give the role.
+create function app_private.affiliate_role_lacks(owner_id uuid, role text, permissions text[]) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select r.permission from app_private.role_permissions r
+  where r.role = affiliate_role_lacks.role and r.in_affiliated
+    and (permissions is null or r.permission = any (permissions))
+    and not app_hidden.organization_can(affiliate_role_lacks.owner_id, r.permission)
+  order by r.permission limit 1
+$function$;
+
+-- Whether an affiliated organization with this role and these permissions sees its own leads.
+create function app_private.affiliate_sells(role text, permissions text[]) returns boolean
+language sql stable as $function$
+  select (permissions is null or 'lead.read' = any (permissions)) and exists (
+    select from app_private.role_permissions r where r.role = affiliate_sells.role and r.in_affiliated
+      and r.permission = 'lead.read')
+$function$;
+
+-- Who is told what became of an affiliation, and what they are told it is called.
+create function app_private.affiliation_notice(
+  what text, project_id uuid, organization_id uuid, user_id uuid
+) returns table(recipients text[], project text, owner text, organization text)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select case when what in ('CHANGED', 'ENDED') then app_private.owner_addresses($3)
+      else coalesce((select array[i.email::text] from app_hidden.user_identities i
+          join app_public.users u on u.id = i.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+          join app_public.organization_user_connections m on m.user_id = u.id and m.organization_id = p.organization_id
+          join app_private.role_permissions r on r.role = m.role and not r.in_affiliated
+            and r.permission = 'project.manage'
+          where i.user_id = $4), app_private.owner_addresses(p.organization_id)) end,
+    -- Of an organization that declined, the owner of the project reads what it was invited by.
+    p.title, o.name, case when what = 'DECLINED' then h.slug else h.name end
+  from app_public.projects p join app_public.organizations o on o.id = p.organization_id
+  left join app_public.organizations h on h.id = $3
+  where p.id = $2
+$function$;
+grant execute on function app_private.affiliation_notice(text, uuid, uuid, uuid) to plat_worker;
 
 -- The agent that the input names, found or made; a phone number without a country code is one of the country.
 create function app_private.agent_for(organization_id uuid, agent app_public.agent_input, country text) returns uuid
@@ -43409,6 +49098,25 @@ language sql stable as $function$
   order by r.purpose desc limit 1
 $function$;
 
+-- Those who were asked to sign, to be told that an agreement is complete or over, with the token of their link.
+create function app_private.agreement_recipients(agreement_id uuid) returns table(
+  signer_id uuid, token text, email text, name text, status text, title text, agreement_status text,
+  organization_id uuid, organization_name text, project_title text, reason text
+)
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select s.id, app_private.sign_link('agreement', s.link_id), s.email::text, s.name::text, s.status::text,
+    a.title::text,
+    a.status::text, a.organization_id, o.name::text, p.title::text, case a.status when 'VOIDED' then
+      a.void_reason::text end
+  from app_public.agreements a
+    join app_public.agreement_signers s on s.agreement_id = a.id and s.deleted_at is null and s.status <> 'WAITING'
+    join app_public.projects p on p.id = a.project_id
+    join app_public.organizations o on o.id = a.organization_id
+  where a.id = agreement_recipients.agreement_id and a.deleted_at is null
+  order by s.sequence, s.id
+$function$;
+grant execute on function app_private.agreement_recipients(uuid) to plat_worker;
+
 -- What a discount comes to in a personalization that the viewer has a part in; null of others.
 create function app_private.amount_of_discount(id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -43418,20 +49126,77 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.amount_of_discount(uuid) to plat_anonymous, plat_user;
 
-create function app_private.amount_of_payment(input jsonb, currency text) returns numeric
+create function app_private.amount_of_payment(
+  input jsonb, currency text, field text default 'amount'
+) returns numeric
 language plpgsql stable as $function$
 declare
-  amount numeric := app_hidden.to_money(app_hidden.checked(input ->> 'amount', 'app_public.money', 'amount')::numeric,
-    currency, 'amount');
+  amount numeric := app_hidden.to_money(app_hidden.checked(input ->> 'amount', 'app_public.money', field)::numeric,
+    currency, field);
 begin
   if amount <= 0 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give an amount above zero.', '{"field": "amount"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give an amount above zero.', jsonb_build_object('field', field));
   elsif scale(amount) = 3 and amount <> round(amount, 2) then
     perform app_hidden.fail('BAD_USER_INPUT',
       format('Cards in %s are charged to the second digit after the point; let the third be 0.', currency),
-      '{"field": "amount"}');
+      jsonb_build_object('field', field));
   end if;
   return amount;
+end $function$;
+
+-- Announces a PDF that the service keeps with an agreement before it is stored; true where the store has it already.
+create function app_private.announce_agreement_file(
+  agreement_id uuid, checksum text, filesize integer
+) returns boolean
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.register_file(announce_agreement_file.checksum, 'application/pdf',
+    announce_agreement_file.filesize, organization_id => a.organization_id)
+  from app_public.agreements a where a.id = announce_agreement_file.agreement_id
+$function$;
+grant execute on function app_private.announce_agreement_file(uuid, text, integer) to plat_worker;
+
+-- The pending invitation that the viewer may answer, locked; refuses others.
+create function app_private.answer_project_invite(
+  id uuid, token text
+) returns app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer uuid := app_hidden.require_viewer();
+  field constant text := case when token is null then 'id' else 'token' end;
+  invite app_public.project_organization_invites;
+begin
+  if num_nonnulls(id, token) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Give the id of the invitation or the token of its mail, one of the two.', '{"field": "id"}');
+  end if;
+  if token is null then
+    select i.* into invite from app_public.project_organization_invites i where i.id = answer_project_invite.id
+      and i.organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))) for update;
+    if invite.id is null then
+      if app_private.viewer_sees('app_public.project_organization_invites', answer_project_invite.id) then
+        perform app_hidden.fail('FORBIDDEN', 'This is for whoever administers the invited organization.',
+          '{"permission": "org.admin"}');
+      end if;
+      perform app_hidden.fail('NOT_FOUND', 'There is no such invitation.', '{"field": "id"}');
+    end if;
+  else
+    select i.* into invite from app_private.project_organization_invite_tokens t
+      join app_public.project_organization_invites i on i.id = t.invite_id
+      where t.token_hash = sha256(convert_to(left(token, 200), 'UTF8')) for update of i, t;
+  end if;
+  if invite.id is null or app_public.project_organization_invites_status(invite) <> 'PENDING'
+    or not exists (select from app_public.projects p join app_public.organizations o on o.id = p.organization_id
+      where p.id = invite.project_id and p.deleted_at is null and p.archived_at is null and o.deleted_at is null) then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'This invitation is unknown, answered, expired or revoked; ask for a new one.',
+      jsonb_build_object('field', field));
+  end if;
+  if token is not null and not app_private.has_address(viewer, invite.email) then
+    perform app_hidden.fail('FORBIDDEN',
+      'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
+      '{"field": "token"}');
+  end if;
+  return invite;
 end $function$;
 
 -- What the processor says of a refund of a charge that is locked.
@@ -43512,6 +49277,14 @@ language sql stable as $function$
     (select l.assignee_id from app_public.leads l where l.id = lead_id))
 $function$;
 
+-- The member who works on the deal of a deposit.
+create function app_private.assignee_of_deposit(d app_public.deposits) returns uuid
+language sql stable as $function$
+  select case when d.lead_id is not null then (select l.assignee_id from app_public.leads l where l.id = d.lead_id)
+    when d.buyer_id is not null then (select b.assignee_id from app_public.buyers b where b.id = d.buyer_id)
+    else (select r.assignee_id from app_public.reservations r where r.id = d.reservation_id) end
+$function$;
+
 -- Who and what an access token with this SHA-256 stands for; no row when it is unknown, expired or revoked, or its
 --   user may not sign in.
 create function app_private.authenticate_access_token(token_sha256 bytea) returns table(
@@ -43545,23 +49318,51 @@ begin
 end $function$;
 grant execute on function app_private.authenticate_access_token(bytea) to plat_authenticator;
 
--- @step The login token is verified; its user, epoch and id are what it says.
+-- @step The login token is verified; its user, epoch and session are what it says.
 --
--- Who signs in with a login token of this user, epoch and id; no row when access ended since, but for the session
---   that was kept, or the user may not sign in.
-create function app_private.authenticate_session(user_id uuid, session_epoch integer, session_id uuid default
-  null::uuid) returns table(
-  viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[]
-)
-language sql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select u.id, null::uuid, false, null::uuid, null::text[]
-  from app_public.users u join app_private.user_passwords p on p.user_id = u.id
-  where u.id = authenticate_session.user_id
-    and (p.session_epoch = authenticate_session.session_epoch
-      or (p.kept_epoch = authenticate_session.session_epoch and p.kept_session = authenticate_session.session_id))
-    and u.status = 'ACTIVE' and u.deleted_at is null
-$function$;
-grant execute on function app_private.authenticate_session(uuid, integer, uuid) to plat_authenticator;
+-- Who signs in with a login token; no row when its session has ended, or the user may not sign in. A token that was
+--   given out before sessions had rows (is_recorded is false) is good while the epoch of the user is; its session
+--   gets a row.
+create function app_private.authenticate_session(
+  user_id uuid, session_epoch integer, session_id uuid default null::uuid, is_recorded boolean default false,
+  ip text default null::text, expires_at timestamp
+  with time zone default null::timestamp
+  with time zone
+) returns table(viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[])
+language plpgsql security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  known uuid;
+  used timestamptz;
+begin
+  select u.id, false, s.id, s.last_used_at into viewer_id, read_only, known, used
+    from app_public.users u
+    join app_private.user_passwords p on p.user_id = u.id
+    left join app_private.sessions s on s.id = authenticate_session.session_id and s.user_id = u.id
+    where u.id = authenticate_session.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+      and case when s.id is not null then s.ended_at is null and s.expires_at > now()
+        else not is_recorded and p.session_epoch = authenticate_session.session_epoch end;
+  if not found then
+    return;
+  end if;
+  if known is null then
+    insert into app_private.sessions (id, user_id, is_adopted, last_network, last_used_at, expires_at)
+      select authenticate_session.session_id, viewer_id, true, app_private.network_of(ip), date_trunc('minute', now()),
+        authenticate_session.expires_at
+      where authenticate_session.session_id is not null and authenticate_session.expires_at is not null
+      on conflict do nothing;
+  elsif used is null or used < date_trunc('minute', now()) then
+    -- One of many parallel requests writes it, the others do not wait.
+    update app_private.sessions s
+      set last_used_at = date_trunc('minute', now()),
+        last_network = coalesce(app_private.network_of(ip), s.last_network)
+      where s.id = (select l.id from app_private.sessions l where l.id = known for update skip locked);
+  end if;
+  return next;
+end $function$;
+grant execute on function app_private.authenticate_session(
+  uuid, integer, uuid, boolean, text, timestamp with time zone
+) to plat_authenticator;
 
 -- Starts a workflow for all of the subjects, which the caller was seen to see.
 create function app_private.begin_batch(workflow_id uuid, subject_ids uuid[], filter jsonb) returns void
@@ -43775,6 +49576,24 @@ begin
     '$argon2id$v=19$m=19456,t=2,p=1$76fxRw2/IxZz60M/y0vPbQ$PY1uRWydRUPj0nfg8nwD4vY4GXoEhUU4j95Tc9DhWVg');
 end $function$;
 
+-- Ends the session of a refresh token that comes again, in a transaction of its own: what is refused afterwards
+--   takes nothing of that back.
+create function app_private.begin_refresh(token_sha256 bytea) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  ended app_private.sessions;
+begin
+  if app_private.refresh_is_repeated(token_sha256) then
+    update app_private.sessions s set ended_at = now() from app_private.refresh_tokens r
+      where r.token_sha256 = begin_refresh.token_sha256 and s.id = r.session_id and s.ended_at is null
+      returning s.* into ended;
+    if found then
+      perform app_private.tell_account(ended.user_id, 'SESSION_COPIED', jsonb_build_object('device', ended.device));
+    end if;
+  end if;
+end $function$;
+grant execute on function app_private.begin_refresh(bytea) to plat_authenticator;
+
 -- Refuses a one-time code that is not open, before its new password is hashed; uses nothing up.
 create function app_private.begin_reset(token text) returns void
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -43785,6 +49604,23 @@ begin
   end if;
 end $function$;
 grant execute on function app_private.begin_reset(text) to plat_authenticator;
+
+-- @step The password, or the code of the mail, is right; or the user is the viewer, whose token is verified.
+--
+-- The sealed secret that a code is to be compared with; counts nothing. RATE_LIMITED where there were too many wrong
+--   ones.
+create function app_private.begin_second_factor(way text, who text) returns table(user_id uuid, sealed text)
+language plpgsql security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  account constant uuid := app_private.user_by(way, who);
+begin
+  perform app_private.refuse_codes((select max(app_private.seconds_to_wait(l.key, l.most))
+    from app_private.second_factor_limits(account, way) l));
+  return query select f.user_id, f.sealed from app_private.second_factors f
+    where f.user_id = account and (f.confirmed_at is not null or f.inserted_at > now() - interval '1 hour');
+end $function$;
+grant execute on function app_private.begin_second_factor(text, text) to plat_authenticator;
 
 -- RATE_LIMITED where no further account may be made from there at the moment; counts nothing.
 create function app_private.begin_sign_up(ip text) returns void
@@ -43899,6 +49735,13 @@ $function$;
 create function app_private.call_workflow_engine() returns void
 language sql as $function$ select pg_notify('plat_workflows', '') $function$;
 
+-- Whether the states list a step by hand.
+create function app_private.can_step(subject text, from_state text, to_state text) returns boolean
+language sql stable as $function$
+  select exists (select from app_hidden.transitions t where t.subject = $1 and t.from_state = $2 and t.to_state = $3
+    and not t.by_service)
+$function$;
+
 -- Cancels a reservation that the viewer made as a buyer.
 create function app_private.cancel_as_buyer(input jsonb) returns app_public.reservations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -43920,6 +49763,124 @@ begin
   return app_hidden.masked(reservation);
 end $function$;
 grant execute on function app_private.cancel_as_buyer(jsonb) to plat_user;
+
+-- Cancels a purchase that the viewer sees, as they may; see cancelBuyer.
+create function app_private.cancel_buyer(buyer_id uuid, input jsonb) returns app_public.cancel_buyer_payload
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  purchase app_public.buyers;
+  reason text := app_hidden.checked(nullif(btrim(input ->> 'cancellation_reason'), ''), 'app_public.long_text',
+    'cancellationReason');
+  why text;
+  moves_money constant boolean := coalesce((input ->> 'refund_charges')::boolean, false)
+    or coalesce((input ->> 'return_deposits')::boolean, false)
+    or coalesce((input ->> 'forfeit_deposits')::boolean, false)
+    or jsonb_array_length(coalesce(nullif(input -> 'refunds', 'null'), '[]')) > 0
+    or jsonb_array_length(coalesce(nullif(input -> 'returns', 'null'), '[]')) > 0;
+  permission text;
+  clash record;
+  charge_ids uuid[];
+  deposit_ids uuid[];
+  before jsonb;
+  to_keep numeric;
+  result app_public.cancel_buyer_payload;
+begin
+  select b.* into purchase from app_public.buyers b where b.id = buyer_id and b.deleted_at is null;
+  foreach permission in array array['buyer.write', 'sale.write'] loop
+    if not app_hidden.deal_can(purchase.organization_id, purchase.project_id, purchase.assignee_id, permission) then
+      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
+        jsonb_build_object('permission', permission));
+    end if;
+  end loop;
+  if moves_money and not app_hidden.project_can(purchase.project_id, purchase.organization_id, 'finance.write') then
+    perform app_hidden.fail('FORBIDDEN', 'Refunding, returning and forfeiting take the permission finance.write.',
+      '{"permission": "finance.write"}');
+  elsif exists (select from app_public.projects p where p.id = purchase.project_id and p.archived_at is not null) then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  end if;
+  for clash in select m.message, m.named from (values
+      ('refund_charges', 'refunds', 'Refund all charges or name some, not both.'),
+      ('return_deposits', 'returns', 'Return all deposits or name some, not both.')) m (whole, named, message)
+    where (input ->> m.whole)::boolean and jsonb_array_length(coalesce(nullif(input -> m.named, 'null'), '[]')) > 0
+  loop
+    perform app_hidden.fail('BAD_USER_INPUT', clash.message, jsonb_build_object('field', clash.named));
+  end loop;
+  if greatest(jsonb_array_length(coalesce(nullif(input -> 'refunds', 'null'), '[]')),
+    jsonb_array_length(coalesce(nullif(input -> 'returns', 'null'), '[]'))) > 100 then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'Name 100 charges and 100 deposits at most.', '{"limit": 100}');
+  end if;
+
+  -- In the order of locks; charges before their deposits, as payments have it.
+  perform app_private.lock_purchase(buyer_id);
+  select b.* into purchase from app_public.buyers b where b.id = buyer_id;
+  perform app_private.require_step('buyer', purchase.status, 'CANCELLED');
+  perform from app_public.processor_charges c
+    where c.id in (select k.id from app_private.charges_of_purchase(purchase) k) order by c.id for no key update;
+  perform from app_public.deposits d
+    where d.id in (select k.id from app_private.deposits_of_purchase(purchase) k) order by d.id for no key update;
+  -- Which they are is settled before: what the lead paid counts for another purchase of it afterwards.
+  charge_ids := array(select c.id from app_private.charges_of_purchase(purchase) c);
+  deposit_ids := array(select d.id from app_private.deposits_of_purchase(purchase) d);
+  before := (select jsonb_agg(to_jsonb(r) || jsonb_build_object('moved', coalesce(
+      (select c.amount_refunding from app_public.processor_charges c where c.id = r.record_id),
+      (select d.amount_to_return from app_public.deposits d where d.id = r.record_id))))
+    from app_private.records_of_purchase(purchase, charge_ids, deposit_ids) r);
+  begin
+    perform app_hidden.update_record(null::app_public.buyers, jsonb_build_object('id', buyer_id, 'status', 'CANCELLED',
+      'fallout_reason_id', input -> 'fallout_reason_id', 'cancellation_reason', reason)
+      || jsonb_strip_nulls(jsonb_build_object('expected_version', input -> 'expected_version')));
+    why := coalesce(reason, (select r.name from app_public.fallout_reasons r join app_public.buyers b
+      on b.fallout_reason_id = r.id where b.id = buyer_id));
+    to_keep := case when coalesce((input ->> 'waive_cancellation_fee')::boolean, false) then 0
+      else coalesce((select r.cancellation_fee from app_public.reservations r where r.id = purchase.reservation_id), 0)
+      end;
+    to_keep := app_private.refunds_of_cancellation(charge_ids, input, to_keep);
+    perform app_private.returns_of_cancellation(deposit_ids, input, to_keep);
+    if coalesce((input ->> 'forfeit_deposits')::boolean, false) then
+      update app_public.deposits d set status = 'FORFEITED'
+        where d.id = any (deposit_ids) and d.status in ('PARTIALLY_PAID', 'PAID') and d.amount_to_return = 0
+          and not exists (select from app_public.processor_charges c where c.deposit_id = d.id
+            and c.amount_refunding > 0);
+    end if;
+    if coalesce((input ->> 'void_agreements')::boolean, true) then
+      update app_public.agreements a set status = 'VOIDED', void_reason = coalesce(a.void_reason, why)
+        where a.buyer_id = purchase.id and a.deleted_at is null
+          and app_private.can_step('agreement', a.status, 'VOIDED');
+    end if;
+    if coalesce((input ->> 'cancel_personalizations')::boolean, true) then
+      update app_public.personalizations p set status = 'CANCELLED'
+        where (p.buyer_id = purchase.id or (p.lead_id = purchase.lead_id and p.unit_id = purchase.unit_id))
+          and p.deleted_at is null and app_private.can_step('personalization', p.status, 'CANCELLED');
+    end if;
+    if coalesce((input ->> 'cancel_tasks')::boolean, true) then
+      update app_public.tasks t set status = 'CANCELLED' where t.buyer_id = purchase.id and t.deleted_at is null
+        and app_private.can_step('task', t.status, 'CANCELLED');
+    end if;
+    if coalesce((input ->> 'cancel_appointments')::boolean, true) then
+      update app_public.appointments a set status = 'CANCELLED',
+          cancellation_reason = coalesce(a.cancellation_reason, 'The purchase was cancelled.')
+        where a.buyer_id = purchase.id and a.deleted_at is null
+          and app_private.can_step('appointment', a.status, 'CANCELLED');
+    end if;
+    -- A permit that was not issued is free for another home; one that was is revoked by whoever issued it.
+    update app_public.lease_permits l set status = 'AVAILABLE', buyer_id = null
+      where l.buyer_id = purchase.id and l.status = 'RESERVED' and l.deleted_at is null;
+    if coalesce((input ->> 'refund_reservation')::boolean, true) then
+      update app_public.reservations r set status = 'REFUNDED' where r.id = purchase.reservation_id
+        and r.status = 'CONVERTED' and r.deleted_at is null;
+    end if;
+
+    result := app_private.told_cancellation(purchase, before, charge_ids, deposit_ids);
+    if coalesce((input ->> 'dry_run')::boolean, false) then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    result.dry_run := true; -- undone, what would have been is in the result
+  end;
+  return result;
+end $function$;
+grant execute on function app_private.cancel_buyer(uuid, jsonb) to plat_user;
 
 -- Cancels an execution that the viewer was seen to see.
 create function app_private.cancel_execution(id uuid, reason text) returns app_public.workflow_executions
@@ -43990,18 +49951,7 @@ begin
   if purchase.id is null or purchase.status = 'CANCELLED' then
     return;
   end if;
-  -- What the service cancels has a reason of the project too: the one for other reasons, or the first that applies.
-  if fallout_id is null or not exists (select from app_public.fallout_reasons r
-      where r.id = fallout_id and r.project_id = purchase.project_id and r.deleted_at is null
-        and 'BUYER' = any (r.applies_to::text[])) then
-    select r.id into fallout_id from app_public.fallout_reasons r
-      where r.project_id = purchase.project_id and r.deleted_at is null and 'BUYER' = any (r.applies_to::text[])
-      order by r.category = 'OTHER' desc, r.active desc, r.sequence, r.id limit 1;
-  end if;
-  if fallout_id is null then
-    insert into app_public.fallout_reasons (project_id, name, applies_to)
-      values (purchase.project_id, 'Other reasons for purchases', '{BUYER}') returning id into fallout_id;
-  end if;
+  fallout_id := app_private.fallout_reason_for(purchase.project_id, 'BUYER', fallout_id);
   perform set_config('plat.service', 'on', true);
   update app_public.buyers b set status = 'CANCELLED',
     cancellation_reason = coalesce(cancel_purchase.reason, b.cancellation_reason), fallout_reason_id = fallout_id
@@ -44085,6 +50035,50 @@ language sql stable as $function$
     when refunded = c.amount then 'REFUNDED'
     when refunded > 0 then 'PARTIALLY_REFUNDED' else 'SUCCEEDED' end
 $function$;
+
+-- The charges of a purchase: its own, those of its reservation, and those of its lead that count for it.
+create function app_private.charges_of_purchase(
+  purchase app_public.buyers
+) returns setof app_public.processor_charges
+language sql stable as $function$
+  select c.* from app_public.processor_charges c where c.id in (
+    select k.id from app_public.processor_charges k where k.buyer_id = purchase.id
+    union select k.id from app_public.processor_charges k where k.reservation_id = purchase.reservation_id
+    union select k.id from app_public.processor_charges k where k.lead_id = purchase.lead_id
+      and app_hidden.purchase_of_lead(k.lead_id, k.reservation_id) = purchase.id)
+$function$;
+
+-- The permissions that a role is cut down to, project.read included, in order; refuses those that it does not have,
+--   and writing without reading. Null, for all, stays null.
+create function app_private.check_affiliate_permissions(role text, permissions text[]) returns text[]
+language plpgsql stable as $function$
+declare
+  wanted constant text[] := array(select distinct p from unnest(permissions || '{project.read}'::text[]) p order by p);
+  unknown text;
+  lacking text;
+begin
+  if permissions is null then
+    return null;
+  end if;
+  select p into unknown from unnest(wanted) p where not exists (select from app_private.role_permissions r
+    where r.role = check_affiliate_permissions.role and r.in_affiliated and r.permission = p) order by p limit 1;
+  if unknown is not null or cardinality(permissions) > 100 then
+    perform app_hidden.fail('BAD_USER_INPUT', format('The role %s has no permission %s in a project; give some of: %s.',
+      role, left(unknown, 100), (select string_agg(r.permission, ', ' order by r.permission)
+        from app_private.role_permissions r where r.role = check_affiliate_permissions.role and r.in_affiliated)),
+      '{"field": "permissions"}');
+  end if;
+  -- Nobody changes what they cannot read.
+  select p into lacking from unnest(wanted) p
+    where p like '%.write' and replace(p, '.write', '.read') <> all (wanted)
+      and exists (select from app_private.role_permissions r where r.role = check_affiliate_permissions.role
+        and r.in_affiliated and r.permission = replace(p, '.write', '.read')) order by p limit 1;
+  if lacking is not null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      format('%s takes %s; give both.', lacking, replace(lacking, '.write', '.read')), '{"field": "permissions"}');
+  end if;
+  return wanted;
+end $function$;
 
 -- Refuses an agent that cannot be, whatever is known already: neither leads nor agents are told by a refusal.
 create function app_private.check_agent(
@@ -44788,7 +50782,7 @@ begin
 end $function$;
 grant execute on function app_private.claim_events(integer, integer, interval, uuid[]) to plat_worker;
 
--- Whether a claim belongs to whoever negotiates: to their reservation, purchase or accepted offer.
+-- Whether a claim belongs to whoever negotiates: to their reservation, purchase, accepted offer or hold.
 create function app_private.claim_is_of(
   claim app_hidden.claims, negotiation app_public.negotiations
 ) returns boolean
@@ -44799,6 +50793,7 @@ language sql stable as $function$
     or exists (select from app_public.buyers b where b.id = claim.subject_id and b.lead_id = negotiation.lead_id)
     or exists (select from app_public.negotiations n where n.id = claim.subject_id
       and (n.lead_id = negotiation.lead_id or n.buyer_id = negotiation.buyer_id))
+    or (claim.subject_type = 'unit_hold' and app_private.hold_is_of(claim.subject_id, negotiation.lead_id))
 $function$;
 
 -- Leaves the next subjects of a line that was due to a worker, but of none of the organizations excepted; with
@@ -45050,8 +51045,8 @@ begin
       cross join lateral (select shown_data -> n.place::text as data) told
       left join app_public.projects p on p.id = coalesce(e.project_id, (n.data ->> 'projectId')::uuid)
       left join app_public.leads l on l.id = (told.data ->> 'leadId')::uuid
-      left join app_public.buyers b on b.id = (told.data ->> case when n.subject_type = 'reservation' then 'purchaseId'
-        else 'buyerId' end)::uuid
+      left join app_public.buyers b on b.id = case when n.subject_type = 'buyer' then n.subject_id
+        else (told.data ->> case when n.subject_type = 'reservation' then 'purchaseId' else 'buyerId' end)::uuid end
       where n.mail_id = mail.id and n.place = any (seen)));
 end $function$;
 grant execute on function app_private.close_notification_mail(uuid, integer) to plat_worker;
@@ -45266,10 +51261,19 @@ begin
     reservation.id, null);
   select * into lead from app_public.leads l where l.id = lead.id for no key update;
   select b.id into existing_id from app_public.buyers b where b.lead_id = lead.id and b.status <> 'CANCELLED'
-    and b.deleted_at is null;
-  if found then
-    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already.',
-      jsonb_build_object('field', 'leadId', 'existingId', existing_id));
+    and b.deleted_at is null and (num_nonnulls(convert_lead.reservation_id, convert_lead.unit_id, convert_lead.lot_id,
+        reservation.id) = 0
+      or b.unit_id = coalesce(convert_lead.unit_id, reservation.unit_id)
+      or b.lot_id = coalesce(convert_lead.lot_id, reservation.lot_id))
+    order by b.id desc limit 1;
+  -- A request that is sent twice does not buy the next home.
+  if not found and num_nonnulls(convert_lead.reservation_id, convert_lead.unit_id, convert_lead.lot_id) = 0 then
+    select b.id into existing_id from app_public.buyers b where b.lead_id = lead.id and b.status <> 'CANCELLED'
+      and b.deleted_at is null order by b.id desc limit 1;
+  end if;
+  if existing_id is not null then
+    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already; name the reservation, unit or lot of another '
+      'home that they buy.', jsonb_build_object('field', 'leadId', 'existingId', existing_id));
   end if;
   if num_nonnulls(unit_id, lot_id, reservation.id) = 0 then
     perform app_hidden.fail('BAD_USER_INPUT',
@@ -45290,7 +51294,7 @@ begin
 
   perform set_config('plat.service', 'on', true);
   update app_public.leads l set status = 'CONVERTED', status_before_deal = coalesce(l.status_before_deal, l.status)
-    where l.id = lead.id;
+    where l.id = lead.id and l.status <> 'CONVERTED';
   perform set_config('plat.service', before, true);
   insert into app_public.buyers (project_id, lead_id, reservation_id, unit_id, lot_id, price, legal_name, purchase_date,
     estimated_closing_date, status)
@@ -45316,7 +51320,9 @@ begin
     where b.id = copy_deposit_schedule.buyer_id
       -- What the lead has paid, or is to pay, is not asked for twice.
       and not exists (select from app_public.deposits d
-        where d.milestone_id = m.id and (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.deleted_at is null
+        where d.milestone_id = m.id and (d.buyer_id = b.id
+            or (d.lead_id = b.lead_id and b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)))
+          and d.deleted_at is null
           and d.status not in ('WAIVED', 'CANCELLED', 'REFUNDED'))
     order by m.sequence, m.id;
   get diagnostics amount = row_count;
@@ -45480,6 +51486,13 @@ begin
     else app_private.personalization_total(unit, coalesce(deposit.lead_id, buyer.lead_id), deposit.buyer_id) end;
 end $function$;
 
+-- The deposits of a purchase, and those of its lead that count for it.
+create function app_private.deposits_of_purchase(purchase app_public.buyers) returns setof app_public.deposits
+language sql stable as $function$
+  select d.* from app_public.deposits d where d.deleted_at is null and (d.buyer_id = purchase.id
+    or (d.lead_id = purchase.lead_id and app_hidden.purchase_of_lead(d.lead_id, d.reservation_id) = purchase.id))
+$function$;
+
 -- Disables a webhook for the reason, and has the owners told.
 create function app_private.disable_webhook(webhook_id uuid, reason text) returns void
 language plpgsql as $function$
@@ -45637,6 +51650,14 @@ language sql stable as $function$
 $function$;
 grant execute on function app_private.elements_to_choose(app_public.personalizations) to plat_anonymous, plat_user;
 
+-- The new address of the change that a link stops; null for one that is unknown, too old, or over.
+create function app_private.email_change_to_stop(token text) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select c.email from app_private.email_change_stops s join app_private.email_changes c on c.user_id = s.user_id
+  where s.token_sha256 = sha256(convert_to(left(token, 200), 'UTF8')) and s.expires_at > now() and c.expires_at > now()
+$function$;
+grant execute on function app_private.email_change_to_stop(text) to plat_authenticator;
+
 -- Ends login tokens, access tokens and integrations of a user but for those named, and keeps what ended for them to
 --   read; at the first proof of the address, suspends all that they made.
 create function app_private.end_access(
@@ -45652,10 +51673,8 @@ begin
   perform from app_public.users u where u.id = end_access.user_id for no key update;
   ending.ended_at := now();
   ending.cause := end_access.cause;
-  update app_private.user_passwords p set session_epoch = p.session_epoch + 1, kept_session = keep_session,
-      kept_epoch = case when keep_session is not null then p.session_epoch end
-    where p.user_id = end_access.user_id;
-  ending.sessions := found;
+  perform app_private.end_sessions(end_access.user_id, keep_session);
+  ending.sessions := true;
   ending.access_tokens := app_private.revoke_access_tokens(array(select t.id from app_public.access_tokens t
     where t.user_id = end_access.user_id and t.revoked_at is null and t.id <> all (coalesce(keep_tokens, '{}'))));
   ending.integrations := '{}';
@@ -45685,6 +51704,17 @@ begin
         (e.ending).automations || (excluded.ending).automations,
         (excluded.ending).memberships)::app_public.access_ending
       else excluded.ending end;
+end $function$;
+
+-- Ends an active hold whose claim has ended or gone over.
+create function app_private.end_hold(hold_id uuid, status text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.unit_holds h set status = end_hold.status where h.id = hold_id and h.status = 'ACTIVE';
+  perform set_config('plat.service', before, true);
 end $function$;
 
 -- Switches an integration off, or deletes it, with what it is let in by.
@@ -45738,6 +51768,15 @@ begin
   end loop;
   return amount;
 end $function$;
+
+-- Why an agreement is not to be signed any more, for its provider.
+create function app_private.end_of_agreement(agreement_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(a.void_reason::text, case a.status when 'EXPIRED' then 'It was not signed in time.'
+    else 'It was declined.' end)
+  from app_public.agreements a where a.id = end_of_agreement.agreement_id
+$function$;
+grant execute on function app_private.end_of_agreement(uuid) to plat_worker;
 
 -- Ends a pending offer without agreement; its negotiation takes the status that matches.
 create function app_private.end_offer(offer_id uuid, offer_status text, negotiation_status text) returns void
@@ -45824,6 +51863,44 @@ begin
 end $function$;
 grant execute on function app_private.end_resolution(uuid, text) to plat_worker;
 
+-- Ends the sessions of a user, but for one that may go on.
+create function app_private.end_sessions(user_id uuid, but uuid default null::uuid) returns void
+language plpgsql as $function$
+begin
+  update app_private.sessions s set ended_at = now()
+    where s.user_id = end_sessions.user_id and s.ended_at is null and s.id is distinct from but;
+  -- And tokens whose sessions have no rows, because they were given out before sessions had any.
+  update app_private.user_passwords p set session_epoch = p.session_epoch + 1 where p.user_id = end_sessions.user_id;
+end $function$;
+
+-- By which integration an agreement is signed, and what it is called there; null for one that is signed here.
+create function app_private.envelope_of(agreement_id uuid) returns jsonb
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select jsonb_build_object('integrationId', e.integration_id, 'envelopeId', e.envelope_id)
+  from app_private.agreement_envelopes e where e.agreement_id = envelope_of.agreement_id
+$function$;
+grant execute on function app_private.envelope_of(uuid) to plat_worker;
+
+-- What is handed over to the provider; null where it was, or where the agreement is over.
+create function app_private.envelope_to_send(agreement_id uuid) returns jsonb
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select jsonb_build_object('transactionId', e.transaction_id, 'agreementId', a.id, 'title', a.title, 'organization',
+    o.name,
+    'expiresAt', a.expires_at, 'reminderDays', a.reminder_days,
+    'document', jsonb_build_object('filename', f.filename, 'size', f.filesize, 'checksum', f.checksum),
+    'signers', (select jsonb_agg(jsonb_build_object('id', s.id, 'name', s.name, 'email', s.email, 'sequence',
+      s.sequence,
+        'role', s.role) order by s.sequence, s.id)
+      from app_public.agreement_signers s where s.agreement_id = a.id and s.deleted_at is null))
+  from app_private.agreement_envelopes e
+    join app_public.agreements a on a.id = e.agreement_id and a.deleted_at is null
+    join app_public.agreement_files f on f.id = e.file_id
+    join app_public.organizations o on o.id = a.organization_id
+  where e.agreement_id = envelope_to_send.agreement_id and e.envelope_id is null
+    and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED')
+$function$;
+grant execute on function app_private.envelope_to_send(uuid) to plat_worker;
+
 -- Asks people what is to become of an execution whose step failed.
 create function app_private.escalate_execution(
   execution_id uuid, step app_public.workflow_steps, error text
@@ -45857,16 +51934,23 @@ declare
   name_of_change text;
   stream text;
   plain text;
-  told text := coalesce((select format('(select * from new_rows where %s)', r.event_condition)
-    from app_hidden.record_types r
-    where r.table_name = (select relname from pg_class where oid = relation) and r.event_condition is not null),
-      'new_rows');
+  told text := 'new_rows';
+  of_type app_hidden.record_types;
 begin
+  select r.* into of_type from app_hidden.record_types r join pg_class c on c.relname = r.table_name
+    where c.oid = relation;
+  if of_type.other_party is not null then
+    -- Both organizations learn of what stands between them; where they are one, once.
+    told := format('(select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id '
+      'union select r.%I) p where p.party_id is not null)', of_type.other_party);
+  elsif of_type.event_condition is not null then
+    told := format('(select * from new_rows where %s)', of_type.event_condition);
+  end if;
   -- Columns that only serve the machine stay out; so do those whose comment says @secret.
   select array_agg(a.attname order by a.attnum) into column_names from pg_attribute a
     where a.attrelid = relation and a.attnum > 0 and not a.attisdropped and a.attname not in ('version', 'updated_at')
       and coalesce(col_description(relation, a.attnum), '') !~ '@secret';
-  stream := 'coalesce(' || concat_ws(', ',
+  stream := 'coalesce(' || concat_ws(', ', case when of_type.other_party is not null then 'n.party_id' end,
     case when table_name = 'organizations' then 'n.id' when 'organization_id' = any (column_names)
       then 'n.organization_id' end,
     case when 'user_id' = any (column_names) then 'n.user_id' end,
@@ -45895,8 +51979,8 @@ begin
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
       select %s, %s, %s, %L || ''.'' || %s, %L, n.id, _actor_type, _channel, _request_id, _caused_by, %s, %s',
     stream,
-    case when table_name = 'organizations' then 'n.id' when 'organization_id' = any (column_names)
-      then 'n.organization_id' else 'null::uuid' end,
+    case when of_type.other_party is not null then 'n.party_id' when table_name = 'organizations' then 'n.id'
+      when 'organization_id' = any (column_names) then 'n.organization_id' else 'null::uuid' end,
     case when 'project_id' = any (column_names) then 'n.project_id' when table_name = 'projects' then 'n.id'
       else 'null::uuid' end,
     subject,
@@ -46081,6 +52165,26 @@ begin
       and g.requested_by_id = app_public.current_user_id();
 end $function$;
 grant execute on function app_private.fail_lead_email(uuid, text) to plat_user;
+
+-- A reason of the project for what the service ends: the wanted one where it applies, else the one for other
+--   reasons, or the first that applies.
+create function app_private.fallout_reason_for(project_id uuid, applies_to text, wanted_id uuid) returns uuid
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result uuid;
+begin
+  select r.id into result from app_public.fallout_reasons r
+    where r.project_id = fallout_reason_for.project_id and r.deleted_at is null
+      and fallout_reason_for.applies_to = any (r.applies_to::text[])
+    order by r.id = wanted_id desc nulls last, r.category = 'OTHER' desc, r.active desc, r.sequence, r.id limit 1;
+  if result is null then
+    insert into app_public.fallout_reasons (project_id, name, applies_to)
+      values (fallout_reason_for.project_id, case fallout_reason_for.applies_to when 'BUYER'
+        then 'Other reasons for purchases' else 'Other reasons for leads' end, array[fallout_reason_for.applies_to])
+      returning id into result;
+  end if;
+  return result;
+end $function$;
 
 -- Turns what was written since into notifications, some batch of events in one transaction; returns whether there is
 --   more.
@@ -46310,6 +52414,61 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
+-- Has an agreement and its signers follow what the provider says: {status, reason, signers: [{id, status, at,
+--   reason}]}.
+create function app_private.follow_envelope(agreement_id uuid, state jsonb) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+  file app_public.agreement_files;
+  told jsonb;
+  what text;
+begin
+  perform set_config('plat.clock', 'on', true);
+  select a.* into agreement from app_public.agreements a where a.id = agreement_id for no key update;
+  update app_private.agreement_envelopes e set asked_at = now() where e.agreement_id = follow_envelope.agreement_id;
+  select f.* into file from app_private.agreement_envelopes e join app_public.agreement_files f on f.id = e.file_id
+    where e.agreement_id = follow_envelope.agreement_id;
+  for told in select t from jsonb_array_elements(state -> 'signers') t
+    join app_public.agreement_signers s on s.id::text = t ->> 'id' and s.agreement_id = follow_envelope.agreement_id
+    order by t ->> 'status' <> 'SIGNED', s.sequence, s.id
+  loop
+    what := told ->> 'status';
+    select s.* into signer from app_public.agreement_signers s where s.id::text = told ->> 'id' for no key update;
+    select a.* into agreement from app_public.agreements a where a.id = agreement_id;
+    exit when agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED');
+    continue when signer.status in ('SIGNED', 'DECLINED') or what not in ('VIEWED', 'SIGNED', 'DECLINED');
+    perform set_config('plat.service', 'on', true);
+    if signer.status = 'WAITING' then
+      update app_public.agreement_signers s set status = 'INVITED', invited_at = now() where s.id = signer.id
+        returning * into signer;
+    end if;
+    perform set_config('plat.service', before, true);
+    perform app_private.act_as_signer(signer.role);
+    if what = 'VIEWED' then
+      perform app_private.mark_viewed(row(agreement, signer, file)::app_private.turn);
+    elsif what = 'SIGNED' then
+      perform app_private.note_trail(agreement.id, 'SIGNED', signer => signer, file => file, sent_to => signer.email,
+        note => 'At the provider, on ' || (told ->> 'at'));
+      perform app_private.note_signature(signer.id, file, coalesce((told ->> 'at')::timestamptz, now()));
+    else
+      perform app_private.note_trail(agreement.id, 'DECLINED', signer => signer, file => file, note => told ->>
+        'reason');
+      perform app_private.note_refusal(signer.id, coalesce(told ->> 'reason', 'No reason was given at the provider.'));
+    end if;
+    perform set_config('plat.actor_type', '', true);
+  end loop;
+  if state ->> 'status' = 'VOIDED' then
+    perform app_private.refuse_envelope(agreement_id,
+      coalesce('At the provider: ' || nullif(state ->> 'reason', ''), 'It was voided at the provider.'));
+  end if;
+  perform set_config('plat.clock', '', true);
+end $function$;
+grant execute on function app_private.follow_envelope(uuid, jsonb) to plat_worker;
+
 -- Has a lead follow marketing mail. Callers know that the owner of the address wants it.
 create function app_private.follow_news(lead_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46403,6 +52562,17 @@ begin
 end $function$;
 grant execute on function app_private.free_executions() to plat_worker;
 
+-- The user, where they receive nobody else at that time.
+create function app_private.free_host(
+  user_id uuid, appointment_id uuid, starts_at timestamp with time zone, ends_at timestamp with time zone
+) returns uuid
+language sql stable as $function$
+  select user_id where not exists (select from app_public.appointments a
+    where a.host_id = user_id and a.id <> appointment_id and a.deleted_at is null
+      and a.status in ('SCHEDULED', 'CONFIRMED')
+      and tstzrange(a.starts_at, a.ends_at) && tstzrange(free_host.starts_at, free_host.ends_at))
+$function$;
+
 -- Frees the jobs and queues that dead workers hold; `everywhere`: of those too who never said that they live. A job
 --   at which its process died for the second time is set aside under a ticket, and is not run again until that is
 --   released. Returns those jobs.
@@ -46490,6 +52660,93 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.generation_mail(uuid, uuid) to plat_worker;
 
+-- Assigns a purchase of the viewer's to nobody, with what belongs to it, and has those told who see all deals.
+create function app_private.give_back_buyer(buyer_id uuid) returns app_public.buyers
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result app_public.buyers;
+  shown app_public.buyers;
+begin
+  perform app_private.lock_purchase(b.id) from app_public.buyers b where b.id = buyer_id
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
+  -- As they read it last.
+  select (app_hidden.masked(b)).* into shown from app_public.buyers b where b.id = buyer_id
+    and b.assignee_id = app_public.current_user_id() and b.deleted_at is null
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
+  update app_public.buyers b set assignee_id = null where b.id = shown.id returning b.* into result;
+  perform app_private.tell_given_back(result.project_id, result.lead_id,
+    coalesce(result.legal_name, concat_ws(' ', result.first_name, result.last_name))) where result.id is not null;
+  shown.assignee_id := null;
+  shown.version := result.version;
+  shown.updated_at := result.updated_at;
+  return shown;
+end $function$;
+grant execute on function app_private.give_back_buyer(uuid) to plat_user;
+
+-- Assigns a lead of the viewer's to nobody, with its deals, and has those told who see all leads.
+create function app_private.give_back_lead(lead_id uuid) returns app_public.leads
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result app_public.leads;
+begin
+  perform app_private.lock_lead(l.id) from app_public.leads l where l.id = lead_id
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write');
+  update app_public.leads l set assignee_id = null where l.id = lead_id
+    and l.assignee_id = app_public.current_user_id() and l.deleted_at is null
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
+    returning l.* into result;
+  perform app_private.tell_given_back(result.project_id, result.id, result.name) where result.id is not null;
+  return result;
+end $function$;
+grant execute on function app_private.give_back_lead(uuid) to plat_user;
+
+-- Ten new recovery codes, in an alphabet without letters that look like digits; those of before work no more.
+create function app_private.give_recovery_codes(user_id uuid) returns app_public.recovery_codes
+language plpgsql as $function$
+declare
+  alphabet constant text := '0123456789abcdefghjkmnpqrstvwxyz';
+  bytes bytea;
+  code text;
+  result app_public.recovery_codes;
+begin
+  delete from app_private.recovery_codes c where c.user_id = give_recovery_codes.user_id;
+  for n in 1 .. 10 loop
+    bytes := public.gen_random_bytes(16);
+    code := (select string_agg(substr(alphabet, get_byte(bytes, i) % 32 + 1, 1), '' order by i)
+      from generate_series(0, 15) i);
+    insert into app_private.recovery_codes (code_sha256, user_id)
+      values (sha256(convert_to(code, 'UTF8')), give_recovery_codes.user_id);
+    result.codes := result.codes || regexp_replace(code, '(.{4})(?=.)', '\1-', 'g');
+  end loop;
+  return result;
+end $function$;
+
+-- The tokens of a session as they are from now on.
+create function app_private.give_tokens(
+  session app_private.sessions, session_epoch integer
+) returns app_public.authentication
+language plpgsql as $function$
+declare
+  secret constant text := 'plat_refresh_' || app_private.random_text(43);
+  result app_public.authentication;
+begin
+  result.user_id := session.user_id;
+  result.session_id := session.id;
+  result.token_type := 'Bearer';
+  result.expires_at := session.expires_at;
+  if session.is_refreshable then
+    result.expires_at := date_trunc('second', least(session.expires_at, now() + interval '15 minutes'));
+    result.refresh_token := secret;
+    result.refresh_expires_at := least(session.expires_at, now() + interval '14 days');
+    insert into app_private.refresh_tokens (token_sha256, session_id, expires_at)
+      values (sha256(convert_to(secret, 'UTF8')), session.id, result.refresh_expires_at);
+  end if;
+  result.token := jsonb_build_object('sub', session.user_id, 'epoch', session_epoch, 'sid', session.id,
+    'iat', extract(epoch from date_trunc('second', now()))::bigint,
+    'exp', extract(epoch from result.expires_at)::bigint);
+  return result;
+end $function$;
+
 -- Ends the work on an export: as FAILED or CANCELLED, or without a status to let another worker start over at once.
 create function app_private.give_up_export(id uuid, worker uuid, status text, error text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46528,11 +52785,132 @@ begin
 end $function$;
 grant execute on function app_private.give_up_payment(uuid, text, text) to plat_authenticator, plat_worker;
 
+-- Whether the viewer, who sees only deals of the project that are assigned to them, gives this one back by assigning
+--   it to nobody; refuses assigning it to somebody else.
+create function app_private.gives_back(
+  project_id uuid, organization_id uuid, assignee_id uuid, permission text, wanted text
+) returns boolean
+language plpgsql stable as $function$
+begin
+  -- Refused elsewhere, or theirs to hand on.
+  if coalesce(assignee_id <> app_public.current_user_id(), true) or wanted = assignee_id::text
+    or organization_id = any (array(select app_hidden.viewer_organizations(permission)))
+    or project_id = any (array(select app_hidden.viewer_projects(permission)))
+    or project_id <> all (array(select app_hidden.viewer_own_projects(permission))) then
+    return false;
+  end if;
+  if wanted is not null then
+    perform app_hidden.fail('FORBIDDEN', 'You see your own deals only: give this one back with the assigneeId null, '
+      'and whoever sees all of them assigns it.', jsonb_build_object('permission', permission, 'field', 'assigneeId'));
+  end if;
+  return true;
+end $function$;
+grant execute on function app_private.gives_back(uuid, uuid, uuid, text, text) to plat_user;
+
+-- Hands over what is open with those who work on no deals of the project any more once the affiliation has ended, or
+--   has the role and permissions given; to a user, or to nobody. For those who may end or change it.
+create function app_private.hand_over_affiliation(
+  id uuid, role text, permissions text[], hand_over boolean, assignee_id uuid
+) returns app_public.open_deals
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  affiliation app_public.project_organizations;
+  losing uuid[];
+begin
+  select a.* into affiliation from app_public.project_organizations a where a.id = id and a.role <> 'OWNER'
+    and (a.owner_id = any (array(select app_hidden.viewer_organizations('project.manage')))
+      or (role is null and a.organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))));
+  -- Whether there is one, and who may, is told by what follows.
+  if affiliation.id is null or not (coalesce(hand_over, false) or assignee_id is not null)
+    or (role is not null and (not app_private.affiliate_sells(affiliation.role, affiliation.permissions)
+      or app_private.affiliate_sells(role, permissions)))
+    or exists (select from app_public.projects p
+      where p.id = affiliation.project_id and p.archived_at is not null) then
+    return row(0, 0, 0, 0, 0, 0, 0, 0, 0);
+  end if;
+  -- Those who go on, by another organization of theirs, keep their deals.
+  losing := array(select m.user_id from app_public.organization_user_connections m
+    where m.organization_id = affiliation.organization_id
+      and not exists (select from app_public.organization_user_connections o where o.user_id = m.user_id
+        and o.organization_id = affiliation.owner_id)
+      and not exists (select from app_public.organization_user_connections o
+        join app_private.affiliate_permissions p on p.organization_id = o.organization_id
+          and p.project_id = affiliation.project_id and p.permission = 'lead.read'
+        where o.user_id = m.user_id and o.organization_id <> affiliation.organization_id));
+  if assignee_id is not null and (assignee_id = any (losing)
+    or not app_private.viewer_sees('app_public.users', assignee_id)
+    or not app_private.sells_in(assignee_id, affiliation.project_id)) then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Name somebody who works on deals of the project afterwards: a member of the organization that owns it, or of '
+      'another one that sells there.', '{"field": "assigneeId"}');
+  end if;
+  return app_private.hand_over_deals(affiliation.project_id, losing, assignee_id);
+end $function$;
+grant execute on function app_private.hand_over_affiliation(uuid, text, text[], boolean, uuid) to plat_user;
+
+-- Gives whatever of a project is open with these people to one user, or to nobody (null), and says how much that
+--   was. An appointment at a time at which that user receives somebody else has no host then.
+create function app_private.hand_over_deals(
+  project_id uuid, people uuid[], to_user uuid
+) returns app_public.open_deals
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  handed app_public.open_deals := app_private.open_deals(project_id, people);
+  lead_ids uuid[] := array(select l.id from app_public.leads l where l.project_id = project_id
+    and l.assignee_id = any (people) and l.deleted_at is null
+    and l.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED') order by l.id);
+  buyer_ids uuid[] := array(select b.id from app_public.buyers b where b.project_id = project_id
+    and b.assignee_id = any (people) and b.deleted_at is null and b.status not in ('CLOSED', 'CANCELLED')
+    order by b.id);
+begin
+  -- In the order of locks: what hangs on a deal before the deal.
+  perform from app_public.reservations r where r.lead_id = any (lead_ids) or r.purchase_id = any (buyer_ids)
+    order by r.id for no key update;
+  perform from app_public.negotiations n where n.lead_id = any (lead_ids) or n.buyer_id = any (buyer_ids)
+    order by n.id for no key update;
+  perform from app_public.buyers b where b.id = any (buyer_ids) or b.lead_id = any (lead_ids)
+    order by b.id for no key update;
+  update app_public.buyers b set assignee_id = to_user where b.id = any (buyer_ids);
+  update app_public.leads l set assignee_id = to_user where l.id = any (lead_ids);
+  -- What is open and follows no lead or purchase that is.
+  update app_public.unit_holds d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status = 'ACTIVE';
+  update app_public.reservations d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status in ('PENDING', 'CONFIRMED');
+  update app_public.negotiations d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status in ('OPEN', 'ACTIVE');
+  update app_public.offers d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.status = 'PENDING';
+  update app_public.personalizations d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null
+    and d.status in ('DRAFT', 'SUBMITTED', 'CHANGES_REQUESTED', 'APPROVED');
+  update app_public.appointments d set
+      assignee_id = case when d.assignee_id = any (people) then to_user else d.assignee_id end,
+      host_id = case when d.host_id = any (people) then app_private.free_host(to_user, d.id, d.starts_at, d.ends_at)
+        else d.host_id end
+    where d.project_id = project_id and (d.assignee_id = any (people) or d.host_id = any (people))
+      and d.deleted_at is null and d.status in ('REQUESTED', 'SCHEDULED', 'CONFIRMED');
+  update app_public.tasks d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status in ('OPEN', 'IN_PROGRESS', 'WAITING');
+  return handed;
+end $function$;
+
 create function app_private.handled_processor_event(id text) returns void
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_private.processor_events e set handled_at = now() where e.id = $1
 $function$;
 grant execute on function app_private.handled_processor_event(text) to plat_worker;
+
+-- Whether an address is that of the account, or was until 30 days ago.
+create function app_private.has_address(user_id uuid, email text) returns boolean
+language sql stable as $function$
+  select exists (select from app_hidden.user_identities i where i.user_id = $1 and i.email = $2)
+    or exists (select from app_private.former_emails f where f.user_id = $1 and f.email = $2 and f.until > now()
+      -- Somebody else may have it by now.
+      and not exists (select from app_hidden.user_identities o where o.email = $2))
+$function$;
 
 -- Whether the user is a member of an organization with a part in the project.
 create function app_private.has_part(user_id uuid, project_id uuid) returns boolean
@@ -46571,6 +52949,18 @@ begin
     or has_part_in.project_id = any (array(select app_hidden.viewer_purchase_projects()));
 end $function$;
 
+-- Whether signing in asks for a second factor.
+create function app_private.has_second_factor(user_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_private.second_factors f where f.user_id = $1 and f.confirmed_at is not null)
+$function$;
+
+-- What is kept of the code of a signer.
+create function app_private.hash_of_code(signer_id uuid, code text) returns bytea
+language sql immutable as $function$
+  select sha256(convert_to(signer_id || ' ' || regexp_replace(code, '[\s-]', '', 'g'), 'UTF8'))
+$function$;
+
 -- Says where the active tracker with the key leads, nulls where there is none, and counts the hit where `counts`.
 create function app_private.hit_tracker(
   key text, counts boolean, out kind text, out destination text, out utm jsonb
@@ -46603,6 +52993,39 @@ begin
     from jsonb_array_elements(works) w where e.id = (w ->> 'executionId')::uuid;
 end $function$;
 grant execute on function app_private.hold_executions(uuid, jsonb, integer, interval) to plat_worker;
+
+-- Whether a hold gives way to what the viewer does with the home for a lead, or for nobody in particular: it is for
+--   that lead, or it is the viewer's own and for no other one.
+create function app_private.hold_is_of(hold_id uuid, lead_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_public.unit_holds h where h.id = $1 and (h.lead_id = $2
+    or (app_public.current_user_id() in (h.user_id, h.assignee_id) and (h.lead_id is null or $2 is null))))
+$function$;
+
+-- When a hold ends whose hours count from now; refused where that is later than the project allows.
+create function app_private.hold_until(hold app_public.unit_holds) returns timestamp with time zone
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  most constant interval := make_interval(hours => (select p.hold_expiration_limit from app_public.projects p
+    where p.id = hold.project_id));
+  until_when constant timestamptz := clock_timestamp() + make_interval(hours => hold.expiration);
+  last_moment constant timestamptz := hold.held_since + most;
+begin
+  if last_moment <= clock_timestamp() then
+    perform app_hidden.fail('CONFLICT',
+      format('You have held this %s as long as the project allows (holdExpirationLimit); reserve it, or leave it to '
+        'others for a while.', case when hold.unit_id is not null then 'unit' else 'lot' end),
+      '{"field": "expiration"}');
+  elsif until_when > last_moment + interval '1 second' then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      format('The project allows %s hours at most (holdExpirationLimit)%s.', extract(epoch from most)::int / 3600,
+        case when clock_timestamp() - hold.held_since > interval '1 minute'
+          then format(', which end at %s',
+            to_char(last_moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) else '' end),
+      '{"field": "expiration"}');
+  end if;
+  return least(until_when, last_moment);
+end $function$;
 
 -- Whether a worker holds something: its connection is there, and its lease is not over.
 create function app_private.holder_lives(holder integer, held_until timestamp with time zone) returns boolean
@@ -46677,6 +53100,16 @@ begin
 end $function$;
 grant execute on function app_private.integration_facts(text, uuid) to plat_authenticator, plat_worker;
 
+-- @step It tells whose key a notice is checked with, and nothing else.
+--
+-- The integration that an agreement is signed by; null for none.
+create function app_private.integration_of_envelope(agreement_id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select e.integration_id from app_private.agreement_envelopes e
+  where e.agreement_id = integration_of_envelope.agreement_id
+$function$;
+grant execute on function app_private.integration_of_envelope(uuid) to plat_authenticator;
+
 -- Where the integrations of a scope are.
 create function app_private.integration_table(scope text) returns text
 language sql immutable as $function$ select case scope when 'ORGANIZATION' then 'organization_integrations' when 'USER'
@@ -46747,6 +53180,38 @@ language sql stable as $function$
     app_private.role_lacks(i.organization_id, i.role))
 $function$;
 
+-- Asks those to sign whose turn it is and who were not asked yet.
+create function app_private.invite_signers(agreement_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+begin
+  select * into agreement from app_public.agreements a where a.id = agreement_id;
+  perform set_config('plat.service', 'on', true);
+  for signer in
+    update app_public.agreement_signers s set status = 'INVITED', invited_at = now(), invitation = s.invitation + 1
+    where s.agreement_id = invite_signers.agreement_id and s.status = 'WAITING' and s.deleted_at is null
+      and s.sequence = (select min(o.sequence) from app_public.agreement_signers o
+        where o.agreement_id = invite_signers.agreement_id and o.status <> 'SIGNED' and o.deleted_at is null)
+    returning *
+  loop
+    if agreement.signing_provider = 'EMBEDDED' then
+      perform app_private.add_job('agreement_signer__invited',
+        jsonb_build_object('id', signer.id, 'invitation', signer.invitation));
+      if agreement.reminder_days is not null then
+        perform app_private.add_job('agreement_signer__reminded',
+          jsonb_build_object('id', signer.id, 'invitation', signer.invitation, 'round', 1),
+          run_at => now() + agreement.reminder_days * interval '1 day',
+          job_key => 'agreement_signer__reminded ' || signer.id);
+      end if;
+    end if;
+  end loop;
+  perform set_config('plat.service', before, true);
+end $function$;
+
 -- Whether a deposit is of the people who negotiated the offer.
 create function app_private.is_deposit_of(deposit app_public.deposits, offer app_public.offers) returns boolean
 language sql stable as $function$
@@ -46811,13 +53276,14 @@ language sql stable as $function$
       'personalization', 'reservation', 'reservation_document'))
 $function$;
 
--- Whether a claim is of this lead: of its reservation, purchase or accepted offer.
+-- Whether a claim is of this lead: of its reservation, purchase, accepted offer or hold.
 create function app_private.is_party_of_claim(claim app_hidden.claims, lead_id uuid) returns boolean
 language sql stable as $function$
   select $2 is not null and exists (
     select from app_public.reservations r where r.id = claim.subject_id and r.lead_id = $2
     union all select from app_public.buyers b where b.id = claim.subject_id and b.lead_id = $2
-    union all select from app_public.negotiations n where n.id = claim.subject_id and n.lead_id = $2)
+    union all select from app_public.negotiations n where n.id = claim.subject_id and n.lead_id = $2
+    union all select from app_public.unit_holds h where h.id = claim.subject_id and h.lead_id = $2)
 $function$;
 
 -- Whether the viewer cancelled the reservation as its buyer, and said so.
@@ -46905,6 +53371,48 @@ begin
 end $function$;
 grant execute on function app_private.issue_consent_token(uuid) to plat_worker;
 
+-- Makes the codes of a change of address (143 bits each) and the link that stops it. Without a code: the new address
+--   has an account; without a new address: it was written to often enough today; without a former one: nobody has
+--   confirmed that. No row where there is nothing to send.
+create function app_private.issue_email_change(user_id uuid) returns table(
+  wanted text, email text, code text, former_email text, former_code text, stop_token text, expires_at timestamp
+  with time zone
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  is_taken boolean;
+begin
+  select c.email, c.email, c.expires_at, case when c.former_confirmed_at is null then i.email end, exists (
+      select from app_hidden.user_identities o where o.email = c.email)
+    into wanted, email, expires_at, former_email, is_taken
+    from app_private.email_changes c
+    join app_hidden.user_identities i on i.user_id = c.user_id
+    join app_public.users u on u.id = c.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+    where c.user_id = issue_email_change.user_id and c.expires_at > now() and c.confirmed_at is null
+    for update of c;
+  if not found then
+    return;
+  end if;
+  code := case when not is_taken then app_private.random_text(24) end;
+  if former_email is not null then
+    former_code := app_private.random_text(24);
+    stop_token := app_private.random_text(43);
+  end if;
+  -- Quietly limited: nobody is flooded because somebody else gives their address.
+  if not app_private.is_within_limit('verification.address', email) then
+    email := null;
+    code := null;
+  end if;
+  update app_private.email_changes c set code_sha256 = sha256(convert_to(code, 'UTF8')),
+      former_code_sha256 = sha256(convert_to(former_code, 'UTF8'))
+    where c.user_id = issue_email_change.user_id;
+  insert into app_private.email_change_stops (token_sha256, user_id, expires_at)
+    select sha256(convert_to(stop_token, 'UTF8')), issue_email_change.user_id, expires_at where stop_token is not null;
+  return next;
+end $function$;
+grant execute on function app_private.issue_email_change(uuid) to plat_worker;
+
 -- A new token (256 random bits) for a pending invitation and what its mail says; replaces the former token; nothing
 --   when there is nothing to send.
 create function app_private.issue_invite_token(invite_id uuid, send_count integer) returns table(
@@ -46933,6 +53441,84 @@ begin
     where o.id = invite.organization_id and o.deleted_at is null;
 end $function$;
 grant execute on function app_private.issue_invite_token(uuid, integer) to plat_worker;
+
+-- What the mail of a pending invitation to a project says: to an address with a new token (256 random bits), which
+--   replaces the former one, or to those who administer an organization. Nothing when there is nothing to send.
+create function app_private.issue_project_invite_token(invite_id uuid, send_count integer) returns table(
+  id uuid, token text, recipients text[], email text, role text, message text, expires_at timestamp
+  with time zone, organization_name text, project_title text, invited_by text, invited_organization text
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  invite app_public.project_organization_invites;
+  secret text;
+begin
+  select i.* into invite from app_public.project_organization_invites i
+    where i.id = issue_project_invite_token.invite_id for update;
+  -- Answered, revoked, over, or sent again meanwhile by a later job: nothing to send.
+  if invite.id is null or app_public.project_organization_invites_status(invite) <> 'PENDING'
+    or invite.send_count <> issue_project_invite_token.send_count then
+    return;
+  end if;
+  if invite.email is not null then
+    secret := 'plat_project_' || translate(rtrim(encode(public.gen_random_bytes(32), 'base64'), '='), '+/', '-_');
+    insert into app_private.project_organization_invite_tokens as t (invite_id, token_hash)
+      values (invite.id, sha256(convert_to(secret, 'UTF8')))
+      on conflict (invite_id) do update set token_hash = excluded.token_hash;
+  end if;
+  return query
+    select invite.id, secret, app_private.administrator_addresses(invite.organization_id), invite.email::text,
+      invite.role::text, invite.message::text, invite.expires_at, o.name::text, p.title::text,
+      app_public.users_full_name(u), h.name::text
+    from app_public.projects p
+      join app_public.organizations o on o.id = p.organization_id and o.deleted_at is null
+      left join app_public.organizations h on h.id = invite.organization_id
+      left join app_public.users u on u.id = invite.invited_by_id
+    where p.id = invite.project_id and p.deleted_at is null;
+end $function$;
+grant execute on function app_private.issue_project_invite_token(uuid, integer) to plat_worker;
+
+-- Makes the code that a signer asked for; only its SHA-256 stays. Nothing where nobody waits for one any more.
+create function app_private.issue_signing_code(signer_id uuid) returns table(
+  code text, channel text, email text, phone text, message_id uuid, title text, organization_name text,
+  expires_at timestamp
+  with time zone
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  digits constant text := lpad((('x' || encode(public.gen_random_bytes(6), 'hex'))::bit(48)::bigint
+    % 1000000)::text, 6, '0');
+  until_when constant timestamptz := now() + interval '10 minutes';
+  home uuid;
+  s_number text;
+  way text;
+begin
+  update app_private.agreement_codes c set code_sha256 = app_private.hash_of_code(c.signer_id, digits),
+      expires_at = until_when, tries = 0, proof = null
+    where c.signer_id = issue_signing_code.signer_id and c.requested_at > now() - interval '10 minutes'
+    returning c.channel into way;
+  if not found then
+    return;
+  end if;
+  select s.organization_id, s.phone into home, s_number from app_public.agreement_signers s
+    where s.id = issue_signing_code.signer_id;
+  -- Where no text message may go out now, a mail does.
+  if way = 'SMS' and (not app_private.owner_is_confirmed(home)
+      or exists (select from app_private.stopped_numbers n where n.number = s_number)
+      or not app_private.is_within_limit('sms.recipient', s_number)
+      or app_private.reserve_sending(home, 'SMS', 1) = 0) then
+    way := 'EMAIL';
+  end if;
+  return query
+    select digits, way, s.email::text, s.phone::text, gen_random_uuid(), a.title::text, o.name::text, until_when
+    from app_public.agreement_signers s
+      join app_public.agreements a on a.id = s.agreement_id
+      join app_public.organizations o on o.id = a.organization_id
+    where s.id = issue_signing_code.signer_id;
+end $function$;
+grant execute on function app_private.issue_signing_code(uuid) to plat_worker;
 
 -- Makes the one-time code that a mail takes to the user (143 bits, 15 minutes, once); no row for a user who may not
 --   sign in.
@@ -46982,6 +53568,249 @@ begin
   return next;
 end $function$;
 grant execute on function app_private.issue_verification(uuid) to plat_worker;
+
+-- Makes import_ready of the rows of import_rows that nothing is wrong with: what becomes of each lead. import_same
+--   has those of them that change nothing. own_only: the viewer works on own leads only; on_duplicate: what becomes
+--   of a lead found by e-mail address, as for createLead, or SET: the row changes it.
+create function app_private.judge_lead_rows(
+  project app_public.projects, system text, party uuid, own_only boolean, on_duplicate text, default_origin text
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog',
+'pg_temp' set enable_nestloop to 'off' set work_mem to '64MB' as $function$
+declare
+  viewer constant uuid := app_public.current_user_id();
+  home_country constant text := coalesce((project.address).country, 'US');
+  digits constant int := coalesce((select c.digits from app_hidden.currencies c where c.code = project.currency), 2);
+  sources constant text := (select string_agg(s.code, ', ' order by s.code) from app_public.lead_sources s
+    where s.project_id = project.id and s.deleted_at is null and s.active);
+  today constant date := (now() at time zone project.time_zone)::date;
+begin
+  perform app_private.check_import_rows('importLeads');
+  insert into pg_temp.import_errors
+    select d.row, d.column_name, 'CONFLICT', format('Row %s has this %s already.', d.first_row,
+      case d.column_name when 'email' then 'e-mail address' else 'external id' end), left(d.value, 200)
+    from (select r.row, k.column_name, k.value, first_value(r.row) over (partition by k.column_name, k.value
+        order by r.row) as first_row
+      from pg_temp.import_rows r
+      cross join lateral (values ('email', lower(r.email)), ('external_id', r.external_id)) k (column_name, value)
+      where k.value is not null) d
+    where d.row <> d.first_row;
+  insert into pg_temp.import_errors
+    select r.row, 'phone', 'BAD_USER_INPUT', 'This is no phone number; give one such as +1 416 555 0123.',
+      left(r.phone, 200)
+    from pg_temp.import_rows r where r.phone is not null and app_private.try_e164(r.phone, home_country) is null
+      and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = 'phone');
+  insert into pg_temp.import_errors
+    select r.row, a.name, 'BAD_USER_INPUT', format('%s has %s digits after the point at most.', project.currency,
+      digits), a.amount
+    from pg_temp.import_rows r
+    cross join lateral (values ('budget_min', r.budget_min), ('budget_max', r.budget_max)) a (name, amount)
+    where pg_input_is_valid(a.amount, 'numeric') and case when pg_input_is_valid(a.amount, 'numeric')
+      then a.amount::numeric <> round(a.amount::numeric, digits) end;
+  insert into pg_temp.import_errors
+    select r.row, 'registered_at', 'BAD_USER_INPUT', case when r.registered_at ~ '^\d{4}-\d\d-\d\d'
+        then 'A lead cannot be registered in the future.'
+        else 'Give a time such as 2027-05-31 or 2027-05-31T10:15:00Z.' end, left(r.registered_at, 200)
+    from pg_temp.import_rows r
+    where pg_input_is_valid(r.registered_at, 'timestamptz') and (r.registered_at !~ '^\d{4}-\d\d-\d\d'
+      or case when pg_input_is_valid(r.registered_at, 'timestamptz')
+        then r.registered_at::timestamptz > case when length(r.registered_at) = 10 then today + interval '1 day'
+          else now() + interval '1 minute' end end);
+
+  -- What rows name by other things than ids.
+  create temp table import_sources on commit drop as
+    select d.source as name, app_private.lead_source_named(project.id, d.source) as id
+    from (select distinct r.source from pg_temp.import_rows r where r.source is not null) d;
+  insert into pg_temp.import_errors
+    select r.row, 'source', 'BAD_USER_INPUT', format('There is no such lead source in this project. %s',
+      coalesce('Give one of ' || sources || ', or make it by createLeadSource.', 'Make it by createLeadSource.')),
+      left(r.source, 200)
+    from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source where s.id is null;
+  insert into pg_temp.import_errors
+    select r.row, k.column_name, 'NOT_FOUND', format('There is no such %s in this project.', k.kind), left(k.value, 200)
+    from pg_temp.import_rows r
+    cross join lateral (
+      select 'source_id' as column_name, 'lead source' as kind, r.source_id as value
+        where r.source_id not in (select s.id::text from app_public.lead_sources s where s.project_id = project.id
+          and s.deleted_at is null)
+      union all select 'fallout_reason_id', 'fallout reason', r.fallout_reason_id
+        where r.fallout_reason_id not in (select f.id::text from app_public.fallout_reasons f
+          where f.project_id = project.id and f.deleted_at is null and 'LEAD' = any (f.applies_to::text[]))) k
+    where pg_input_is_valid(k.value, 'uuid');
+  create temp table import_assignees on commit drop as
+    select distinct i.email::text as email, i.user_id
+    from app_hidden.user_identities i
+    join app_public.organization_user_connections m on m.user_id = i.user_id
+    join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = project.id;
+  insert into pg_temp.import_errors
+    select r.row, k.column_name, 'NOT_FOUND',
+      'There is no such member in the organizations of the project.', left(k.value, 200)
+    from pg_temp.import_rows r
+    cross join lateral (select 'assignee' as column_name, r.assignee as value
+        where lower(r.assignee) not in (select a.email from pg_temp.import_assignees a)
+      union all select 'assignee_id', r.assignee_id
+        where r.assignee_id not in (select a.user_id::text from pg_temp.import_assignees a)) k
+    where not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = k.column_name);
+  insert into pg_temp.import_errors
+    select r.row, 'assignee', 'BAD_USER_INPUT', 'Name the assignee by e-mail address or id, not both.', null
+    from pg_temp.import_rows r where num_nonnulls(r.assignee, r.assignee_id) = 2;
+  insert into pg_temp.import_errors
+    select r.row, 'source', 'BAD_USER_INPUT', 'Name the source by code or id, not both.', null
+    from pg_temp.import_rows r where num_nonnulls(r.source, r.source_id) = 2;
+
+  -- Which lead each row is about, and what may be done with it.
+  create temp table import_leads on commit drop as
+    select r.row, l.id, by_id.lead_id is not null as is_linked, by_id.lead_id is not null and by_id.project_id
+        <> project.id as is_elsewhere,
+      l.id is not null and (not own_only or coalesce(l.assignee_id = viewer, false)) as is_seen,
+      l.id is not null and by_id.lead_id is null and exists (select from app_private.lead_external_ids o
+        where o.lead_id = l.id and o.organization_id = party and o.system = judge_lead_rows.system) as has_other,
+      case when by_id.lead_id is not null then 'SET' else on_duplicate end as mode
+    from pg_temp.import_rows r
+    left join app_private.lead_external_ids by_id on by_id.organization_id = party
+      and by_id.system = judge_lead_rows.system and by_id.external_id = r.external_id
+    left join app_public.leads by_email on by_id.lead_id is null and by_email.project_id = project.id
+      and by_email.email = lower(r.email) and by_email.deleted_at is null
+      and by_email.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED')
+    left join app_public.leads l on l.id = coalesce(by_id.lead_id, by_email.id) and l.deleted_at is null;
+  analyze pg_temp.import_leads;
+  insert into pg_temp.import_errors
+    select m.row, case when m.is_linked then 'external_id' else 'email' end, 'CONFLICT', case
+        when m.is_elsewhere then 'The lead with this external id is in another project.'
+        when m.is_linked then 'The lead with this external id is somebody else''s.'
+        when m.has_other and m.is_seen and r.external_id is not null
+          then 'The lead with this e-mail address has another external id already.'
+        else 'There is an open lead with this e-mail address in the project already.' end, null
+    from pg_temp.import_leads m join pg_temp.import_rows r using (row)
+    where m.is_elsewhere or (m.id is not null and not m.is_seen) or (m.id is not null and not m.is_linked
+      and (m.mode = 'ERROR' or (m.has_other and r.external_id is not null)));
+  insert into pg_temp.import_errors
+    select r.row, 'name', 'BAD_USER_INPUT', 'name is required; give it, or first and last name.', null
+    from pg_temp.import_rows r join pg_temp.import_leads m using (row)
+    where m.id is null and num_nonnulls(r.name, r.first_name, r.last_name) = 0;
+  insert into pg_temp.import_errors
+    select c.row, c.column_name, 'BAD_USER_INPUT',
+      format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(c.column_name)), null
+    from pg_temp.import_cleared c join pg_temp.import_leads m using (row)
+    join app_private.lead_row_columns() k on k.name = c.column_name and k.required
+    where m.id is not null and m.mode = 'SET';
+  -- Nobody gives away what they then could not see.
+  insert into pg_temp.import_errors
+    select r.row, case when r.assignee_id is null then 'assignee' else 'assignee_id' end, 'FORBIDDEN',
+      'You see your own leads only in this project; others hand them on.', null
+    from pg_temp.import_rows r where own_only and num_nonnulls(r.assignee, r.assignee_id) > 0
+      and not exists (select from pg_temp.import_assignees a where a.user_id = viewer
+        and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id));
+
+  -- What each row makes of its lead: what it says, else what the lead has.
+  execute format($build$
+    create temp table import_ready on commit drop as
+      select m.row, uuidv7() as new_id, m.id as existing_id, m.mode, m.is_linked, r.external_id, l.version as
+        version_before, l.status::text as status_before, '{}'::text[] as warnings, %s,
+        case when m.id is not null and m.mode = 'RETURN_EXISTING' then l.address
+          when 'address' = any (c.names) and m.mode = 'SET' then null
+          when num_nonnulls(r.thoroughfare, r.premise, r.locality, r.administrative_area, r.postal_code, r.country) = 0
+            or (m.mode = 'MERGE' and l.address is distinct from null) then l.address
+          else row(%s, coalesce(r.country, (l.address).country, $1), (l.address).latitude,
+            (l.address).longitude)::app_public.address end as address
+      from (select x.row, x.external_id, %s, x.thoroughfare, x.premise, x.locality, x.administrative_area,
+          x.postal_code, x.country
+        from pg_temp.import_rows x
+        left join pg_temp.import_sources s on s.name = x.source
+        left join pg_temp.import_assignees a on a.email = lower(x.assignee)
+        where not exists (select from pg_temp.import_errors e where e.row = x.row)) r
+      join pg_temp.import_leads m using (row)
+      left join (select k.row, array_agg(k.column_name) as names from pg_temp.import_cleared k group by k.row) c
+        on c.row = m.row
+      left join app_public.leads l on l.id = m.id $build$,
+    (select string_agg(case
+        when k.required then format('case when m.id is not null and m.mode in (''MERGE'', ''RETURN_EXISTING'') then '
+          'l.%1$I else coalesce(r.%1$I::%2$s, l.%1$I%3$s) end as %1$I', k.name, k.type, case k.name
+            when 'status' then ', ''NEW''' when 'origin' then ', ' || quote_literal(default_origin)
+            when 'tags' then ', ''{}''' when 'registered_at' then ', now()' when 'name' then '' else ', false' end)
+        else format('case when m.id is not null and m.mode = ''RETURN_EXISTING'' then l.%1$I
+          when m.mode = ''MERGE'' then coalesce(l.%1$I, r.%1$I::%2$s)
+          when %1$L = any (c.names) then null else coalesce(r.%1$I::%2$s, l.%1$I) end as %1$I', k.name, k.type) end,
+        E',\n        ')
+      from app_private.lead_row_columns() k where k.name <> 'source'),
+    (select string_agg(
+        format('case when %1$L = any (c.names) then null else coalesce(r.%1$I, (l.address).%1$I) end', a), ', ')
+      from unnest('{thoroughfare,premise,locality,administrative_area,postal_code}'::text[]) a),
+    (select string_agg(format('%s as %I', case k.name
+        when 'name' then 'coalesce(x.name, case when num_nonnulls(x.first_name, x.last_name) > 0 and not exists ('
+          'select from pg_temp.import_leads o where o.row = x.row and o.id is not null) '
+          'then concat_ws('' '', x.first_name, x.last_name) end)'
+        when 'email' then 'lower(x.email)'
+        when 'phone' then 'app_private.try_e164(x.phone, $1)'
+        when 'source_id' then 'coalesce(x.source_id, s.id::text)'
+        when 'assignee_id' then 'coalesce(x.assignee_id, a.user_id::text)'
+        when 'registered_at' then 'case when length(x.registered_at) = 10 then least(now(), '
+          '(x.registered_at::date)::timestamp at time zone $2)::text else x.registered_at end'
+        else format('x.%I', k.name) end, k.name), ', ')
+      from app_private.lead_row_columns() k where k.name <> 'source')) using home_country, project.time_zone;
+  create unique index on pg_temp.import_ready (row);
+  analyze pg_temp.import_ready;
+  -- Names that were taken from the full name follow it, as they do when the lead is changed by itself.
+  update pg_temp.import_ready r
+    set (first_name, last_name) = (select s.given, s.family from app_hidden.split_name(r.name) s)
+    from app_public.leads l
+    where l.id = r.existing_id and l.name <> r.name
+      and row(r.first_name, r.last_name)::text = row(l.first_name, l.last_name)::text
+      and row(l.first_name, l.last_name)::text = app_hidden.split_name(l.name)::text;
+  -- Who withdrew from marketing mail is not entered anew by a list.
+  update pg_temp.import_ready r set subscribed = false, warnings = array['The lead has unsubscribed from marketing '
+      'mail, and a list does not undo that: subscribed was left out.']
+    where r.subscribed and (exists (select from app_public.leads l where l.id = r.existing_id
+        and l.unsubscribed_at is not null)
+      or exists (select from app_private.withdrawn_addresses w where w.organization_id = project.organization_id
+        and w.email = r.email));
+  -- The codes of sources follow from their ids; that of a lead without one stays as it was given.
+  create temp table import_same on commit drop as select null::int as row where false;
+  execute format('insert into pg_temp.import_same select r.row from pg_temp.import_ready r
+    join app_public.leads l on l.id = r.existing_id where row(r.address, %s) is not distinct from row(l.address, %s)',
+    (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'),
+    (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'));
+  perform app_private.check_import_states('lead');
+  insert into pg_temp.import_errors
+    select r.row, 'budget_max', 'BAD_USER_INPUT', 'The highest budget is below the lowest.', r.budget_max::text
+    from pg_temp.import_ready r where r.budget_max < r.budget_min;
+  insert into pg_temp.import_errors
+    select r.row, 'email', 'CONFLICT', 'There is an open lead with this e-mail address in the project already.', r.email
+    from pg_temp.import_ready r join app_public.leads l on l.project_id = project.id and l.email = r.email
+      and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED') and l.id <> r.existing_id
+    where r.is_linked and r.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED');
+  delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
+  if project.lead_assignment = 'ROUND_ROBIN' and not own_only then
+    update pg_temp.import_ready r set assignee_id = t.user_id
+      from (select n.row, row_number() over (order by n.row) as place from pg_temp.import_ready n
+        where n.existing_id is null and n.assignee_id is null) n
+      join unnest(app_private.next_turns(project.id, (select count(*)::int from pg_temp.import_ready c
+        where c.existing_id is null and c.assignee_id is null))) with ordinality t (user_id, place) using (place)
+      where r.row = n.row;
+  end if;
+end $function$;
+
+-- Makes a PDF that was stored a file of the agreement, once for each kind; tells the contents that nobody has then,
+--   for whoever calls it to delete.
+create function app_private.keep_agreement_file(
+  agreement_id uuid, kind text, checksum text, filename text
+) returns setof text
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+begin
+  perform app_private.file_is_stored(checksum);
+  perform from app_public.agreements a where a.id = agreement_id for no key update;
+  if not exists (select from app_public.agreement_files f where f.agreement_id = keep_agreement_file.agreement_id
+      and f.kind = keep_agreement_file.kind and f.deleted_at is null) then
+    perform set_config('plat.clock', 'on', true);
+    insert into app_public.agreement_files (agreement_id, kind, title, file)
+      values (agreement_id, kind, case kind when 'CERTIFICATE' then 'Certificate' else 'Signed' end,
+        jsonb_build_object('checksum', checksum, 'filename', filename));
+    perform set_config('plat.clock', '', true);
+  end if;
+  return query select app_private.release_files(array[checksum]);
+end $function$;
+grant execute on function app_private.keep_agreement_file(uuid, text, text, text) to plat_worker;
 
 -- Says where the file of an export will lie, before it does: so that it is removed, whatever happens.
 create function app_private.keep_export_file(id uuid, worker uuid, file_key text) returns void
@@ -47062,6 +53891,47 @@ begin
         or (is_response and (l.first_response_at is null or l.status = 'NEW' or l.status_before_deal = 'NEW')));
 end $function$;
 
+-- The columns of leads that a row may fill by their own names; assignee, address and external id go other ways.
+create function app_private.lead_row_columns() returns table(name name, type text, required boolean)
+language sql stable as $function$
+  select a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull
+  from app_hidden.import_columns c
+  join pg_attribute a on a.attrelid = 'app_public.leads'::regclass and a.attname = c.column_name
+  where c.operation = 'importLeads' order by c.position
+$function$;
+
+-- What became of the rows of the import, in their order, so many at most.
+create function app_private.lead_row_results(
+  most integer default null::integer
+) returns app_public.lead_row_result[]
+language plpgsql as $function$
+begin
+  return array(
+    select row(i.row, i.external_id, case when e.code is not null then 'REFUSED'
+        when r.existing_id is null then 'CREATED' when s.row is not null then 'UNCHANGED' else 'UPDATED' end,
+      case when e.code is null then coalesce(r.existing_id, r.new_id) when m.is_seen then m.id end,
+      coalesce(m.id is not null and not m.is_linked and m.is_seen, false), e.code, coalesce(e.errors, '{}'),
+      coalesce(r.warnings, '{}'))::app_public.lead_row_result
+    from pg_temp.import_rows i
+    left join pg_temp.import_ready r using (row)
+    left join pg_temp.import_leads m using (row)
+    left join pg_temp.import_same s using (row)
+    left join (select x.row, (array_agg(x.code order by x.column_name nulls last, x.code))[1] as code,
+        array_agg(row(x.code, app_hidden.camel(x.column_name), x.message)::app_public.lead_row_error
+          order by x.column_name nulls last, x.code) as errors
+      from pg_temp.import_errors x group by x.row) e using (row)
+    order by i.row limit most);
+end $function$;
+
+-- The lead source of a project with this code or, where none has it, this name, whatever its case and punctuation.
+create function app_private.lead_source_named(project_id uuid, source text) returns uuid
+language sql stable as $function$
+  select s.id from app_public.lead_sources s
+  where s.project_id = lead_source_named.project_id and s.deleted_at is null
+    and (s.code = upper(btrim(source)) or app_hidden.spelling(s.name) = app_hidden.spelling(source))
+  order by s.code = upper(btrim(source)) desc, s.active desc, s.id limit 1
+$function$;
+
 -- Keeps the words of names that are not known yet.
 create function app_private.learn_words(names text[]) returns void
 language sql as $function$
@@ -47110,6 +53980,7 @@ $function$;
 create function app_private.live_lead(project_id uuid, email text) returns uuid
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select l.id from app_public.leads l where l.project_id = $1 and l.email = lower(btrim($2)) and l.deleted_at is null
+    and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED')
     and app_hidden.project_can(l.project_id, l.organization_id, 'lead.write')
 $function$;
 grant execute on function app_private.live_lead(uuid, text) to plat_user;
@@ -47171,6 +54042,16 @@ begin
   perform from app_public.leads l
     where l.id = coalesce(lock_lead_or_buyer.lead_id,
       (select b.lead_id from app_public.buyers b where b.id = lock_lead_or_buyer.buyer_id)) for no key update;
+end $function$;
+
+-- Locks leads and, before them, their deals; each in the order of ids.
+create function app_private.lock_leads(ids uuid[]) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform from app_public.reservations r where r.lead_id = any (ids) order by r.id for no key update;
+  perform from app_public.negotiations n where n.lead_id = any (ids) order by n.id for no key update;
+  perform from app_public.buyers b where b.lead_id = any (ids) order by b.id for no key update;
+  perform from app_public.leads l where l.id = any (ids) order by l.id for no key update;
 end $function$;
 
 -- Locks what a negotiation is about, then the negotiation, and gives it as it is then.
@@ -47315,9 +54196,10 @@ language sql stable as $function$
   where t.holds
 $function$;
 
--- The list of a purchase of what hangs on it, or on the lead it came from.
+-- The list of a purchase of what hangs on it, or on the lead it came from. of_lead: which rows c of the lead are
+--   those of the purchase b, where a lead may have several.
 create function app_private.make_buyer_list(
-  table_name text, list_name text, list_description text, list_order text
+  table_name text, list_name text, list_description text, list_order text, of_lead text default null::text
 ) returns void
 language plpgsql as $function$
 declare
@@ -47325,10 +54207,12 @@ declare
 begin
   execute format('create function app_public.%I(b app_public.buyers) returns setof app_public.%I language sql stable
     rows 5 as
-    $f$ select c.* from %s c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
+    $f$ select c.* from %s c where (c.buyer_id = b.id or %s)
       and c.deleted_at is null order by %s $f$',
     lower(function_name), table_name,
-    app_hidden.source_of(format('app_public.%I', table_name)::regclass), list_order);
+    app_hidden.source_of(format('app_public.%I', table_name)::regclass),
+    case when of_lead is null then 'c.lead_id = b.lead_id' else format('(c.lead_id = b.lead_id and %s)', of_lead) end,
+    list_order);
   execute format('grant execute on function app_public.%I to plat_user', lower(function_name));
   execute format('comment on function app_public.%I is %L', lower(function_name),
     format(E'@ordered\n\n%s; those of the lead that the buyer was among them.', list_description));
@@ -47380,11 +54264,13 @@ end $function$;
 
 -- Gives a table like app_private.project_record with lead_id and buyer_id what such a table has: row security by the
 --   permissions of leads and of buyers, lists on both, and make_project_record. `own`: which rows the buyer who
---   accepted an invitation sees; has_assignee: for root lists, along the column assignee_id.
+--   accepted an invitation sees; has_assignee: for root lists, along the column assignee_id; of_lead: see
+--   make_buyer_list.
 create function app_private.make_deal_child(
   table_name text, subject text, list_name text, list_description text, list_order text default 'id desc',
   lead_read text default 'lead.read', lead_write text default 'lead.write', buyer_read text default 'buyer.read',
-  buyer_write text default 'buyer.write', own text default null::text, has_assignee boolean default false
+  buyer_write text default 'buyer.write', own text default null::text, has_assignee boolean default false,
+  of_lead text default null::text
 ) returns void
 language plpgsql as $function$
 declare
@@ -47428,7 +54314,7 @@ begin
       'app_private.tg__touch(''assignee_id'')', table_name);
     insert into app_private.deal_tables (table_name) values (make_deal_child.table_name);
   end if;
-  perform app_private.make_buyer_list(table_name, list_name, list_description, list_order);
+  perform app_private.make_buyer_list(table_name, list_name, list_description, list_order, of_lead);
 end $function$;
 
 -- Gives a table with project_id, organization_id and assignee_id its policies: whoever has the permission, be it for
@@ -47556,11 +54442,11 @@ end $function$;
 -- Gives a table like app_private.image_record or document_record what it takes to be served: comments, row security,
 --   grants, triggers, addresses, events. `parent` is the table it belongs to, `list` the field there, `settable`
 --   further columns that callers give; `only_one` lets a new file replace the former; `readers` is a condition that
---   replaces who sees it.
+--   replaces who sees it, `writers` one that replaces who writes it.
 create function app_private.make_file_table(
   table_name text, subject text, parent text, list text, settable text[] default '{}'::text[],
   only_one boolean default false, readers text default null::text, write_permission text default 'inventory.manage',
-  event_permission text default null::text
+  event_permission text default null::text, writers text default null::text
 ) returns void
 language plpgsql as $function$
 declare
@@ -47580,9 +54466,10 @@ declare
     else format('(public and %s) or %s', sees_parent, members) end);
   anybody_sees text := coalesce(readers, case when is_image then sees_parent
     else format('public and %s', sees_parent) end);
-  writers text := format('organization_id = any (array(select app_hidden.viewer_organizations(%L)))', write_permission)
+  may_write text := coalesce(writers, format('organization_id = any (array(select '
+    'app_hidden.viewer_organizations(%L)))', write_permission)
     || case when parent = 'organizations' then ''
-      else format(' or project_id = any (array(select app_hidden.viewer_projects(%L)))', write_permission) end;
+      else format(' or project_id = any (array(select app_hidden.viewer_projects(%L)))', write_permission) end);
   columns text[] := array[case when is_image then 'alt' else 'description' end] || settable;
 begin
   insert into app_private.file_tables (table_name) values (table_name);
@@ -47619,11 +54506,11 @@ begin
   execute format('create policy everybody on app_public.%I for select to plat_anonymous using (deleted_at is null and '
     '(%s))', table_name, anybody_sees);
   execute format('create policy writers_insert on app_public.%I for insert to plat_user with check (%s)', table_name,
-    writers);
+    may_write);
   execute format('create policy writers_update on app_public.%I for update to plat_user using (%s)', table_name,
-    writers);
+    may_write);
   execute format('create policy writers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
-    writers);
+    may_write);
   execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
   execute format('grant insert (%I, file, %s) on app_public.%I to plat_user', parent_column,
     (select string_agg(quote_ident(c), ', ') from unnest(columns) c), table_name);
@@ -47815,10 +54702,12 @@ end $function$;
 
 -- Declares that rows of a table act in somebody's name: the column of the user beside principal_token_id, what
 --   people call a row (SQL over r), which rows act, what permission the viewer lacks for a row (null: none), what
---   suspends a row for a reason, and which changes (over old and new) make the viewer its principal.
+--   suspends a row for a reason, and which changes (over old and new) make the viewer its principal. reads_token:
+--   whether the viewer reads which token it was (over r), where others see the row, too.
 create function app_private.make_principal(
   table_schema text, table_name text, user_column text, kind text, title text, live text, lacks regprocedure,
-  ends regprocedure, takes_over text default null::text, organization text default 'organization_id'
+  ends regprocedure, takes_over text default null::text, organization text default 'organization_id',
+  reads_token text default 'true'
 ) returns void
 language plpgsql as $function$
 declare
@@ -47839,8 +54728,8 @@ begin
       $f$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from %s c where c.id = r.id and c.principal_token_id = t.id) $f$',
-      table_name || '_principal_token', table_name, relation);
+          and exists (select from %s c where c.id = r.id and c.principal_token_id = t.id) and %s $f$',
+      table_name || '_principal_token', table_name, relation, reads_token);
     execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',
       table_name || '_principal_token');
     execute format('comment on function app_public.%I is %L', table_name || '_principal_token',
@@ -47939,17 +54828,19 @@ end $function$;
 
 -- Makes a table of app_public a record: version, time stamps, soft deletion, slug and events. event_permission: what
 --   reading its events takes, where that is more than seeing the record; event_condition: which rows webhooks learn
---   of.
+--   of; other_party: the column of another organization that gets the events, too.
 create function app_private.make_record(
   table_name text, subject text, write_permission text default null::text, slug_from text default null::text,
-  event_permission text default null::text, event_condition text default null::text
+  event_permission text default null::text, event_condition text default null::text,
+  other_party name default null::name
 ) returns void
 language plpgsql as $function$
 declare
   relation regclass := format('app_public.%I', table_name)::regclass;
 begin
-  insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition)
-    values (table_name, subject, write_permission, event_permission, event_condition);
+  insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition,
+    other_party)
+    values (table_name, subject, write_permission, event_permission, event_condition, other_party);
   if slug_from is not null then
     execute format('create trigger _100_slug before insert or update on %s for each row execute function '
       'app_private.tg__slug(%L)', relation, slug_from);
@@ -48084,6 +54975,28 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.mark_invite_sent(uuid) to plat_worker;
 
+create function app_private.mark_project_invite_sent(invite_id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  update app_public.project_organization_invites i set sent_at = now() where i.id = invite_id
+$function$;
+grant execute on function app_private.mark_project_invite_sent(uuid) to plat_worker;
+
+-- A signer has opened the agreement.
+create function app_private.mark_viewed(turn app_private.turn) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  if (turn.signer).status <> 'INVITED' then
+    return;
+  end if;
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'VIEWED', viewed_at = now() where s.id = (turn.signer).id;
+  update app_public.agreements a set status = 'VIEWED' where a.id = (turn.agreement).id and a.status = 'SENT';
+  perform set_config('plat.service', before, true);
+  perform app_private.note_trail((turn.agreement).id, 'VIEWED', signer => turn.signer, file => turn.file);
+end $function$;
+
 -- @step The link that names the lead or purchase is signed.
 --
 -- Who writes marketing mail to a lead, or to a purchase without one, living or deleted; null where there is no such
@@ -48186,18 +55099,17 @@ begin
     and l.id <> kept.id;
   if gone.id is null or gone.project_id <> kept.project_id then
     perform app_hidden.fail('CONFLICT', 'One of the two leads is gone.');
-  elsif gone.status = 'CONVERTED' then
-    perform app_hidden.fail('CONFLICT', 'Both leads are buyers; cancel one of the purchases first.');
   elsif exists (select from app_public.negotiations n join app_public.negotiations o on o.unit_id = n.unit_id
       where n.lead_id = kept.id and o.lead_id = gone.id and n.status not in ('ACCEPTED', 'CANCELLED')
         and o.status not in ('ACCEPTED', 'CANCELLED')
         and n.deleted_at is null and o.deleted_at is null) then
     perform app_hidden.fail('CONFLICT',
       'Both leads negotiate about the same unit; call one of the negotiations off first.');
-  elsif kept.status = 'CONVERTED' and exists (select from app_public.reservations r
-      where r.lead_id = gone.id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then
+  end if;
+  if (select count(*) from app_public.buyers b where b.lead_id in (kept.id, gone.id) and b.unit_id is null
+    and b.lot_id is null and b.status <> 'CANCELLED' and b.deleted_at is null) > 1 then
     perform app_hidden.fail('CONFLICT',
-      'One of them is a buyer, the other has an open reservation; convert or cancel that first.');
+      'Both leads have a purchase without a home; cancel or delete one of these purchases first.');
   end if;
   -- Whatever refers to the one refers to the other, whichever module made the reference.
   for reference in
@@ -48405,6 +55317,15 @@ begin
 end $function$;
 grant execute on function app_private.move_lead_source(uuid, uuid) to plat_anonymous, plat_user;
 
+-- The names of a person as texts greet by them: those that are filled in, else those in the full name; the first
+--   name is the fallback where neither tells one, so that no greeting goes out without a name.
+create function app_private.names_in_texts(first_name text, last_name text, name text, fallback text) returns jsonb
+language sql immutable parallel safe as $function$
+  select jsonb_build_object('firstName', coalesce(first_name, s.given, fallback), 'lastName',
+    coalesce(last_name, s.family))
+  from (select 1) one left join lateral app_hidden.split_name(name) s on true
+$function$;
+
 -- The claim on the unit that belongs to whoever negotiates, null for a unit that is free; refuses with
 --   INVENTORY_UNAVAILABLE what belongs to somebody else or is not for sale.
 create function app_private.negotiable_claim(
@@ -48469,18 +55390,11 @@ declare
   -- Locks are few; a transaction that hands out more than that does so without, at the risk of the same turn twice.
   most constant int := 100;
   taken constant int := coalesce(app_hidden.setting('turns_taken')::int, 0);
-  members uuid[];
+  members constant uuid[] := app_private.turn_takers(project_id);
   latest app_private.lead_turns;
   turn bigint := 0;
   chosen uuid;
 begin
-  select array_agg(m.user_id order by m.user_id) into members
-    from app_public.projects p
-    join app_public.organization_user_connections m on m.organization_id = p.organization_id
-    where p.id = project_id
-      and (m.role = 'MEMBER' or not exists (
-        select from app_public.organization_user_connections o where o.organization_id = p.organization_id
-          and o.role = 'MEMBER'));
   if members is null then
     return null;
   end if;
@@ -48500,6 +55414,27 @@ begin
   delete from app_private.lead_turns t where t.id = any (array(select o.id from app_private.lead_turns o
     where o.project_id = project_id and o.turn < turn - 50 order by o.turn limit 5 for update skip locked));
   return chosen;
+end $function$;
+
+-- Whose turns it is to get so many leads of the project, in their order; and they were theirs then.
+create function app_private.next_turns(project_id uuid, amount integer) returns uuid[]
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  members constant uuid[] := app_private.turn_takers(project_id);
+  latest app_private.lead_turns;
+  before int;
+begin
+  if members is null or amount < 1 then
+    return '{}';
+  end if;
+  -- Whoever hands out many at a time does so after the other; single leads go on meanwhile and may repeat a turn.
+  perform pg_advisory_xact_lock(hashtextextended('plat.turns ' || project_id, 0));
+  select t.* into latest from app_private.lead_turns t where t.project_id = project_id order by t.turn desc limit 1;
+  before := (select count(*) from unnest(members) m where m <= latest.user_id);
+  insert into app_private.lead_turns (project_id, turn, user_id) values (project_id,
+    coalesce(latest.turn, 0) + amount, members[(before + amount - 1) % cardinality(members) + 1]);
+  return array(select members[(before + place - 1) % cardinality(members) + 1] from generate_series(1, amount) place);
 end $function$;
 
 -- @step It is what the processor says of the account.
@@ -48569,6 +55504,18 @@ begin
 end $function$;
 grant execute on function app_private.note_card(uuid, jsonb, text, boolean) to plat_authenticator;
 
+-- A code went out, by the channel.
+create function app_private.note_code_sent(signer_id uuid, channel text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_private.agreement_codes c set channel = note_code_sent.channel
+    where c.signer_id = note_code_sent.signer_id;
+  perform app_private.note_trail(s.agreement_id, 'CODE_SENT', signer => s,
+      sent_to => case note_code_sent.channel when 'SMS' then s.phone else s.email end)
+    from app_public.agreement_signers s where s.id = note_code_sent.signer_id;
+end $function$;
+grant execute on function app_private.note_code_sent(uuid, text) to plat_worker;
+
 -- @step It is a setting of the operator.
 --
 -- Whether the operator has registered the service where consents are given; null: nowhere.
@@ -48632,6 +55579,21 @@ begin
 end $function$;
 grant execute on function app_private.note_customer(uuid, text) to plat_authenticator;
 
+-- The provider has taken an agreement.
+create function app_private.note_envelope(agreement_id uuid, envelope_id text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform from app_public.agreements a where a.id = note_envelope.agreement_id for no key update;
+  update app_private.agreement_envelopes e set envelope_id = note_envelope.envelope_id, asked_at = now()
+    where e.agreement_id = note_envelope.agreement_id;
+  -- It was called off meanwhile.
+  if exists (select from app_public.agreements a where a.id = note_envelope.agreement_id
+    and a.status in ('VOIDED', 'EXPIRED', 'DECLINED')) then
+    perform app_private.add_job('agreement__ended', jsonb_build_object('id', note_envelope.agreement_id));
+  end if;
+end $function$;
+grant execute on function app_private.note_envelope(uuid, text) to plat_worker;
+
 -- Keeps how many rows an export has, and how far rights reached when they were read.
 create function app_private.note_export(
   id uuid, worker uuid, total integer, permissions text[], rights text[]
@@ -48676,6 +55638,14 @@ begin
 end $function$;
 grant execute on function app_private.note_failed(text, uuid, text, boolean, boolean, boolean) to plat_authenticator,
 plat_worker;
+
+-- A signer was written to.
+create function app_private.note_invited(signer_id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.note_trail(s.agreement_id, 'INVITED', signer => s, sent_to => s.email)
+  from app_public.agreement_signers s where s.id = note_invited.signer_id
+$function$;
+grant execute on function app_private.note_invited(uuid) to plat_worker;
 
 -- Forgets that processes died during a job: it was done.
 create function app_private.note_job_done(key text) returns void
@@ -48729,6 +55699,8 @@ declare
   refund jsonb;
 begin
   select p.* into intent from app_public.payment_intents p where p.id = id for update;
+  -- What is paid may confirm the reservation: in the order of locks, that comes before its deposit.
+  perform app_private.lock_reservation(intent.reservation_id) where intent.reservation_id is not null;
   if intent.id is null or (intent.processor_id is not null and intent.processor_id <> state ->> 'id') then
     return '{"open": false}';
   end if;
@@ -48826,6 +55798,41 @@ begin
 end $function$;
 grant execute on function app_private.note_refund(uuid, jsonb) to plat_authenticator, plat_worker;
 
+-- Notes for rows of an import what the database refused them with.
+create function app_private.note_refusal(
+  rows integer[], state text, message text, details text, violated text
+) returns void
+language plpgsql as $function$
+declare
+  of_caller constant jsonb := case when state = 'PLAT0' then details::jsonb else '{}' end;
+begin
+  insert into pg_temp.import_errors
+    select r, (select c.column_name from app_hidden.import_columns c where c.operation = 'importLeads'
+        and app_hidden.camel(c.column_name) = of_caller ->> 'field'),
+      coalesce(of_caller ->> 'code', case when state = '23514' then 'BAD_USER_INPUT' else 'CONFLICT' end),
+      case when state = 'PLAT0' then message else coalesce(
+        (select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.conname = violated
+          and obj_description(c.oid, 'pg_constraint') is not null limit 1),
+        (select obj_description(c.oid, 'pg_class') from pg_class c where c.relname = violated limit 1),
+        'This row contradicts what is there.') end, null
+    from unnest(rows) r;
+end $function$;
+
+-- What follows where a signer declines: the agreement is over.
+create function app_private.note_refusal(signer_id uuid, reason text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'DECLINED', declined_at = now(), decline_reason = reason
+    where s.id = signer_id;
+  update app_public.agreements a set status = 'DECLINED'
+    where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id);
+  perform set_config('plat.service', before, true);
+end $function$;
+
 -- Notes, to the minute, that a report was looked at by somebody who sees it.
 create function app_private.note_report_run(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -48855,6 +55862,45 @@ begin
 end $function$;
 grant execute on function app_private.note_representative(uuid, jsonb) to plat_authenticator, plat_worker;
 
+-- What follows from a signature: the status of signer and agreement, who is asked next, what is done when all have
+--   signed.
+create function app_private.note_signature(
+  signer_id uuid, file app_public.agreement_files, signed_at timestamp with time zone
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement_id uuid := (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id);
+  buyers int;
+  sellers int;
+  all_sellers int;
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'SIGNED', signed_at = note_signature.signed_at,
+      viewed_at = coalesce(s.viewed_at, note_signature.signed_at), signed_file_id = file.id
+    where s.id = signer_id;
+  select count(*) filter (where s.status <> 'SIGNED' and s.role <> 'SELLER_REPRESENTATIVE'),
+      count(*) filter (where s.status <> 'SIGNED' and s.role = 'SELLER_REPRESENTATIVE'),
+      count(*) filter (where s.role = 'SELLER_REPRESENTATIVE')
+    into buyers, sellers, all_sellers
+    from app_public.agreement_signers s where s.agreement_id = agreement_id and s.deleted_at is null;
+  update app_public.agreements a set status = case when buyers = 0 then 'SIGNED' else 'PARTIALLY_SIGNED' end,
+      signed_at = note_signature.signed_at
+    where a.id = agreement_id and a.status <> 'SIGNED';
+  if buyers + sellers > 0 then
+    perform app_private.invite_signers(agreement_id);
+  else
+    perform app_private.note_trail(agreement_id, 'COMPLETED', file => file);
+    update app_private.agreement_envelopes e set ended = true where e.agreement_id = agreement_id;
+    if all_sellers > 0 then
+      update app_public.agreements a set status = 'EXECUTED' where a.id = agreement_id;
+    end if;
+    perform app_private.add_job('agreement__completed', jsonb_build_object('id', agreement_id));
+  end if;
+  perform set_config('plat.service', before, true);
+end $function$;
+
 -- @step It is a job of the service.
 --
 -- Something went through an integration.
@@ -48868,6 +55914,21 @@ begin
   update app_private.integration_secrets s set failure_count = 0 where s.integration_id = id and s.failure_count > 0;
 end $function$;
 grant execute on function app_private.note_synced(text, uuid) to plat_authenticator, plat_worker;
+
+-- Adds an entry to the trail of an agreement, by whoever acts in this transaction.
+create function app_private.note_trail(
+  agreement_id uuid, kind text, signer app_public.agreement_signers default null::app_public.agreement_signers,
+  file app_public.agreement_files default null::app_public.agreement_files, sent_to text default null::text,
+  consent_text text default null::text, note text default null::text
+) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  insert into app_public.agreement_trail_entries (organization_id, project_id, agreement_id, kind, signer_id,
+      signer_name, file_id, checksum, actor_id, ip_address, user_agent, sent_to, consent_text, note)
+    select a.organization_id, a.project_id, a.id, note_trail.kind, (note_trail.signer).id, (note_trail.signer).name,
+      (note_trail.file).id, (note_trail.file).checksum, app_public.current_user_id(), app_hidden.setting('ip'),
+      left(app_hidden.setting('user_agent'), 500), note_trail.sent_to, note_trail.consent_text, note_trail.note
+    from app_public.agreements a where a.id = note_trail.agreement_id
+$function$;
 
 -- Says why a trigger did not start something; shown as Workflow.triggerError.
 create function app_private.note_trigger_error(workflow_id uuid, error text) returns void
@@ -48957,6 +56018,31 @@ language sql stable security definer rows 1 set search_path to 'pg_catalog', 'pg
         join app_public.organization_user_connections m on m.organization_id = i.organization_id
           and m.user_id = a.user_id and m.role in ('OWNER', 'ADMIN')
         where i.id = a.integration_id and i.deleted_at is null))
+$function$;
+
+-- How much of a project is open with these people, of each kind.
+create function app_private.open_deals(project_id uuid, people uuid[]) returns app_public.open_deals
+language sql stable as $function$
+  select row(
+    (select count(*) from app_public.leads d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED')),
+    (select count(*) from app_public.buyers d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status not in ('CLOSED', 'CANCELLED')),
+    (select count(*) from app_public.unit_holds d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status = 'ACTIVE'),
+    (select count(*) from app_public.reservations d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status in ('PENDING', 'CONFIRMED')),
+    (select count(*) from app_public.negotiations d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status in ('OPEN', 'ACTIVE')),
+    (select count(*) from app_public.offers d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.status = 'PENDING'),
+    (select count(*) from app_public.personalizations d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status in ('DRAFT', 'SUBMITTED', 'CHANGES_REQUESTED', 'APPROVED')),
+    (select count(*) from app_public.appointments d where d.project_id = $1
+      and (d.assignee_id = any ($2) or d.host_id = any ($2))
+      and d.deleted_at is null and d.status in ('REQUESTED', 'SCHEDULED', 'CONFIRMED')),
+    (select count(*) from app_public.tasks d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status in ('OPEN', 'IN_PROGRESS', 'WAITING')))::app_public.open_deals
 $function$;
 
 -- Opens a ticket about a step of an execution, for whoever works on its subject where nobody is named.
@@ -49057,6 +56143,67 @@ language sql stable strict security definer set search_path to 'pg_catalog', 'pg
 $function$;
 grant execute on function app_private.open_link(text) to plat_authenticator;
 
+-- Writes a refund of a charge down, of the amount or of all that is left; the processor is to be asked then. Callers
+--   have asked for finance.write. path: where the input stands in that of the caller, for errors.
+create function app_private.open_refund(
+  charge_id uuid, input jsonb, attempt_key text default null::text, path text default ''
+) returns app_public.processor_refunds
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  charge app_public.processor_charges;
+  refund app_public.processor_refunds;
+  rest numeric;
+  wanted numeric;
+begin
+  -- Those who refund it at once take turns from here.
+  select c.* into charge from app_public.processor_charges c where c.id = charge_id for no key update;
+  rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
+  if charge.status not in ('SUCCEEDED', 'PARTIALLY_REFUNDED') or rest = 0 then
+    perform app_hidden.fail('CONFLICT', case when charge.status in ('PENDING', 'REQUIRES_ACTION')
+      then 'This charge is not paid yet.'
+      when charge.status = 'DISPUTED' then 'This charge is disputed: the bank decides about the money.'
+      when charge.status in ('FAILED', 'CANCELLED')
+        then format('A charge that is %s has nothing to give back.', charge.status)
+      else 'This charge was refunded already.' end, jsonb_build_object('field', path || 'chargeId'));
+  end if;
+  wanted := case when input ->> 'amount' is null then rest
+    else app_private.amount_of_payment(input, charge.currency, path || 'amount') end;
+  if wanted > rest then
+    perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', rest),
+      jsonb_build_object('field', path || 'amount'));
+  end if;
+  insert into app_public.processor_refunds (organization_id, charge_id, amount, reason, note, created_by_id,
+    attempt_key)
+    values (charge.organization_id, charge.id, wanted, coalesce(input ->> 'reason', 'REQUESTED_BY_CUSTOMER'),
+      app_hidden.checked(nullif(btrim(input ->> 'note'), ''), 'app_public.long_text', 'note'),
+      app_public.current_user_id(), attempt_key)
+    returning * into refund;
+  return refund;
+end $function$;
+
+-- Opens a session of a user, who is locked and has proved who they are. Of more than 100 at a time, the one ends
+--   that was not used for longest.
+create function app_private.open_session(
+  user_id uuid, session_epoch integer, is_refreshable boolean, device text
+) returns app_public.authentication
+language plpgsql as $function$
+declare
+  most constant int := 100;
+  network constant text := app_private.network_of(app_hidden.setting('ip'));
+  session app_private.sessions;
+begin
+  -- The user is locked: two sign-ins at once are counted one after the other.
+  update app_private.sessions s set ended_at = now() where s.id = any (array(
+    select o.id from app_private.sessions o where o.user_id = open_session.user_id and o.ended_at is null
+      and o.expires_at > now() order by coalesce(o.last_used_at, o.created_at) desc, o.id desc offset most - 1));
+  insert into app_private.sessions (user_id, device, network, is_refreshable, expires_at)
+    values (user_id, open_session.device, network, coalesce(is_refreshable, false), date_trunc('second', now())
+      + case when open_session.is_refreshable then interval '90 days' else interval '30 days' end)
+    returning * into session;
+  return app_private.give_tokens(session, session_epoch);
+end $function$;
+
 -- Opens an escalation ticket and returns its id; where one is open for the same cause in the organization, returns
 --   that one instead. The available actions are those of app_hidden.ticket_actions; input is what they need to know.
 create function app_private.open_ticket(
@@ -49151,6 +56298,14 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.organization_message(uuid) to plat_worker;
 
+-- The organization by which a user has a part in a project; the one that owns it first.
+create function app_private.organization_of_assignee(user_id uuid, project_id uuid) returns uuid
+language sql stable as $function$
+  select a.organization_id from app_public.project_organizations a
+    join app_public.organization_user_connections m on m.organization_id = a.organization_id
+    where a.project_id = $2 and m.user_id = $1 order by a.role <> 'OWNER', a.id limit 1
+$function$;
+
 -- The organization that a job is about, where its payload or the record that it names tells.
 create function app_private.organization_of_job(task text, payload json) returns uuid
 language plpgsql stable as $function$
@@ -49191,6 +56346,13 @@ begin
   return card;
 end $function$;
 
+-- Whether of the leads of a project the viewer, who may enter some, changes those assigned to them only.
+create function app_private.own_leads_only(project app_public.projects) returns boolean
+language sql stable as $function$
+  select not coalesce(project.organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+    or project.id = any (array(select app_hidden.viewer_projects('lead.write'))), false)
+$function$;
+
 -- The addresses of the owners of an organization.
 create function app_private.owner_addresses(organization_id uuid) returns text[]
 language sql stable as $function$
@@ -49215,8 +56377,9 @@ create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select coalesce((
     select sum(d.amount_paid - d.amount_refunded) from app_public.deposits d
-    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
-      and d.deleted_at is null), 0)
+    where (d.buyer_id = b.id
+        or (d.lead_id = b.lead_id and b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)))
+      and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0)
   from app_public.buyers b where b.id = $1
     and (app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
       or b.id = any (array(select app_hidden.viewer_purchases())))
@@ -49334,6 +56497,14 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.payments_to_reconcile(integer) to plat_worker;
 
+-- The members of an affiliated organization who cannot work on deals of the project, as affiliations are now.
+create function app_private.people_losing_deals(affiliation app_public.project_organizations) returns uuid[]
+language sql as $function$
+  select array(select m.user_id from app_public.organization_user_connections m
+    where m.organization_id = affiliation.organization_id
+      and not app_private.sells_in(m.user_id, affiliation.project_id) order by 1)
+$function$;
+
 -- The members who have the permission for a record: of its organization, and of those with a part in its project.
 --   assignee_id: who is assigned its lead or purchase.
 create function app_private.people_who_see(organization_id uuid, project_id uuid, assignee_id uuid, permission
@@ -49351,12 +56522,18 @@ language sql stable as $function$
   union all
   -- Who is a member of the organization itself is told as such, or not at all.
   select m.id, m.user_id, m.notifications
-  from app_public.project_organizations a
-  join app_private.role_permissions r on r.role = a.role and r.permission = $4 and r.in_affiliated
+  from app_private.affiliate_permissions a
   join app_public.organization_user_connections m on m.organization_id = a.organization_id
-  where a.project_id = $2 and a.role <> 'OWNER' and (r.reach = 'ALL' or m.user_id = $3)
+  where a.project_id = $2 and a.permission = $4 and (a.reach = 'ALL' or m.user_id = $3)
     and not exists (select from app_public.organization_user_connections o where o.organization_id = $1
       and o.user_id = m.user_id)
+$function$;
+
+create function app_private.percent_encoded(value text) returns text
+language sql immutable strict as $function$
+  select string_agg(case when c ~ '[A-Za-z0-9._~-]' then c
+    else regexp_replace(upper(encode(convert_to(c, 'UTF8'), 'hex')), '(..)', '%\1', 'g') end, '' order by n)
+  from regexp_split_to_table(value, '') with ordinality t (c, n)
 $function$;
 
 -- Has the function of the step's type carry it out, for all executions at once or, where that fails, for each by
@@ -49405,6 +56582,26 @@ begin
     update app_public.workflow_step_runs r set error_code = code where r.execution_id = work[1].execution_id
       and r.sequence = step.sequence and r.attempt = work[1].attempt;
   end if;
+end $function$;
+
+-- The person whom an organization knows by an e-mail address, from now on where it did not; without an address
+--   somebody new. Who registers one address at the same moment gets the same person.
+create function app_private.person_of(organization_id uuid, email text) returns uuid
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  digest constant bytea := sha256(convert_to(lower(email), 'UTF8'));
+  result uuid;
+begin
+  loop
+    select p.id into result from app_public.persons p
+      where p.organization_id = organization_id and p.email_digest = digest;
+    exit when result is not null;
+    insert into app_public.persons (organization_id, email_digest) values (organization_id, digest)
+      on conflict do nothing returning id into result;
+    exit when result is not null;
+  end loop;
+  return result;
 end $function$;
 
 -- The price of the options, less discounts, less credits, never below zero; each line rounded half up to the digits
@@ -49491,13 +56688,20 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.postpone_job(text, jsonb, integer) to plat_worker;
 
+-- The version of an agreement that is signed; null where it has no file.
+create function app_private.present_file(agreement_id uuid) returns app_public.agreement_files
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select f.* from app_public.agreement_files f
+  where f.agreement_id = present_file.agreement_id and f.kind = 'DOCUMENT' and f.deleted_at is null
+  order by f.number desc limit 1
+$function$;
+
 -- What the percentage of a deposit is of, where the viewer sees the deposit; null otherwise.
 create function app_private.price_of_deposit(id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.deposit_price(d) from app_public.deposits d where d.id = $1
-    and (app_hidden.deal_can(d.organization_id, d.project_id, coalesce(
-        (select l.assignee_id from app_public.leads l where l.id = d.lead_id),
-        (select b.assignee_id from app_public.buyers b where b.id = d.buyer_id)), 'sale.read')
+    and (app_hidden.deal_can(d.organization_id, d.project_id, app_private.assignee_of_deposit(d), 'sale.read')
+      or d.reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
       or d.buyer_id = any (array(select app_hidden.viewer_purchases()))
       or d.lead_id = any (array(select app_hidden.viewer_purchase_leads())))
 $function$;
@@ -49560,6 +56764,24 @@ create function app_private.project_currency(project_id uuid) returns text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select p.currency from app_public.projects p where p.id = $1
 $function$;
+
+-- A permission that the viewer lacks to give an organization the role of an invitation; null where they may.
+create function app_private.project_invite_lacks(i app_public.project_organization_invites) returns text
+language sql stable as $function$
+  select coalesce(app_private.lacking_permission(i.owner_id, null, '{project.manage}'),
+    app_private.affiliate_role_lacks(i.owner_id, i.role, i.permissions))
+$function$;
+
+-- Those of the projects where the user is a member of an organization with a part, as far as the viewer may write
+--   leads there, as the check of assignees tells them too.
+create function app_private.projects_with_part(user_id uuid, project_ids uuid[]) returns setof uuid
+language sql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select distinct p.project_id from app_public.organization_user_connections m
+  join app_public.project_organizations p on p.organization_id = m.organization_id
+  where m.user_id = projects_with_part.user_id and p.project_id = any (project_ids)
+    and app_hidden.project_can(p.project_id, p.owner_id, 'lead.write')
+$function$;
+grant execute on function app_private.projects_with_part(uuid, uuid[]) to plat_user;
 
 -- What limits tries for the password of an account, or of a name that nobody has, from an address.
 create function app_private.proof_limits(user_id uuid, name text, ip text) returns table(
@@ -49855,6 +57077,55 @@ begin
   end if;
 end $function$;
 
+-- The records that cancelling a purchase with these charges and deposits may change, in the order in which that is
+--   told; is_open: whether one that stays as it is should be told too.
+create function app_private.records_of_purchase(purchase app_public.buyers, charge_ids uuid[], deposit_ids uuid[])
+  returns table(
+  place integer, record_type text, record_id uuid, title text, status text, is_open boolean
+)
+language sql stable as $function$
+  select 1, 'buyer', b.id, app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email),
+    b.status::text, true from app_public.buyers b where b.id = purchase.id
+  union all select 2, 'unit', u.id, u.title, u.status, true from app_public.units u where u.id = purchase.unit_id
+  union all select 3, 'lot', l.id, l.title, l.status, true from app_public.lots l
+    where l.id in (purchase.lot_id, (select u.lot_id from app_public.units u where u.id = purchase.unit_id))
+  union all select 4, 'lead', l.id, l.name, l.status, true from app_public.leads l where l.id = purchase.lead_id
+  union all select 5, 'reservation', r.id, r.number, r.status, r.status = 'CONVERTED' from app_public.reservations r
+    where r.id = purchase.reservation_id and r.deleted_at is null
+  union all select 6, 'negotiation', n.id, u.title, n.status, n.status in ('OPEN', 'ACTIVE')
+    from app_public.negotiations n join app_public.units u on u.id = n.unit_id
+    where n.buyer_id = purchase.id and n.deleted_at is null
+  union all select 7, 'deposit', d.id, d.title, d.status, false from app_public.deposits d
+    where d.id = any (deposit_ids)
+  union all select 8, 'charge', c.id, c.description, c.status, false from app_public.processor_charges c
+    where c.id = any (charge_ids) and app_hidden.sees_finance(c.project_id, c.organization_id)
+  union all select 9, 'agreement', a.id, a.title, a.status,
+      a.status in ('DRAFT', 'SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED', 'EXECUTED')
+    from app_public.agreements a where a.buyer_id = purchase.id and a.deleted_at is null
+  union all select 10, 'personalization', p.id, p.title, p.status, p.status not in ('CANCELLED', 'SUPERSEDED')
+    from app_public.personalizations p
+    where (p.buyer_id = purchase.id or (p.lead_id = purchase.lead_id and p.unit_id = purchase.unit_id))
+      and p.deleted_at is null
+  union all select 11, 'task', t.id, t.title, t.status, t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    from app_public.tasks t where t.buyer_id = purchase.id and t.deleted_at is null
+  union all select 12, 'appointment', a.id, a.title, a.status, a.status in ('REQUESTED', 'SCHEDULED', 'CONFIRMED')
+    from app_public.appointments a where a.buyer_id = purchase.id and a.deleted_at is null
+  union all select 13, 'lease_permit', l.id, l.title, l.status, l.status in ('RESERVED', 'ISSUED')
+    from app_public.lease_permits l where l.buyer_id = purchase.id and l.deleted_at is null
+  union all select 14, 'workflow_execution', e.id, w.name, e.status, false
+    from app_public.workflow_executions e join app_public.workflows w on w.id = e.workflow_id
+    where e.buyer_id = purchase.id
+$function$;
+
+-- Whether a refresh token was used before, other than by a caller who may not have got the answer.
+create function app_private.refresh_is_repeated(token_sha256 bytea) returns boolean
+language sql stable as $function$
+  select exists (select from app_private.refresh_tokens r where r.token_sha256 = $1 and r.used_at is not null
+    and (r.used_at <= now() - interval '30 seconds'
+      or not exists (select from app_private.refresh_tokens n where n.token_sha256 = r.successor_sha256
+        and n.used_at is null)))
+$function$;
+
 -- Computes the index of the next projects by id; returns the last one where there may be more.
 create function app_private.refresh_service_index(
   after uuid default null::uuid, batch integer default 500
@@ -49888,6 +57159,47 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.refund_to_make(uuid) to plat_worker;
 
+-- Writes the refunds down that cancelling a purchase brings about, and has them made; of all charges as much as
+--   to_keep stays. Returns what of that was not found. Callers have asked for finance.write.
+create function app_private.refunds_of_cancellation(charge_ids uuid[], input jsonb, to_keep numeric) returns numeric
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  note constant text := 'The purchase was cancelled.';
+  charge app_public.processor_charges;
+  wanted jsonb;
+  place int := 0;
+  rest numeric;
+  kept numeric;
+  refund app_public.processor_refunds;
+begin
+  if coalesce((input ->> 'refund_charges')::boolean, false) then
+    for charge in select c.* from app_public.processor_charges c
+      where c.id = any (charge_ids) and c.status in ('SUCCEEDED', 'PARTIALLY_REFUNDED')
+      order by c.reservation_id is null, c.id
+    loop
+      rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
+      kept := least(to_keep, rest);
+      to_keep := to_keep - kept;
+      if rest > kept then
+        refund := app_private.open_refund(charge.id, jsonb_build_object('amount', rest - kept, 'note', note));
+        perform app_private.add_job('processor_refund__owed', jsonb_build_object('id', refund.id));
+      end if;
+    end loop;
+    return to_keep;
+  end if;
+  for wanted in select value from jsonb_array_elements(coalesce(nullif(input -> 'refunds', 'null'), '[]')) loop
+    if coalesce((wanted ->> 'charge_id')::uuid = any (charge_ids), false) is false then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such charge of this purchase.',
+        jsonb_build_object('field', format('refunds.%s.chargeId', place)));
+    end if;
+    refund := app_private.open_refund((wanted ->> 'charge_id')::uuid, wanted || jsonb_build_object('note', note),
+      path => format('refunds.%s.', place));
+    perform app_private.add_job('processor_refund__owed', jsonb_build_object('id', refund.id));
+    place := place + 1;
+  end loop;
+  return to_keep;
+end $function$;
+
 -- Refuses with INVENTORY_UNAVAILABLE and claimedUntil.
 create function app_private.refuse_claimed(claim app_hidden.claims, field text default null::text) returns void
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -49906,12 +57218,34 @@ language sql as $function$
     '{"field": "token"}')
 $function$;
 
+create function app_private.refuse_codes(wait integer) returns void
+language plpgsql as $function$
+begin
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', format('Too many wrong codes. Wait %s seconds.', wait),
+      jsonb_build_object('retryAfterSeconds', wait));
+  end if;
+end $function$;
+
 -- Refuses a definition because of what stands at the path.
 create function app_private.refuse_definition(path text, message text) returns void
 language plpgsql as $function$
 begin
   perform app_hidden.fail('BAD_USER_INPUT', format('%s: %s', path, message), jsonb_build_object('field', path));
 end $function$;
+
+-- The provider does not take an agreement: it is voided, and says why.
+create function app_private.refuse_envelope(agreement_id uuid, reason text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreements a set status = 'VOIDED', void_reason = left(refuse_envelope.reason, 2000)
+    where a.id = refuse_envelope.agreement_id and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED');
+  perform set_config('plat.service', before, true);
+end $function$;
+grant execute on function app_private.refuse_envelope(uuid, text) to plat_worker;
 
 create function app_private.refuse_gone(table_name text, column_name text) returns void
 language plpgsql as $function$
@@ -50084,6 +57418,28 @@ begin
 end $function$;
 grant execute on function app_private.release_files(text[]) to plat_authenticator;
 
+-- Gives back a unit or lot that the viewer, or somebody of their team, holds.
+create function app_private.release_hold(hold_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  hold app_public.unit_holds;
+begin
+  select h.* into hold from app_public.unit_holds h where h.id = release_hold.hold_id
+    and app_hidden.deal_can(h.organization_id, h.project_id, h.assignee_id, 'sale.write');
+  if hold.id is null then
+    perform app_hidden.refuse('unit_holds', 'delete');
+  end if;
+  perform app_private.lock_inventory(hold.unit_id, hold.lot_id);
+  select h.* into hold from app_public.unit_holds h where h.id = hold.id and h.deleted_at is null for no key update;
+  if hold.status is distinct from 'ACTIVE' then
+    perform app_hidden.fail('CONFLICT', format('This hold is over: it is %s.', coalesce(hold.status, 'deleted')),
+      '{"field": "id"}');
+  end if;
+  perform app_private.release_claim((app_private.active_claim(hold.id)).id, 'RELEASED');
+  update app_public.unit_holds h set deleted_at = now() where h.id = hold.id;
+end $function$;
+grant execute on function app_private.release_hold(uuid) to plat_user;
+
 -- For operators: lets a job that was set aside because its process died twice run again. Says what became of it.
 create function app_private.release_job(ticket uuid) returns text
 language plpgsql as $function$
@@ -50113,12 +57469,139 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.release_stream(uuid, integer) to plat_worker;
 
+-- Keeps the names of those of the people readable for the owner of a project who have worked on its deals.
+create function app_private.remember_affiliates(owner_id uuid, project_id uuid, people uuid[]) returns void
+language sql as $function$
+  insert into app_private.former_affiliates (owner_id, user_id)
+    select $1, p from unnest(people) p
+    where exists (select from app_public.leads l where l.assignee_id = p and l.project_id = $2)
+      or exists (select from app_public.buyers b where b.assignee_id = p and b.project_id = $2)
+    on conflict do nothing
+$function$;
+
+-- Has a signer asked once more; refused where that is of no use.
+create function app_private.remind_signer(id uuid, why text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+begin
+  select a.* into agreement from app_public.agreements a
+    where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = remind_signer.id)
+    for no key update;
+  select s.* into signer from app_public.agreement_signers s where s.id = remind_signer.id for no key update;
+  if signer.status not in ('INVITED', 'VIEWED')
+    or agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') then
+    perform app_hidden.fail('CONFLICT', 'Only somebody who was asked, and has neither signed nor declined, is '
+      'reminded.',
+      '{"field": "id"}');
+  end if;
+  perform app_private.rate_limit('signing.reminder', signer.id::text);
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set reminded_at = now(), invitation = s.invitation + 1
+    where s.id = remind_signer.id returning * into signer;
+  perform set_config('plat.service', before, true);
+  perform app_private.note_trail(agreement.id, 'REMINDED', signer => signer, note => why);
+  if agreement.signing_provider = 'EMBEDDED' then
+    perform app_private.add_job('agreement_signer__invited',
+      jsonb_build_object('id', signer.id, 'invitation', signer.invitation));
+  else
+    perform app_private.add_job('agreement__reminded', jsonb_build_object('id', agreement.id),
+      job_key => 'agreement__reminded ' || agreement.id);
+  end if;
+end $function$;
+
+-- Reminds a signer who has not signed since they were asked, and says when to look again: three times at most.
+create function app_private.remind_signer_by_itself(signer_id uuid, invitation integer, round integer) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  most constant int := 3;
+  days smallint;
+  invited int;
+begin
+  select a.reminder_days, s.invitation into days, invited from app_public.agreement_signers s
+    join app_public.agreements a on a.id = s.agreement_id
+    join app_public.projects p on p.id = a.project_id and p.archived_at is null
+    where s.id = signer_id and s.status in ('INVITED', 'VIEWED')
+      and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') and coalesce(a.expires_at > now(), true);
+  -- Whoever was reminded by hand, or asked anew, has another turn.
+  if days is null then
+    return;
+  end if;
+  if invited = invitation then
+    perform app_private.remind_signer(signer_id, 'by itself');
+    round := round + 1;
+    invited := invited + 1;
+  end if;
+  if round <= most then
+    perform app_private.add_job('agreement_signer__reminded',
+      jsonb_build_object('id', signer_id, 'invitation', invited, 'round', round),
+      run_at => now() + days * interval '1 day', job_key => 'agreement_signer__reminded ' || signer_id);
+  end if;
+end $function$;
+grant execute on function app_private.remind_signer_by_itself(uuid, integer, integer) to plat_worker;
+
+-- Takes a second factor away and tells its user.
+create function app_private.remove_second_factor(
+  user_id uuid, change text, facts jsonb default '{}'::jsonb
+) returns void
+language plpgsql as $function$
+begin
+  delete from app_private.second_factors f where f.user_id = remove_second_factor.user_id;
+  if found then
+    perform app_private.tell_account(user_id, change, facts);
+  end if;
+  delete from app_private.recovery_codes c where c.user_id = remove_second_factor.user_id;
+end $function$;
+
 -- By what id the processor knows a card that its owner has removed; null for one that is there.
 create function app_private.removed_card(id uuid) returns text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select c.processor_id from app_public.processor_cards c where c.id = removed_card.id and c.removed_at is not null
 $function$;
 grant execute on function app_private.removed_card(uuid) to plat_worker;
+
+-- Has a person known by another e-mail address; false, and nothing done, where another person has it.
+create function app_private.rename_person(person_id uuid, email text) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_public.persons p set email_digest = sha256(convert_to(lower(email), 'UTF8'))
+    where p.id = rename_person.person_id;
+  return found;
+exception when unique_violation then
+  return false; -- somebody else is known by it
+end $function$;
+
+-- A lead whose last purchase is cancelled is open again; it is LOST where the person has registered anew in the
+--   project since, because that lead is worked on now.
+create function app_private.reopen_lead(purchase app_public.buyers) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  lead app_public.leads;
+  is_elsewhere boolean;
+begin
+  select * into lead from app_public.leads l where l.id = purchase.lead_id and l.status = 'CONVERTED'
+    and l.deleted_at is null for no key update;
+  if lead.id is null or exists (select from app_public.buyers b where b.lead_id = lead.id and b.id <> purchase.id
+    and b.status <> 'CANCELLED' and b.deleted_at is null) then
+    return;
+  end if;
+  is_elsewhere := exists (select from app_public.leads l where l.project_id = lead.project_id and l.email = lead.email
+    and l.id <> lead.id and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED'));
+  if is_elsewhere and exists (select from app_public.reservations r where r.lead_id = lead.id
+    and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then
+    perform app_hidden.fail('CONFLICT', 'The lead of this purchase has an open reservation, and the person has '
+      'registered anew: cancel that reservation first.', jsonb_build_object('field', 'id', 'existingId', lead.id));
+  end if;
+  update app_public.leads l set converted_at = null,
+      status = case when is_elsewhere then 'LOST'
+        else coalesce(nullif(nullif(l.status_before_deal, 'RESERVED'), 'NEGOTIATING'), 'HOT') end,
+      fallout_reason_id = case when is_elsewhere then app_private.fallout_reason_for(l.project_id, 'LEAD',
+        purchase.fallout_reason_id) else l.fallout_reason_id end
+    where l.id = lead.id;
+end $function$;
 
 -- Under whom an idempotency key of this request is kept.
 create function app_private.repeat_viewer() returns text
@@ -50181,6 +57664,12 @@ begin
   end if;
 end $function$;
 
+create function app_private.request_email_change_mails(user_id uuid) returns void
+language sql as $function$
+  select app_private.add_job('user__email_change_requested', jsonb_build_object('user_id', user_id),
+    job_key => 'user__email_change_requested ' || user_id)
+$function$;
+
 -- Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than a
 --   few at a time.
 create function app_private.request_export(
@@ -50232,6 +57721,20 @@ language sql as $function$
   select app_private.add_job('user__verification_requested', jsonb_build_object('user_id', user_id),
     job_key => 'user__verification_requested ' || user_id)
 $function$;
+
+-- Refuses a viewer who would give an organization a permission that they do not have, be it because of the token in
+--   use.
+create function app_private.require_affiliate_role(owner_id uuid, role text, permissions text[]) returns void
+language plpgsql stable as $function$
+declare
+  lacking constant text := app_private.affiliate_role_lacks(owner_id, role, permissions);
+begin
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
+        role, lacking), jsonb_build_object('permission', lacking));
+  end if;
+end $function$;
 
 -- Refuses a buyer who sets the day by which they have to choose.
 create function app_private.require_due_on(p app_public.personalizations) returns void
@@ -50290,6 +57793,41 @@ begin
       format('The execution is %s and does not wait at this step any more.', execution.status));
   end if;
   return execution;
+end $function$;
+
+-- Refuses a hold of a person, or of an organization, that has as many in the project as it allows.
+create function app_private.require_fewer_holds(hold app_public.unit_holds) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  project record;
+  own int;
+  of_organization int;
+begin
+  if hold.user_id is null then
+    return; -- by the service
+  end if;
+  -- One after the other from here to the end of the transaction, so that two at once are both counted.
+  perform pg_advisory_xact_lock(hashtextextended('plat.holds ' || hold.project_id, 0));
+  select p.holds_per_person, p.holds_per_organization into project from app_public.projects p
+    where p.id = hold.project_id;
+  select count(*) filter (where h.user_id = hold.user_id),
+      count(*) filter (where h.holder_organization_id = hold.holder_organization_id)
+    into own, of_organization
+    from app_public.unit_holds h
+    where h.project_id = hold.project_id and h.status = 'ACTIVE' and h.deleted_at is null and h.id <> hold.id
+      and h.expires_at > clock_timestamp();
+  if own >= project.holds_per_person then
+    perform app_hidden.fail('LIMIT_EXCEEDED', case when project.holds_per_person = 0
+      then 'Nobody holds homes of this project; reserve instead.'
+      else format('You hold %s homes of this project, as many as one person may (holdsPerPerson); reserve one, or give '
+        'one back with deleteUnitHold.', own) end,
+      jsonb_build_object('limit', project.holds_per_person));
+  elsif of_organization >= project.holds_per_organization then
+    perform app_hidden.fail('LIMIT_EXCEEDED',
+      format('Your organization holds %s homes of this project, as many as one may (holdsPerOrganization); reserve '
+        'one, or give one back with deleteUnitHold.', of_organization),
+      jsonb_build_object('limit', project.holds_per_organization));
+  end if;
 end $function$;
 
 -- Refuses the seller a price below the floor price of the negotiation, unless they may set that.
@@ -50405,6 +57943,20 @@ begin
   return member;
 end $function$;
 
+-- Refuses a user who has not given their password once more.
+create function app_private.require_password(user_id uuid, proof text, field text default 'password') returns void
+language plpgsql as $function$
+begin
+  -- The row is locked: of two changes at once the second finds another hash than it was proved with.
+  perform from app_private.user_passwords p where p.user_id = require_password.user_id and p.password_hash = proof
+    for update;
+  if not found then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the password of your account.',
+      jsonb_build_object('field', field));
+  end if;
+  perform app_private.forgive_tries(user_id);
+end $function$;
+
 -- Refuses to end an offer that has ended.
 create function app_private.require_pending(offer_id uuid, wanted text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -50423,6 +57975,29 @@ begin
   end if;
 end $function$;
 
+-- The pending invitation, locked, for whoever invites; refuses others.
+create function app_private.require_project_invite(id uuid) returns app_public.project_organization_invites
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  invite app_public.project_organization_invites;
+begin
+  perform app_hidden.require_viewer();
+  select i.* into invite from app_public.project_organization_invites i where i.id = require_project_invite.id
+    and i.owner_id = any (array(select app_hidden.viewer_organizations('project.manage'))) for update;
+  if invite.id is null then
+    if app_private.viewer_sees('app_public.project_organization_invites', require_project_invite.id) then
+      perform app_hidden.fail('FORBIDDEN', 'This is for whoever invites; acceptProjectOrganizationInvite and '
+        'declineProjectOrganizationInvite answer it.', '{"permission": "project.manage"}');
+    end if;
+    perform app_hidden.fail('NOT_FOUND', 'There is no such invitation.', '{"field": "id"}');
+  end if;
+  if app_public.project_organization_invites_status(invite) <> 'PENDING' then
+    perform app_hidden.fail('CONFLICT', 'This invitation is not pending any more; invite again.',
+      jsonb_build_object('field', 'id'));
+  end if;
+  return invite;
+end $function$;
+
 -- Refuses a viewer who would give somebody a permission that they do not have, be it because of the token in use.
 create function app_private.require_role_within(
   organization_id uuid, role text, beside text default null::text
@@ -50435,6 +58010,27 @@ begin
     perform app_hidden.fail('FORBIDDEN',
       format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
         role, lacking), jsonb_build_object('permission', lacking));
+  end if;
+end $function$;
+
+-- Takes the code of an account that has a second factor; with which code a missing or a wrong one is refused.
+create function app_private.require_second_factor(
+  user_id uuid, proof text, missing text default 'FORBIDDEN', wrong text default 'BAD_USER_INPUT'
+) returns void
+language plpgsql as $function$
+begin
+  if not app_private.has_second_factor(user_id) then
+    return;
+  end if;
+  if proof is null then
+    perform app_hidden.fail(missing,
+      'This account has a second factor: send secondFactorCode too, a code of the authenticator app or a recovery '
+      'code.', '{"reason": "SECOND_FACTOR_REQUIRED", "field": "secondFactorCode"}');
+  end if;
+  if not app_private.use_second_factor(user_id, proof) then
+    perform app_hidden.fail(wrong,
+      'This code is wrong, was used already, or is too old; send the next one of the authenticator app.',
+      '{"reason": "SECOND_FACTOR_WRONG", "field": "secondFactorCode"}');
   end if;
 end $function$;
 
@@ -50492,6 +58088,43 @@ begin
   end if;
 end $function$;
 grant execute on function app_private.require_storage(uuid, uuid, bigint, bigint) to plat_authenticator;
+
+-- Locks an agreement and one of its signers, and refuses whoever cannot sign or decline now.
+create function app_private.require_turn(signer_id uuid) returns app_private.turn
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  result app_private.turn;
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+begin
+  select a.* into agreement from app_public.agreements a
+    where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id) for no key update;
+  select s.* into signer from app_public.agreement_signers s where s.id = signer_id for no key update;
+  if agreement.signing_provider <> 'EMBEDDED' then
+    perform app_hidden.fail('CONFLICT', 'This agreement is signed at its provider: take the link of the mail that came '
+      'from '
+      'there.', '{"field": "signerId"}');
+  elsif agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') and agreement.expires_at <= clock_timestamp() then
+    perform app_hidden.fail('CONFLICT', 'The time to sign this agreement is over; ask for another one.',
+      '{"field": "signerId"}');
+  elsif agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') or signer.status = 'DECLINED' then
+    perform app_hidden.fail('CONFLICT', format('This agreement is %s.', lower(agreement.status)), '{"field": '
+      '"signerId"}');
+  elsif signer.status = 'SIGNED' then
+    perform app_hidden.fail('CONFLICT', 'You have signed this agreement already.', '{"field": "signerId"}');
+  elsif signer.status not in ('INVITED', 'VIEWED') then
+    perform app_hidden.fail('CONFLICT', 'Others sign before; a mail says when it is your turn.', '{"field": '
+      '"signerId"}');
+  elsif exists (select from app_public.projects p where p.id = agreement.project_id and p.archived_at is not null) then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; ask whoever sent the '
+      'agreement.');
+  end if;
+  result.agreement := agreement;
+  result.signer := signer;
+  result.file := app_private.present_file(agreement.id);
+  return result;
+end $function$;
 
 -- The webhook, locked; refuses whoever does not administer its organization.
 create function app_private.require_webhook(id uuid) returns app_public.webhooks
@@ -50564,7 +58197,7 @@ begin
     input || jsonb_build_object('buyer_id', app_public.current_user_id(),
     'assignee_id', purchase.assignee_id,
     'lead_id', (select l.id from app_public.leads l where l.id = purchase.lead_id and l.deleted_at is null
-      and l.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED'))));
+      and l.status not in ('LOST', 'UNQUALIFIED'))));
   perform set_config('plat.actor_type', before, true);
   return app_hidden.masked(result);
 end $function$;
@@ -50836,6 +58469,65 @@ language sql as $function$
   delete from app_private.limit_uses u where u.ctid = (select l.ctid from app_private.limit_uses l
     where l.key = return_use.key order by l.expires_at desc limit 1 for update skip locked)
 $function$;
+
+-- Marks what of the deposits of a purchase is to be given back by hand; of all of them as much as to_keep stays.
+--   Callers have asked for finance.write.
+create function app_private.returns_of_cancellation(deposit_ids uuid[], input jsonb, to_keep numeric) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  all_of_it constant boolean := coalesce((input ->> 'return_deposits')::boolean, false);
+  deposit record;
+  wanted jsonb;
+  place int := -1;
+  returned numeric;
+  kept numeric;
+  seen uuid[] := '{}';
+begin
+  for wanted in select value from jsonb_array_elements(case when all_of_it
+    then (select coalesce(jsonb_agg(jsonb_build_object('deposit_id', d.id) order by d.sequence, d.id), '[]')
+      from app_public.deposits d where d.id = any (deposit_ids) and d.status in ('PARTIALLY_PAID', 'PAID'))
+    else coalesce(nullif(input -> 'returns', 'null'), '[]') end)
+  loop
+    place := place + 1;
+    select d.id, d.status, d.currency, d.amount_to_return, d.amount_paid - d.amount_refunded - d.amount_to_return
+        - coalesce(sum(c.amount_refunding), 0) as most,
+      d.amount_paid - d.amount_refunded - d.amount_to_return
+        - coalesce(sum(c.deposit_amount - app_private.deposit_given_back(c)), 0) as otherwise_paid into deposit
+      from app_public.deposits d
+      left join app_public.processor_charges c on c.deposit_id = d.id and c.captured_at is not null
+      where d.id = any (deposit_ids) and d.id = (wanted ->> 'deposit_id')::uuid
+      group by d.id, d.status, d.currency, d.amount_to_return, d.amount_paid, d.amount_refunded;
+    if deposit.id is null then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such deposit of this purchase.',
+        jsonb_build_object('field', format('returns.%s.depositId', place)));
+    elsif deposit.status not in ('PARTIALLY_PAID', 'PAID') then
+      perform app_hidden.fail('CONFLICT', format('Of a deposit that is %s nothing is given back.', deposit.status),
+        jsonb_build_object('field', format('returns.%s.depositId', place)));
+    elsif deposit.id = any (seen) then
+      perform app_hidden.fail('BAD_USER_INPUT', 'Name each deposit once.',
+        jsonb_build_object('field', format('returns.%s.depositId', place)));
+    end if;
+    seen := seen || deposit.id;
+    returned := coalesce(app_hidden.to_money((wanted ->> 'amount')::numeric, deposit.currency,
+      format('returns.%s.amount', place)), greatest(0, least(deposit.most, deposit.otherwise_paid)));
+    if all_of_it then
+      kept := least(to_keep, returned);
+      to_keep := to_keep - kept;
+      returned := returned - kept;
+      continue when returned = 0;
+    elsif returned <= 0 then
+      perform app_hidden.fail('BAD_USER_INPUT', case when wanted ->> 'amount' is null
+          then 'It was paid by card: refund its charge, or say how much is given back otherwise.'
+          else 'Give an amount above zero.' end,
+        jsonb_build_object('field', format('returns.%s.amount', place)));
+    elsif returned > deposit.most then
+      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', deposit.most),
+        jsonb_build_object('field', format('returns.%s.amount', place)));
+    end if;
+    update app_public.deposits d set amount_to_return = d.amount_to_return + returned, return_requested_at = now()
+      where d.id = deposit.id;
+  end loop;
+end $function$;
 
 -- Suspends a row whose principal has ended or lacks a permission, and has the owners told.
 create function app_private.review_principal(relation text, id uuid) returns void
@@ -51294,6 +58986,30 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     limit 40) r
 $function$;
 
+-- Whether a code would be accepted. That a step of time was computed with the secret is known by the hash of the
+--   sealed text, which only begin_second_factor gives.
+create function app_private.second_factor_fits(user_id uuid, proof text) returns boolean
+language sql stable as $function$
+  select case split_part(proof, ':', 1)
+    when 'step' then exists (select from app_private.second_factors f where f.user_id = $1
+      and encode(sha256(convert_to(f.sealed, 'UTF8')), 'hex') = split_part(proof, ':', 3)
+      and split_part(proof, ':', 2)::bigint > coalesce(f.last_step, -1))
+    when 'code' then exists (select from app_private.recovery_codes c where c.user_id = $1
+      and c.code_sha256 = decode(split_part(proof, ':', 2), 'hex') and c.used_at is null)
+    else false end
+$function$;
+
+-- What limits wrong codes for an account.
+create function app_private.second_factor_limits(user_id uuid, way text) returns table(
+  key text, most integer, within interval
+)
+language sql stable as $function$
+  select app_private.limit_key(l.name, way || ' ' || user_id), o.most, o.within
+  from (values ('second_factor.hour'), ('second_factor.day')) l (name)
+  cross join lateral app_private.limit_of(l.name) o
+  where user_id is not null
+$function$;
+
 -- How long until there is room for one more use: seconds, 0 for at once. Counts nothing.
 create function app_private.seconds_to_wait(key text, most integer) returns integer
 language sql as $function$
@@ -51361,6 +59077,42 @@ begin
       and p.deleted_at is null);
 end $function$;
 
+-- The organization that the viewer sells homes of a project for; null where they may not.
+create function app_private.selling_organization(project_id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select m.organization_id
+  from app_public.organization_user_connections m
+  join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = $1
+  where m.user_id = app_public.current_user_id()
+    and (app_hidden.setting('organization_id') is null
+      or m.organization_id = app_hidden.setting('organization_id')::uuid)
+    and exists (select from app_private.role_permissions r where r.permission = 'sale.write'
+      and r.role = case when p.role = 'OWNER' then m.role else p.role end and r.in_affiliated = (p.role <> 'OWNER')
+      and (p.permissions is null or r.permission = any (p.permissions)))
+  order by p.role = 'OWNER' desc, m.organization_id limit 1
+$function$;
+
+-- Whether a user can work on deals of a project: a member of the organization that owns it, or of an affiliated one
+--   that may see its own leads there. locks: so that it stays so until the transaction ends.
+create function app_private.sells_in(user_id uuid, project_id uuid, locks boolean default false) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_public.projects p
+      join app_public.organization_user_connections m on m.organization_id = p.organization_id
+      where p.id = sells_in.project_id and m.user_id = sells_in.user_id) then
+    return true;
+  end if;
+  if locks then
+    -- Whoever ends the affiliation at this moment waits, and finds the deal; or was first, and this finds none.
+    perform from app_public.project_organizations a
+      join app_public.organization_user_connections m on m.organization_id = a.organization_id
+      where a.project_id = sells_in.project_id and m.user_id = sells_in.user_id order by a.id for share of a;
+  end if;
+  return exists (select from app_private.affiliate_permissions a
+    join app_public.organization_user_connections m on m.organization_id = a.organization_id
+    where a.project_id = sells_in.project_id and m.user_id = sells_in.user_id and a.permission = 'lead.read');
+end $function$;
+
 -- Sends the draft of a ticket to its lead.
 create function app_private.send_draft_by_ticket(ticket app_public.escalation_tickets) returns boolean
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -51407,6 +59159,20 @@ begin
   perform app_private.admit_invitation(invite.organization_id, invite.email);
   delete from app_private.organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('organization_invite__created',
+    jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
+end $function$;
+
+-- Voids the former link and enqueues the mail with a new one; refuses floods of mail.
+create function app_private.send_project_invite(invite app_public.project_organization_invites) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  recipient constant text := coalesce(invite.email, invite.organization_id::text);
+begin
+  perform app_private.rate_limit('invite.affiliates', invite.owner_id::text);
+  perform app_private.rate_limit('invite.affiliate', invite.owner_id || ' ' || recipient);
+  perform app_private.admit_invitation(invite.owner_id, recipient);
+  delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
+  perform app_private.add_job('project_organization_invite__created',
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
 end $function$;
 
@@ -51901,6 +59667,29 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
+-- @step The password, or the code of the mail, is right; or the user is the viewer, whose token is verified.
+--
+-- Counts a wrong code, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile. The
+--   user is told of the third.
+create function app_private.settle_second_factor(way text, who text, proof text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  account constant uuid := app_private.user_by(way, who);
+  fits constant boolean := app_private.second_factor_fits(account, proof);
+begin
+  perform app_private.refuse_codes((select max(app_private.take_use(l.key, l.most, l.within, not fits))
+    from app_private.second_factor_limits(account, way) l));
+  if not fits and exists (select from app_private.second_factors f where f.user_id = account
+      and f.confirmed_at is not null)
+    -- Of the limit of the day: three wrong ones are more than a slip.
+    and (select bool_and(app_private.seconds_to_wait(l.key, 3) > 0)
+      from app_private.second_factor_limits(account, way) l)
+    and app_private.is_within_limit('second_factor.notice', account::text) then
+    perform app_private.tell_account(account, 'SECOND_FACTOR_GUESSED');
+  end if;
+end $function$;
+grant execute on function app_private.settle_second_factor(text, text, text) to plat_authenticator;
+
 -- Carries out a computed step for those of the executions that the worker still holds: [{executionId, attempt, input
 --   | error, code}].
 create function app_private.settle_step(step_id uuid, results jsonb, holder integer) returns void
@@ -52057,6 +59846,13 @@ begin
   end if;
 end $function$;
 
+-- An address or number as its owner knows it again and nobody else learns it.
+create function app_private.shortened_address(address text) returns text
+language sql immutable strict as $function$
+  select case when address like '%@%' then left(address, 1) || '…@' || split_part(address, '@', 2)
+    else '… ' || right(address, 2) end
+$function$;
+
 -- The last part of the address of a link: kind (marketing, or a kind of notifications), who gets such mails (a lead
 --   or purchase, a membership), signature.
 create function app_private.sign_link(kind text, reader_id uuid) returns text
@@ -52082,6 +59878,160 @@ language sql stable as $function$
   cross join lateral app_private.limit_of(t.name) l
   where t.key is not null
 $function$;
+
+-- What the mail says that asks a signer to sign, with the token of the link; nothing where they were asked again
+--   meanwhile, or need not sign any more.
+create function app_private.signer_invitation(signer_id uuid, invitation integer) returns table(
+  token text, email text, name text, title text, organization_id uuid, organization_name text, project_title text,
+  expires_at timestamp
+  with time zone, is_reminder boolean
+)
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.sign_link('agreement', s.link_id), s.email::text, s.name::text, a.title::text, a.organization_id,
+    o.name::text, p.title::text, a.expires_at, s.reminded_at > s.invited_at
+  from app_public.agreement_signers s
+    join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null
+    join app_public.projects p on p.id = a.project_id
+    join app_public.organizations o on o.id = a.organization_id
+  where s.id = signer_invitation.signer_id and s.invitation = signer_invitation.invitation
+    and s.status in ('INVITED', 'VIEWED') and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
+$function$;
+grant execute on function app_private.signer_invitation(uuid, integer) to plat_worker;
+
+-- The signer that somebody may act as: by the account that they are signed in with, or by the token of their link.
+create function app_private.signer_of(signer_id uuid, token text) returns uuid
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  result uuid;
+begin
+  if num_nonnulls(signer_id, nullif(btrim(token), '')) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the signer, signed in, or the token of the link.',
+      '{"field": "signerId"}');
+  end if;
+  if signer_id is not null then
+    perform app_hidden.require_viewer();
+    select s into result from app_hidden.viewer_signers() s where s = signer_id;
+    if result is null then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such signer for you; sign in with the address that you were '
+        'asked at.',
+        '{"field": "signerId"}');
+    end if;
+    return result;
+  end if;
+  select s.id into result from app_private.open_link(btrim(token)) l
+    join app_public.agreement_signers s on l.kind = 'agreement' and s.link_id = l.reader_id and s.deleted_at is null
+      and s.status <> 'WAITING'
+    join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null and a.status <> 'DRAFT'
+      -- Links of old mails open nothing for ever.
+      and (a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') or a.status_changed_at > now() - interval '90 days');
+  if result is null then
+    perform app_hidden.fail('NOT_FOUND', 'This link is incomplete, too old, or another one took its place; look for '
+      'the '
+      'latest mail.', '{"field": "token"}');
+  end if;
+  return result;
+end $function$;
+
+-- The address of a file for whoever signs, also without an account: it always expires.
+create function app_private.signing_address(file app_public.agreement_files) returns app_public.file_address
+language sql stable as $function$
+  select case when (file).id is not null then jsonb_build_object('key', (file).checksum, 'name', (file).filename,
+    'record', null, 'expires', true, 'attachment', true) end
+$function$;
+
+-- What the certificate of an agreement says that all have signed; null where it is there already.
+create function app_private.signing_certificate(agreement_id uuid) returns jsonb
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select jsonb_build_object('title', a.title, 'agreementId', a.id, 'organizationId', a.organization_id,
+    'organization', o.name, 'project', p.title, 'timeZone', p.time_zone, 'status', a.status,
+    'filename', (f).filename, 'filesize', (f).filesize, 'checksum', (f).checksum, 'number', (f).number,
+    'signers', (select jsonb_agg(jsonb_build_object('name', s.name, 'role', r.description, 'email', s.email,
+        'signedAt', s.signed_at, 'consent', e.consent_text, 'ip', e.ip_address, 'userAgent', e.user_agent,
+        'sentTo', e.sent_to) order by s.signed_at, s.sequence, s.id)
+      from app_public.agreement_signers s
+        join app_public.agreement_signer_role_values r on r.value = s.role
+        left join lateral (select t.* from app_public.agreement_trail_entries t where t.agreement_id = a.id
+          and t.signer_id = s.id and t.kind = 'SIGNED' and t.file_id = s.signed_file_id
+          order by t.id desc limit 1) e on true
+      where s.agreement_id = a.id and s.deleted_at is null),
+    'trail', (select jsonb_agg(jsonb_build_object('at', t.occurred_at, 'what', k.description, 'who', t.signer_name,
+        'ip', t.ip_address, 'note', t.note, 'checksum', t.checksum) order by t.id)
+      from app_public.agreement_trail_entries t join app_public.agreement_trail_kind_values k on k.value = t.kind
+      where t.agreement_id = a.id))
+  from app_public.agreements a
+    join app_public.organizations o on o.id = a.organization_id
+    join app_public.projects p on p.id = a.project_id
+    cross join lateral app_private.present_file(a.id) f
+  where a.id = signing_certificate.agreement_id and a.status in ('SIGNED', 'EXECUTED') and a.deleted_at is null
+    and not exists (select from app_public.agreement_files c where c.agreement_id = a.id and c.kind = 'CERTIFICATE'
+      and c.deleted_at is null)
+$function$;
+grant execute on function app_private.signing_certificate(uuid) to plat_worker;
+
+-- What a signer agrees to; each signature keeps the words that it was given with.
+create function app_private.signing_consent() returns text
+language sql immutable as $function$
+  select 'I have read this document. I agree to sign it electronically, and my electronic signature shall have the '
+    'same '
+    'effect as one by hand.'
+$function$;
+
+-- What the organization has agreements signed by: the integration that it connected last; null where none works.
+create function app_private.signing_integration(organization_id uuid, app_key text) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select i.id from app_public.organization_integrations i
+    join app_public.integration_apps a on a.id = i.app_id and a.key = signing_integration.app_key
+  where i.organization_id = signing_integration.organization_id and i.status = 'ENABLED' and i.deleted_at is null
+  order by i.id desc limit 1
+$function$;
+
+-- What a signer is asked to sign; whoever calls has looked who asks.
+create function app_private.signing_request(signer_id uuid) returns app_public.signing_request
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result app_public.signing_request;
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+  file app_public.agreement_files;
+  certificate app_public.agreement_files;
+begin
+  select * into signer from app_public.agreement_signers s where s.id = signing_request.signer_id;
+  select * into agreement from app_public.agreements a where a.id = signer.agreement_id;
+  if agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED', 'EXECUTED') then
+    file := app_private.present_file(agreement.id);
+    select * into certificate from app_public.agreement_files f
+      where f.agreement_id = agreement.id and f.kind = 'CERTIFICATE' and f.deleted_at is null
+      order by f.number desc limit 1;
+  end if;
+  result.agreement_id := agreement.id;
+  result.signer_id := signer.id;
+  result.title := agreement.title;
+  result.type := agreement.type;
+  result.status := agreement.status;
+  result.organization_name := (select o.name from app_public.organizations o where o.id = agreement.organization_id);
+  result.project_title := (select p.title from app_public.projects p where p.id = agreement.project_id);
+  result.signer_name := signer.name;
+  result.role := signer.role;
+  result.signer_status := signer.status;
+  result.can_sign := agreement.signing_provider = 'EMBEDDED' and signer.status in ('INVITED', 'VIEWED')
+    and agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
+    and (agreement.status = 'SIGNED' or coalesce(agreement.expires_at > now(), true));
+  result.file_id := file.id;
+  result.file_number := file.number;
+  result.filename := file.filename;
+  result.checksum := file.checksum;
+  result.url := app_private.signing_address(file);
+  result.certificate_url := app_private.signing_address(certificate);
+  result.consent_text := app_private.signing_consent();
+  result.code_sent_to := (select app_private.shortened_address(case c.channel when 'SMS' then signer.phone
+      else signer.email end)
+    from app_private.agreement_codes c where c.signer_id = signer.id
+      and coalesce(c.expires_at, c.requested_at + interval '10 minutes') > now());
+  result.expires_at := agreement.expires_at;
+  result.signed_at := signer.signed_at;
+  return result;
+end $function$;
 
 -- Leaves all that was written so far untold, as after loading the demo.
 create function app_private.skip_notifications() returns void
@@ -52969,6 +60919,27 @@ language sql immutable as $function$
     else 'SQL' end
 $function$;
 
+-- Stops a change of address for the owner of the present one, and ends the sessions of the account: whoever asked
+--   for the change knows its password. Whether there was one.
+create function app_private.stop_email_change(token text) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  stopped uuid;
+begin
+  delete from app_private.email_changes c using app_private.email_change_stops s
+    where s.token_sha256 = sha256(convert_to(left(token, 200), 'UTF8')) and s.expires_at > now()
+      and c.user_id = s.user_id and c.expires_at > now() returning c.user_id into stopped;
+  if stopped is null then
+    return false;
+  end if;
+  delete from app_private.email_change_stops s where s.user_id = stopped;
+  perform from app_public.users u where u.id = stopped for no key update;
+  perform app_private.end_sessions(stopped);
+  perform app_private.tell_account(stopped, 'EMAIL_CHANGE_STOPPED');
+  return true;
+end $function$;
+grant execute on function app_private.stop_email_change(text) to plat_authenticator;
+
 -- Nobody is written to at these numbers any more, and the leads who were do not follow marketing messages.
 create function app_private.stop_numbers(numbers text[], reason text) returns void
 language plpgsql as $function$
@@ -53076,10 +61047,15 @@ begin
     select p.key::uuid,
       (select coalesce(jsonb_object_agg(r.key, r.value -> (p.value ->> r.key)), '{}') from jsonb_each(records) r)
       || case when 'assignee' = any (wanted) then jsonb_build_object('assignee', (
-          select jsonb_build_object('id', u.id, 'fullName', app_public.users_full_name(u), 'firstName', u.first_name,
+          select jsonb_build_object('id', u.id, 'fullName', app_public.users_full_name(u), 'firstName',
+              coalesce(u.first_name, app_public.users_full_name(u)),
             'lastName', u.last_name, 'title', u.title,
             'phone', u.phone, 'email', i.email)
-          from app_public.users u left join app_hidden.user_identities i on i.user_id = u.id
+          from app_public.users u
+          -- The address of somebody of another organization is not for its texts.
+          left join app_hidden.user_identities i on i.user_id = u.id and exists (
+            select from app_public.organization_user_connections m where m.user_id = u.id
+              and m.organization_id = (p.value ->> 'organization')::uuid)
             where u.id = app_private.assignee_of(of_type, p.key::uuid,
             (p.value ->> 'lead')::uuid, (p.value ->> 'buyer')::uuid))) else '{}' end
     from jsonb_each(places) p;
@@ -53208,6 +61184,14 @@ language sql as $function$
   delete from app_private.oauth_attempts a where a.integration_id = suspend_organization_integration.id;
 $function$;
 
+-- Takes an invitation back for the reason.
+create function app_private.suspend_project_invite(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.project_organization_invites i set status = 'REVOKED', revoked_at = now(), revoked_reason = reason
+    where i.id = suspend_project_invite.id and i.status = 'PENDING';
+  delete from app_private.project_organization_invite_tokens t where t.invite_id = suspend_project_invite.id;
+$function$;
+
 -- Disables an integration of a user for the reason, and forgets what it was let in by: a refresh gives a feed
 --   another address, other applications take their credentials anew.
 create function app_private.suspend_user_integration(id uuid, reason text) returns void
@@ -53329,6 +61313,25 @@ begin
   return amount;
 end $function$;
 grant execute on function app_private.sweep_webhook_deliveries(integer) to plat_worker;
+
+-- Has agreements asked after of which nothing was heard for an hour.
+create function app_private.sync_envelopes(batch integer) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  due uuid;
+begin
+  for due in
+    update app_private.agreement_envelopes e set asked_at = now()
+    where e.agreement_id in (select o.agreement_id from app_private.agreement_envelopes o
+      where o.envelope_id is not null and not o.ended and o.asked_at < now() - interval '1 hour'
+      order by o.asked_at limit batch for update skip locked)
+    returning e.agreement_id
+  loop
+    perform app_private.add_job('agreement__synced', jsonb_build_object('id', due),
+      job_key => 'agreement__synced ' || due);
+  end loop;
+end $function$;
+grant execute on function app_private.sync_envelopes(integer) to plat_worker;
 
 -- Claims a unit or a lot for a subject and gives it its status (HELD, RESERVED or PENDING by the kind, or the one
 --   named). A subject that has the claim already changes its kind and end. Refuses with INVENTORY_UNAVAILABLE and
@@ -53465,6 +61468,17 @@ begin
 end $function$;
 grant execute on function app_private.take_contact_message(uuid, jsonb) to plat_anonymous, plat_user;
 
+-- @step The signature of the notice was looked at before.
+--
+-- The provider says that something changed: it is asked what.
+create function app_private.take_envelope_notice(agreement_id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.add_job('agreement__synced', jsonb_build_object('id', e.agreement_id),
+    job_key => 'agreement__synced ' || e.agreement_id)
+  from app_private.agreement_envelopes e where e.agreement_id = take_envelope_notice.agreement_id
+$function$;
+grant execute on function app_private.take_envelope_notice(uuid) to plat_authenticator;
+
 -- Does what somebody answered: STOP and START decide whether their number is written to, anything else is a note on
 --   the lead or purchase that was last: {providerId, from, text, meaning}.
 create function app_private.take_message_answer(notice jsonb) returns void
@@ -53531,6 +61545,24 @@ begin
     where r.execution_id = message.execution_id and r.sequence = message.sequence and r.status = 'SUCCEEDED';
 end $function$;
 
+-- Gives the claim of a hold to the reservation, purchase or negotiation that it gives way to, which calls take_claim
+--   next; nothing where there is no such hold.
+create function app_private.take_over_hold(
+  unit_id uuid, lot_id uuid, lead_id uuid, subject_type text, subject_id uuid
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  hold app_public.unit_holds;
+begin
+  perform app_private.lock_inventory(take_over_hold.unit_id, take_over_hold.lot_id);
+  hold := app_private.active_hold(take_over_hold.unit_id, take_over_hold.lot_id, take_over_hold.lead_id);
+  if hold.id is not null then
+    update app_hidden.claims c set subject_type = take_over_hold.subject_type, subject_id = take_over_hold.subject_id
+      where c.subject_id = hold.id and c.released_at is null;
+    perform app_private.end_hold(hold.id, 'CONVERTED');
+  end if;
+end $function$;
+
 -- Takes an event of the processor, once, and enqueues what follows from it.
 create function app_private.take_processor_event(event jsonb) returns boolean
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -53578,8 +61610,7 @@ begin
     end if;
   else
     select * into source_row from app_public.lead_sources s
-      where s.project_id = project.id and s.code = upper(coalesce(input ->> 'source', 'WEB_DIRECT'))
-        and s.deleted_at is null;
+      where s.id = app_private.lead_source_named(project.id, coalesce(input ->> 'source', 'WEB_DIRECT'));
   end if;
   if agent is distinct from null then
     perform app_private.check_agent(project.organization_id, agent, coalesce((project.address).country, 'US'));
@@ -53594,7 +61625,8 @@ begin
   -- Two forms at the same moment: the second insert waits for the first, finds its lead and merges with it.
   loop
     select * into lead from app_public.leads l
-      where l.project_id = project.id and l.email = sender and l.deleted_at is null for update;
+      where l.project_id = project.id and l.email = sender and l.deleted_at is null
+      order by l.status in ('LOST', 'UNQUALIFIED', 'CONVERTED'), l.id desc limit 1 for update;
     was_created := lead.id is null;
     exit when not was_created;
     begin
@@ -53638,6 +61670,27 @@ begin
 end $function$;
 grant execute on function app_private.take_project_message(uuid, jsonb, app_public.agent_input) to plat_anonymous,
 plat_user;
+
+-- Uses a code up; refuses one that was sent for another version of the file.
+create function app_private.take_proof(turn app_private.turn, proof text) returns app_private.agreement_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result app_private.agreement_codes;
+begin
+  delete from app_private.agreement_codes c where c.signer_id = (turn.signer).id
+      and c.proof::text = take_proof.proof and c.proof_expires_at > clock_timestamp()
+    returning * into result;
+  if result.signer_id is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'There is no open code: it was not sent yet, was used, is over ten '
+      'minutes '
+      'old, or was tried too often. Ask for a new one with requestSigningCode.', '{"field": "code"}');
+  elsif result.file_id <> (turn.file).id then
+    perform app_hidden.fail('CONFLICT', 'There is another version since the code was sent; read it and ask for a new '
+      'code.',
+      '{"field": "code"}');
+  end if;
+  return result;
+end $function$;
 
 -- Counts a use, unless counts is false: 0, or the seconds to wait where there is no room for it. Never waits for
 --   another transaction: what that one has counted counts here at once, also where it is rolled back later.
@@ -53726,6 +61779,28 @@ language sql as $function$
   select pg_try_advisory_xact_lock(hashtextextended('plat.slug ' || table_name || ' ' || lower(slug), 0))
 $function$;
 
+-- Has the user told by mail what became of their account, at an address that is theirs no longer where one is given.
+create function app_private.tell_account(
+  user_id uuid, change text, facts jsonb default '{}'::jsonb, email text default null::text
+) returns void
+language sql as $function$
+  select app_private.add_job('account__changed', jsonb_strip_nulls(jsonb_build_object('user_id', $1, 'change', $2,
+    'facts', $3, 'email', $4, 'at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    'network', app_private.network_of(app_hidden.setting('ip')))))
+$function$;
+
+-- Has the other side told: what is ACCEPTED or DECLINED (to the user who invited, where they still manage the
+--   project, else the owners), CHANGED or ENDED (to the owners of the organization), or LEFT (to those of the
+--   project).
+create function app_private.tell_affiliation(
+  what text, project_id uuid, organization_id uuid, role text, user_id uuid default null::uuid,
+  email text default null::text
+) returns void
+language sql as $function$
+  select app_private.add_job('affiliation__changed', jsonb_build_object('what', what, 'projectId', project_id,
+    'organizationId', organization_id, 'role', role, 'userId', user_id, 'email', email))
+$function$;
+
 -- Writes the events of a step that the clock has come to since it was told last, at most a batch of them; returns
 --   how many.
 create function app_private.tell_clock_step(subject text, name text, batch integer) returns integer
@@ -53776,6 +61851,14 @@ begin
 end $function$;
 grant execute on function app_private.tell_clock_step(text, text, integer) to plat_worker;
 
+-- Tells those who see a lead or purchase that the viewer does not work on it any more.
+create function app_private.tell_given_back(project_id uuid, lead_id uuid, name text) returns void
+language sql as $function$
+  select app_private.notify_team(project_id, lead_id, format('%s was given back', coalesce(name, 'A deal')),
+    format('%s has given %s back: nobody works on it now.', coalesce((select app_public.users_full_name(u)
+      from app_public.users u where u.id = app_public.current_user_id()), 'Somebody'), coalesce(name, 'a deal')))
+$function$;
+
 -- Has the owners told what was suspended: [{organizationId, kind, title, reason}].
 create function app_private.tell_suspended(suspended jsonb) returns void
 language sql as $function$
@@ -53784,33 +61867,6 @@ language sql as $function$
   from (select i ->> 'organizationId' as organization_id, jsonb_agg(i - 'organizationId' order by i ->> 'kind') as items
     from jsonb_array_elements(suspended) i where i ->> 'organizationId' is not null group by 1) s
 $function$;
-
--- Hands what belongs to a lead or purchase over to its new assignee.
-create function app_private.tg__assignee_of_deal() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  deal_table text;
-begin
-  -- tg_argv[0]: the column by which the others refer to this record.
-  for deal_table in
-    select t.table_name from app_private.deal_tables t
-    where exists (select from pg_attribute a
-      where a.attrelid = format('app_public.%I', t.table_name)::regclass and a.attname = tg_argv[0]
-        and not a.attisdropped)
-      and not (t.table_name = 'reservations' and tg_argv[0] = 'buyer_id') -- there it is the user
-    order by t.table_name
-  loop
-    execute format('update app_public.%I set assignee_id = $1 where %I = $2 and assignee_id is distinct from $1 and '
-      'deleted_at is null', deal_table, tg_argv[0])
-      using new.assignee_id, new.id;
-  end loop;
-  if tg_table_name = 'buyers' then
-    update app_public.leads l set assignee_id = new.assignee_id
-      where l.id = (to_jsonb(new) ->> 'lead_id')::uuid and l.assignee_id is distinct from new.assignee_id
-        and l.deleted_at is null;
-  end if;
-  return null;
-end $function$;
 
 -- Refuses what contradicts a claim: deletion, a status by hand, another lot.
 create function app_private.tg__claimed() returns trigger
@@ -53888,10 +61944,18 @@ begin
 end $function$;
 
 -- A row hangs on a lead or on a purchase, and is of the same project; with the argument `assignee`, it has the same
---   assignee too.
+--   assignee too, and with `reservation` it may name a reservation instead, whose lead or purchase it then has.
 create function app_private.tg__deal_child() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
+  if tg_argv[0] = 'reservation' and num_nonnulls(new.lead_id, new.buyer_id) = 0 then
+    if new.reservation_id is not null then
+      select r.lead_id, case when r.lead_id is null then r.purchase_id end, r.project_id, r.organization_id
+        into new.lead_id, new.buyer_id, new.project_id, new.organization_id
+        from app_public.reservations r where r.id = new.reservation_id and r.deleted_at is null;
+      return new;
+    end if;
+  end if;
   if num_nonnulls(new.lead_id, new.buyer_id) <> 1 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Name either the lead or the buyer.', '{"field": "leadId"}');
   end if;
@@ -54310,6 +62374,70 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   from family f where f.revoked_at is not null or f.expires_at <= now() limit 1
 $function$;
 
+-- What became of the records of a purchase since `before`, by those who read it now. Charges are told to those who
+--   see the finance of the project.
+create function app_private.told_cancellation(
+  purchase app_public.buyers, before jsonb, charge_ids uuid[], deposit_ids uuid[]
+) returns app_public.cancel_buyer_payload
+language plpgsql stable as $function$
+declare
+  sees_charges constant boolean := app_hidden.sees_finance(purchase.project_id, purchase.organization_id);
+  result app_public.cancel_buyer_payload;
+begin
+  with former as (
+    select r.* from jsonb_to_recordset(before) r (place int, record_type text, record_id uuid, title text, status text,
+      is_open boolean, moved numeric)
+  ), present as (
+    select f.*, coalesce(r.status, (select l.status from app_public.lease_permits l where l.id = f.record_id), f.status)
+      as status_after
+    from former f left join app_private.records_of_purchase(purchase, charge_ids, deposit_ids) r using (record_id)
+  ), money as (
+    -- Of deposits what was paid otherwise than by card: the rest stands with the charges.
+    select c.id, c.amount_refunding as moved, app_public.processor_charges_amount_refundable(c) as rest,
+      case when c.status = 'DISPUTED' then 'The bank decides about the money of a disputed charge.' end as reason
+      from app_public.processor_charges c where c.id = any (charge_ids) and sees_charges
+    union all
+    select d.id, d.amount_to_return, case when d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED', 'FORFEITED')
+        then d.amount_paid - d.amount_refunded - d.amount_to_return
+          - coalesce((select sum(c.deposit_amount - app_private.deposit_given_back(c))
+            from app_public.processor_charges c where c.deposit_id = d.id and c.captured_at is not null), 0) end,
+        case when d.status = 'RELEASED' then 'It was handed to the seller.' end
+      from app_public.deposits d where d.id = any (deposit_ids)
+  ), told as (
+    select p.place, p.record_id, 1 as part, 'CHANGED' as kind, p.record_type, p.title, p.status, p.status_after,
+      null::numeric as amount, null as reason from present p where p.status <> p.status_after
+    union all
+    select p.place, p.record_id, 2, case p.record_type when 'charge' then 'REFUND' else 'RETURN' end, p.record_type,
+      p.title, p.status, p.status_after, m.moved - p.moved, null
+      from present p join money m on m.id = p.record_id where m.moved > p.moved
+    union all
+    select p.place, p.record_id, 3, 'KEPT', p.record_type, p.title, p.status, p.status_after, m.rest, m.reason
+      from present p join money m on m.id = p.record_id where m.rest > 0 or m.reason is not null
+    union all
+    select p.place, p.record_id, 3, 'KEPT', p.record_type, p.title, p.status, p.status_after, null, case
+        when p.record_type = 'agreement' and not app_private.can_step('agreement', p.status, 'VOIDED')
+          then 'It was executed, and is ended by another agreement.'
+        when p.record_type = 'personalization' and not app_private.can_step('personalization', p.status, 'CANCELLED')
+          then 'It was signed.'
+        when p.record_type = 'lease_permit' then 'It was issued; revoke it with updateLeasePermit.'
+        when p.record_type = 'lead' then 'The lead has another purchase, or was not converted by this one.' end
+      from present p where p.status = p.status_after and p.is_open
+  )
+  select array_agg(row(t.kind, t.record_type, t.record_id, t.title, t.status, t.status_after, t.amount, t.reason
+      )::app_public.cancellation_effect order by t.place, t.record_id, t.part),
+    coalesce(sum(t.amount) filter (where t.kind = 'REFUND'), 0),
+    coalesce(sum(t.amount) filter (where t.kind = 'RETURN'), 0),
+    coalesce(sum(t.amount) filter (where t.kind = 'KEPT'), 0)
+    into result.effects, result.refund_total, result.return_total, result.kept_total from told t;
+  result.buyer_id := purchase.id;
+  result.dry_run := false;
+  result.currency := purchase.currency;
+  result.refund_total := app_hidden.round_money(result.refund_total, purchase.currency);
+  result.return_total := app_hidden.round_money(result.return_total, purchase.currency);
+  result.kept_total := app_hidden.round_money(result.kept_total, purchase.currency);
+  return result;
+end $function$;
+
 -- What it takes to have subjects selected by the trigger and conditions of a workflow.
 create function app_private.trigger_permissions(w app_public.workflows) returns text[]
 language sql stable as $function$
@@ -54325,6 +62453,18 @@ begin
 exception when sqlstate 'PLAT0' then
   return null;
 end $function$;
+
+-- Who takes turns in getting the leads of a project, in the order of the turns; null where there is nobody.
+create function app_private.turn_takers(project_id uuid) returns uuid[]
+language sql stable as $function$
+  select array_agg(m.user_id order by m.user_id)
+  from app_public.projects p
+  join app_public.organization_user_connections m on m.organization_id = p.organization_id
+  where p.id = turn_takers.project_id
+    and (m.role = 'MEMBER' or not exists (
+      select from app_public.organization_user_connections o where o.organization_id = p.organization_id
+        and o.role = 'MEMBER'))
+$function$;
 
 -- Columns of which a process that starts opens texts that are bound to no row, as earlier versions left them.
 create function app_private.unbound_columns() returns setof text
@@ -54346,6 +62486,46 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
     where m.id = unsubscribe.member_id and k.kind = unsubscribe.kind and to_jsonb(m.notifications) -> k.kind = 'true'
 $function$;
 grant execute on function app_private.unsubscribe(uuid, text) to plat_authenticator;
+
+-- Accepts a code, this once; false where it is none. is_new: of a secret that waits for its first code.
+create function app_private.use_second_factor(
+  user_id uuid, proof text, is_new boolean default false
+) returns boolean
+language plpgsql as $function$
+declare
+  remaining int;
+begin
+  if proof is null or not app_private.second_factor_fits(user_id, proof) then
+    return false;
+  end if;
+  if proof like 'step:%' then
+    -- Of two requests with one code, the second one waits here and finds that it was used.
+    update app_private.second_factors f set last_step = split_part(proof, ':', 2)::bigint
+      where f.user_id = use_second_factor.user_id and (f.confirmed_at is null) = is_new
+        and (f.confirmed_at is not null or f.inserted_at > now() - interval '1 hour')
+        and coalesce(f.last_step, -1) < split_part(proof, ':', 2)::bigint;
+    return found;
+  end if;
+  update app_private.recovery_codes c set used_at = now() where c.user_id = use_second_factor.user_id and not is_new
+    and c.code_sha256 = decode(split_part(proof, ':', 2), 'hex') and c.used_at is null;
+  if not found then
+    return false;
+  end if;
+  select count(*) into remaining from app_private.recovery_codes c where c.user_id = use_second_factor.user_id
+    and c.used_at is null;
+  perform app_private.tell_account(user_id, 'RECOVERY_CODE_USED', jsonb_build_object('left', remaining));
+  return true;
+end $function$;
+
+-- The user whose second factor is asked for: by the name that they sign in with, the code of a mail, or their id.
+create function app_private.user_by(way text, who text) returns uuid
+language sql stable as $function$
+  select case way
+    when 'LOGIN' then app_private.account_named(who)
+    when 'RESET' then (select o.user_id from app_private.user_otps o
+      where o.code_sha256 = sha256(convert_to(btrim(who), 'UTF8')) and o.expires_at > now())
+    when 'VIEWER' then who::uuid end
+$function$;
 
 -- Something where the viewer is not the user, or reaches only a part of their account; null where they may.
 create function app_private.user_integration_lacks(i app_public.user_integrations) returns text
@@ -54386,6 +62566,17 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select exists (select from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
     where i.user_id = app_public.current_user_id() and i.email = lower($1) and u.email_verified_at is not null
       and app_hidden.setting('scopes') is null)
+$function$;
+
+-- The organizations with a part in the project that the viewer belongs to, and their token opens; the owner first.
+create function app_private.viewer_parties(project_id uuid) returns setof uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select p.organization_id from app_public.project_organizations p
+  join app_public.organization_user_connections m on m.organization_id = p.organization_id
+  where p.project_id = $1 and m.user_id = app_public.current_user_id()
+    and (app_hidden.setting('organization_id') is null
+      or m.organization_id = app_hidden.setting('organization_id')::uuid)
+  order by p.organization_id <> p.owner_id, p.organization_id
 $function$;
 
 -- Whether the policies of a table show the viewer a row, also where policies do not hold for whoever asks: in
@@ -54746,6 +62937,117 @@ begin
     where b.id = buyer_id;
   return buyer_id;
 end $function$;
+
+-- Writes the rows of import_ready, all at once where none is refused; who is refused is noted in import_errors and
+--   taken out.
+create function app_private.write_lead_rows(project app_public.projects, system text, party uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  columns constant text := (select string_agg(format('%I', k.name), ', ') from app_private.lead_row_columns() k
+    where k.name <> 'source');
+  first_rows int[];
+  last_rows int[];
+  first_row int;
+  last_row int;
+  middle int;
+  state text;
+  message text;
+  details text;
+  violated text;
+begin
+  -- Two of these wait for each other instead of locking each other out.
+  perform app_private.lock_leads(array(select r.existing_id from pg_temp.import_ready r
+    where r.existing_id is not null and not exists (select from pg_temp.import_same s where s.row = r.row)));
+  insert into pg_temp.import_errors
+    select r.row, null, 'CONFLICT', 'Somebody else changed this lead at the same moment; send the row again.', null
+    from pg_temp.import_ready r join app_public.leads l on l.id = r.existing_id
+    where (l.version <> r.version_before or l.deleted_at is not null)
+      and not exists (select from pg_temp.import_same s where s.row = r.row);
+  delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
+  select array[min(r.row)], array[max(r.row)] into first_rows, last_rows from pg_temp.import_ready r;
+  while cardinality(array_remove(first_rows, null)) > 0 loop
+    first_row := first_rows[cardinality(first_rows)];
+    last_row := last_rows[cardinality(last_rows)];
+    first_rows := trim_array(first_rows, 1);
+    last_rows := trim_array(last_rows, 1);
+    begin
+      -- By address, in which order others who enter the same people wait for each other.
+      execute format('insert into app_public.leads (id, project_id, address, %1$s)
+        select r.new_id, $1, r.address, %1$s from pg_temp.import_ready r
+        where r.existing_id is null and r.row between $2 and $3 order by r.email, r.row', columns)
+        using project.id, first_row, last_row;
+      execute format('update app_public.leads l set (address, %1$s) = row(r.address, %2$s)
+        from pg_temp.import_ready r where l.id = r.existing_id and r.row between $1 and $2
+          and not exists (select from pg_temp.import_same s where s.row = r.row)', columns,
+        (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k
+          where k.name <> 'source')) using first_row, last_row;
+      insert into app_private.lead_external_ids (organization_id, system, external_id, lead_id, project_id)
+        select party, write_lead_rows.system, r.external_id, coalesce(r.existing_id, r.new_id), project.id
+        from pg_temp.import_ready r
+        where r.external_id is not null and not r.is_linked and r.row between first_row and last_row
+        order by r.external_id;
+    exception when sqlstate 'PLAT0' or integrity_constraint_violation then
+      get stacked diagnostics state = returned_sqlstate, message = message_text, details = pg_exception_detail,
+        violated = constraint_name;
+      if first_row = last_row then
+        perform app_private.note_refusal(array[first_row], state, message, details, violated);
+        delete from pg_temp.import_ready r where r.row = first_row;
+      else
+        select r.row into middle from pg_temp.import_ready r where r.row between first_row and last_row order by r.row
+          offset (select count(*) / 2 from pg_temp.import_ready n where n.row between first_row and last_row) limit 1;
+        first_rows := first_rows || array[middle, first_row];
+        last_rows := last_rows || array[last_row, (select max(r.row) from pg_temp.import_ready r
+          where r.row between first_row and middle - 1)];
+      end if;
+    end;
+  end loop;
+end $function$;
+
+-- upsertLeads for whoever was seen to see the project.
+create function app_private.write_leads(
+  project_id uuid, system text, entries jsonb[], on_duplicate text, dry_run boolean
+) returns app_public.upsert_leads_payload
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  project app_public.projects;
+  party uuid;
+  result app_public.upsert_leads_payload;
+begin
+  select p.* into project from app_public.projects p where p.id = project_id and p.deleted_at is null;
+  if project.id is null or not app_hidden.project_can(project.id, project.organization_id, 'lead.write') then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write in the project.',
+      '{"permission": "lead.write"}');
+  end if;
+  if project.archived_at is not null then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  end if;
+  party := (select o from app_private.viewer_parties(project.id) o limit 1);
+  -- One list of a system after the other, so that the second finds what the first one made.
+  perform pg_advisory_xact_lock(hashtextextended(format('plat.leads %s %s', party, system), 0));
+  perform app_private.add_lead_entries(entries);
+  insert into pg_temp.import_errors
+    select r.row, 'external_id', 'BAD_USER_INPUT', 'externalId is required.', null
+    from pg_temp.import_rows r where r.external_id is null;
+  perform app_private.judge_lead_rows(project, system, party, app_private.own_leads_only(project), on_duplicate,
+    'INTEGRATION');
+  result.dry_run := coalesce(dry_run, false);
+  begin
+    perform app_private.write_lead_rows(project, system, party);
+    result.rows := app_private.lead_row_results();
+    select count(*) filter (where r.outcome = 'CREATED'), count(*) filter (where r.outcome = 'UPDATED'),
+        count(*) filter (where r.outcome = 'UNCHANGED'), count(*) filter (where r.outcome = 'REFUSED')
+      into result.created_count, result.updated_count, result.unchanged_count, result.refused_count
+      from unnest(result.rows) r;
+    if dry_run then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    null; -- undone, what would have been is in the result
+  end;
+  return result;
+end $function$;
+grant execute on function app_private.write_leads(uuid, text, jsonb[], text, boolean) to plat_user;
 
 -- Writes the steps of the present revision.
 create function app_private.write_steps(
@@ -55251,6 +63553,57 @@ insert into app_hidden.import_columns (operation, "position", column_name, type,
   ('importBuyers', 8, 'company', null, false, array['Organization', 'Firm'], 'Company that buys.'),
   ('importBuyers', 9, 'status', null, false, array['Purchase Status', 'Stage'],
     'How far the purchase is; DRAFT where left out.'),
+  ('importLeads', 1, 'external_id', 'app_public.external_id', false, array['External ID', 'Record ID', 'CRM ID'],
+    'Id of the lead in the given system: which lead it is.'),
+  ('importLeads', 10, 'origin', null, false, '{}', 'The technical way in; IMPORT where left out.'),
+  ('importLeads', 11, 'source', null, false, array['Lead Source', 'Source Name', 'Channel'],
+    'Code or name of a lead source of the project.'),
+  ('importLeads', 12, 'source_id', null, false, '{}', 'Id of a lead source of the project.'),
+  ('importLeads', 13, 'is_agent', null, false, array['Agent'], 'yes or no: whether the lead is an agent.'),
+  ('importLeads', 14, 'is_represented', null, false, array['Represented'],
+    'yes or no: whether an agent represents the lead.'),
+  ('importLeads', 15, 'subscribed', null, false, array['Newsletter', 'Opt-in', 'Subscribe'],
+    'yes or no: whether the lead follows marketing mail. Who withdrew from it stays so.'),
+  ('importLeads', 16, 'do_not_contact', null, false, array['DNC', 'Do Not Call'],
+    'yes or no: whether the lead asked not to be contacted.'),
+  ('importLeads', 17, 'preferred_language', null, false, array['Language'], 'Language to write in, such as fr.'),
+  ('importLeads', 18, 'assignee', 'app_public.email_address', false,
+    array['Agent Email', 'Sales Rep', 'Salesperson', 'Owner', 'Assigned To'],
+    'E-mail address of the member who works on the lead.'),
+  ('importLeads', 19, 'assignee_id', null, false, '{}', 'Id of the member who works on the lead.'),
+  ('importLeads', 2, 'name', null, false, array['Full Name', 'Lead', 'Lead Name', 'Contact', 'Contact Name'],
+    'Full name; made of first and last name where left out.'),
+  ('importLeads', 20, 'budget_min', null, false, array['Minimum Budget', 'Min Budget', 'Budget From'],
+    'Lowest budget.'),
+  ('importLeads', 21, 'budget_max', null, false, array['Maximum Budget', 'Max Budget', 'Budget To', 'Budget'],
+    'Highest budget.'),
+  ('importLeads', 22, 'preapproved', null, false, array['Pre-approved', 'Mortgage Approved'],
+    'yes or no: whether a lender approved the lead.'),
+  ('importLeads', 23, 'registered_at', null, false,
+    array['Registered', 'Registration Date', 'Created', 'Created At', 'Date'],
+    'When the lead registered, such as 2027-05-31 or 2027-05-31T10:15:00Z; now where left out.'),
+  ('importLeads', 24, 'fallout_reason_id', null, false, '{}', 'Id of the reason why the lead was lost.'),
+  ('importLeads', 25, 'fallout_note', null, false, '{}', 'Why the lead was lost, in words.'),
+  ('importLeads', 26, 'tags', null, false, array['Tag', 'Labels'], 'Free words, separated by commas or semicolons.'),
+  ('importLeads', 27, 'metadata', null, false, '{}', 'Free data of the organization''s own programs, as JSON.'),
+  ('importLeads', 28, 'thoroughfare', 'app_public.short_text', false, array['Street', 'Address', 'Street Address'],
+    'Street and number.'),
+  ('importLeads', 29, 'premise', 'app_public.short_text', false, '{}', 'Apartment or suite.'),
+  ('importLeads', 3, 'first_name', null, false, array['First', 'Given Name'], 'Given name.'),
+  ('importLeads', 30, 'locality', 'app_public.short_text', false, array['City', 'Town'], 'City.'),
+  ('importLeads', 31, 'administrative_area', 'app_public.short_text', false, array['State', 'Province', 'Region'],
+    'State or province.'),
+  ('importLeads', 32, 'postal_code', 'app_public.short_text', false, array['Zip', 'Zip Code', 'Postcode'],
+    'Postal code.'),
+  ('importLeads', 33, 'country', 'app_public.country_code', false, '{}',
+    'Country by ISO 3166-1, such as CA; the one of the project where left out.'),
+  ('importLeads', 4, 'last_name', null, false, array['Last', 'Surname', 'Family Name'], 'Family name.'),
+  ('importLeads', 5, 'legal_name', null, false, '{}', 'Name for contracts.'),
+  ('importLeads', 6, 'email', null, false, array['E-mail', 'Email Address', 'E-mail Address'],
+    'E-mail address: which lead it is, where no external id says so.'),
+  ('importLeads', 7, 'phone', null, false, array['Telephone', 'Phone Number', 'Mobile', 'Cell'], 'Phone number.'),
+  ('importLeads', 8, 'company', null, false, array['Organization', 'Firm'], 'Company.'),
+  ('importLeads', 9, 'status', null, false, array['Lead Status', 'Stage'], 'How far the lead is; NEW where left out.'),
   ('importUnits', 1, 'number', null, true,
     array['Unit #', 'Unit', 'Unit No', 'Unit Number', 'Suite', 'Suite #', 'No', '#'],
     'Number, unique in the project: which unit it is.'),
@@ -55309,79 +63662,88 @@ insert into app_hidden.import_columns (operation, "position", column_name, type,
 
 insert into app_hidden.imports (operation, table_name, permission) values
   ('importBuyers', 'buyers', 'project.manage'),
+  ('importLeads', 'leads', 'project.manage'),
   ('importUnits', 'units', 'inventory.manage');
 
 insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition,
-  read_permissions) values
-  ('access_tokens', 'access_token', null, null, null, null),
-  ('agents', 'agent', 'lead.write', null, null, array['lead.read', 'org.member']),
-  ('agreements', 'agreement', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read']),
-  ('appointments', 'appointment', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read']),
-  ('buyers', 'buyer', 'buyer.write', null, null, array['buyer.read']),
-  ('contacts', 'contact', 'lead.write', null, null, array['buyer.read', 'lead.read']),
-  ('custom_exports', 'custom_export', 'report.manage', null, null, array['report.read']),
-  ('custom_reports', 'custom_report', 'report.manage', null, null, array['audit.read']),
-  ('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage', null, null, array['project.read']),
-  ('deposits', 'deposit', 'sale.write', 'sale.read', null, array['sale.read']),
+  read_permissions, other_party) values
+  ('access_tokens', 'access_token', null, null, null, null, null),
+  ('agents', 'agent', 'lead.write', null, null, array['lead.read', 'org.member'], null),
+  ('agreement_files', 'agreement_file', 'buyer.write', 'buyer.read', null, null, null),
+  ('agreement_signers', 'agreement_signer', 'buyer.write', 'buyer.read', null, null, null),
+  ('agreements', 'agreement', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
+  ('appointments', 'appointment', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
+  ('buyers', 'buyer', 'buyer.write', null, null, array['buyer.read'], null),
+  ('contacts', 'contact', 'lead.write', null, null, array['buyer.read', 'lead.read'], null),
+  ('custom_exports', 'custom_export', 'report.manage', null, null, array['report.read'], null),
+  ('custom_reports', 'custom_report', 'report.manage', null, null, array['audit.read'], null),
+  ('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage', null, null, array['project.read'],
+    null),
+  ('deposits', 'deposit', 'sale.write', 'sale.read', null, array['sale.read'], null),
   ('escalation_tickets', 'escalation_ticket', 'workflow.manage', null, null,
-    array['buyer.read', 'lead.read', 'workflow.read']),
-  ('exports', 'export', 'report.run', null, null, array['report.manage', 'report.run']),
-  ('fallout_reasons', 'fallout_reason', 'project.manage', null, null, array['lead.read', 'project.manage']),
-  ('floor_plan_documents', 'floor_plan_document', 'inventory.manage', null, null, array['inventory.read']),
-  ('floor_plan_drawings', 'floor_plan_drawing', 'inventory.manage', null, null, null),
-  ('floor_plan_elevation_images', 'elevation_image', 'inventory.manage', null, null, null),
-  ('floor_plan_images', 'floor_plan_image', 'inventory.manage', null, null, null),
-  ('floor_plans', 'floor_plan', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
-  ('lead_notes', 'lead_note', 'lead.write', null, null, array['audit.read']),
-  ('lead_sources', 'lead_source', 'project.manage', null, null, array['lead.read', 'project.manage']),
-  ('leads', 'lead', 'lead.write', null, null, array['lead.read']),
-  ('lease_permits', 'lease_permit', 'inventory.manage', null, null, array['inventory.manage']),
-  ('lot_images', 'lot_image', 'inventory.manage', null, null, null),
-  ('lots', 'lot', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
-  ('negotiations', 'negotiation', 'sale.write', 'sale.strategy', null, array['sale.read', 'sale.strategy']),
-  ('offer_responses', 'offer_response', 'sale.write', null, null, null),
-  ('offers', 'offer', 'sale.write', null, null, array['sale.read']),
-  ('open_houses', 'open_house', 'marketing.manage', null, null, array['project.read']),
-  ('organization_avatars', 'organization_avatar', 'org.owner', null, null, null),
-  ('organization_integrations', 'organization_integration', 'org.admin', null, null, array['org.admin']),
-  ('organization_invites', 'organization_invite', 'org.admin', null, null, array['org.admin']),
+    array['buyer.read', 'lead.read', 'workflow.read'], null),
+  ('exports', 'export', 'report.run', null, null, array['report.manage', 'report.run'], null),
+  ('fallout_reasons', 'fallout_reason', 'project.manage', null, null, array['lead.read', 'project.manage'], null),
+  ('floor_plan_documents', 'floor_plan_document', 'inventory.manage', null, null, array['inventory.read'], null),
+  ('floor_plan_drawings', 'floor_plan_drawing', 'inventory.manage', null, null, null, null),
+  ('floor_plan_elevation_images', 'elevation_image', 'inventory.manage', null, null, null, null),
+  ('floor_plan_images', 'floor_plan_image', 'inventory.manage', null, null, null, null),
+  ('floor_plans', 'floor_plan', 'inventory.manage', 'inventory.read', null, array['inventory.read'], null),
+  ('lead_notes', 'lead_note', 'lead.write', null, null, array['audit.read'], null),
+  ('lead_sources', 'lead_source', 'project.manage', null, null, array['lead.read', 'project.manage'], null),
+  ('leads', 'lead', 'lead.write', null, null, array['lead.read'], null),
+  ('lease_permits', 'lease_permit', 'inventory.manage', null, null, array['inventory.manage'], null),
+  ('lot_images', 'lot_image', 'inventory.manage', null, null, null, null),
+  ('lots', 'lot', 'inventory.manage', 'inventory.read', null, array['inventory.read'], null),
+  ('negotiations', 'negotiation', 'sale.write', 'sale.strategy', null, array['sale.read', 'sale.strategy'], null),
+  ('offer_responses', 'offer_response', 'sale.write', null, null, null, null),
+  ('offers', 'offer', 'sale.write', null, null, array['sale.read'], null),
+  ('open_houses', 'open_house', 'marketing.manage', null, null, array['project.read'], null),
+  ('organization_avatars', 'organization_avatar', 'org.owner', null, null, null, null),
+  ('organization_integrations', 'organization_integration', 'org.admin', null, null, array['org.admin'], null),
+  ('organization_invites', 'organization_invite', 'org.admin', null, null, array['org.admin'], null),
   ('organization_payments_representatives', 'organization_payments_representative', 'org.billing', null, null,
-    array['org.billing']),
-  ('organization_user_connections', 'member', 'org.owner', null, null, array['audit.read']),
-  ('organizations', 'organization', 'org.admin', null, null, array['org.member']),
-  ('personalization_credits', 'personalization_credit', 'sale.write', null, null, null),
-  ('personalization_discounts', 'personalization_discount', 'sale.write', null, null, null),
-  ('personalizations', 'personalization', 'sale.write', null, null, array['sale.read']),
-  ('phone_calls', 'phone_call', 'lead.write', null, null, array['buyer.read', 'lead.read']),
-  ('processor_cards', 'processor_card', null, null, null, null),
-  ('processor_charges', 'charge', 'finance.write', 'finance.read', null, array['finance.read']),
-  ('project_avatars', 'project_avatar', 'inventory.manage', null, null, null),
-  ('project_collections', 'project_collection', 'marketing.manage', null, null, array['project.read']),
-  ('project_contact_messages', 'contact_message', 'lead.write', null, null, null),
-  ('project_documents', 'project_document', 'inventory.manage', null, null, array['inventory.read']),
-  ('project_images', 'project_image', 'inventory.manage', null, null, null),
-  ('project_organizations', 'affiliation', 'project.manage', null, null, array['project.read']),
-  ('project_testimonials', 'project_testimonial', 'marketing.manage', null, null, array['project.read']),
-  ('projects', 'project', 'project.manage', null, null, array['project.read']),
-  ('promotions', 'promotion', 'marketing.manage', 'marketing.read', null, array['project.read', 'marketing.read']),
-  ('reservation_documents', 'reservation_document', 'sale.write', 'sale.read', null, array['sale.read']),
-  ('reservations', 'reservation', 'sale.write', 'sale.read', null, array['sale.read']),
-  ('sales_offices', 'sales_office', 'project.manage', null, null, array['project.read']),
-  ('service_intelligence_generations', 'generation', 'lead.write', null, null, null),
-  ('site_plans', 'site_plan', 'inventory.manage', null, null, null),
-  ('spec_categories', 'spec_category', 'inventory.manage', null, null, array['project.read']),
-  ('spec_elements', 'spec_element', 'inventory.manage', null, null, array['project.read']),
-  ('spec_options', 'spec_option', 'inventory.manage', 'finance.read', null, array['project.read', 'finance.read']),
-  ('tasks', 'task', 'lead.write', null, null, array['buyer.read', 'lead.read', 'org.member']),
-  ('trackers', 'tracker', 'marketing.manage', null, null, array['marketing.read']),
-  ('unit_images', 'unit_image', 'inventory.manage', null, null, null),
-  ('units', 'unit', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
-  ('user_integrations', 'user_integration', null, null, null, null),
-  ('users', 'user', null, null, null, null),
-  ('webhooks', 'webhook', 'org.admin', null, 'integration_id is null', array['org.admin']),
+    array['org.billing'], null),
+  ('organization_user_connections', 'member', 'org.owner', null, null, array['audit.read'], null),
+  ('organizations', 'organization', 'org.admin', null, null, array['org.member'], null),
+  ('personalization_credits', 'personalization_credit', 'sale.write', null, null, null, null),
+  ('personalization_discounts', 'personalization_discount', 'sale.write', null, null, null, null),
+  ('personalizations', 'personalization', 'sale.write', null, null, array['sale.read'], null),
+  ('phone_calls', 'phone_call', 'lead.write', null, null, array['buyer.read', 'lead.read'], null),
+  ('processor_cards', 'processor_card', null, null, null, null, null),
+  ('processor_charges', 'charge', 'finance.write', 'finance.read', null, array['finance.read'], null),
+  ('project_avatars', 'project_avatar', 'inventory.manage', null, null, null, null),
+  ('project_collections', 'project_collection', 'marketing.manage', null, null, array['project.read'], null),
+  ('project_contact_messages', 'contact_message', 'lead.write', null, null, null, null),
+  ('project_documents', 'project_document', 'inventory.manage', null, null, array['inventory.read'], null),
+  ('project_images', 'project_image', 'inventory.manage', null, null, null, null),
+  ('project_organization_invites', 'affiliation_invite', 'project.manage', null, null,
+    array['org.admin', 'project.manage'], 'owner_id'),
+  ('project_organizations', 'affiliation', 'project.manage', null, null, array['project.read'], 'owner_id'),
+  ('project_testimonials', 'project_testimonial', 'marketing.manage', null, null, array['project.read'], null),
+  ('projects', 'project', 'project.manage', null, null, array['project.read'], null),
+  ('promotions', 'promotion', 'marketing.manage', 'marketing.read', null, array['project.read', 'marketing.read'],
+    null),
+  ('reservation_documents', 'reservation_document', 'sale.write', 'sale.read', null, array['sale.read'], null),
+  ('reservations', 'reservation', 'sale.write', 'sale.read', null, array['sale.read'], null),
+  ('sales_offices', 'sales_office', 'project.manage', null, null, array['project.read'], null),
+  ('service_intelligence_generations', 'generation', 'lead.write', null, null, null, null),
+  ('site_plans', 'site_plan', 'inventory.manage', null, null, null, null),
+  ('spec_categories', 'spec_category', 'inventory.manage', null, null, array['project.read'], null),
+  ('spec_elements', 'spec_element', 'inventory.manage', null, null, array['project.read'], null),
+  ('spec_options', 'spec_option', 'inventory.manage', 'finance.read', null, array['project.read', 'finance.read'],
+    null),
+  ('tasks', 'task', 'lead.write', null, null, array['buyer.read', 'lead.read', 'org.member'], null),
+  ('trackers', 'tracker', 'marketing.manage', null, null, array['marketing.read'], null),
+  ('unit_holds', 'unit_hold', 'sale.write', 'sale.read', null, array['sale.read'], null),
+  ('unit_images', 'unit_image', 'inventory.manage', null, null, null, null),
+  ('units', 'unit', 'inventory.manage', 'inventory.read', null, array['inventory.read'], null),
+  ('user_integrations', 'user_integration', null, null, null, null, null),
+  ('users', 'user', null, null, null, null, null),
+  ('webhooks', 'webhook', 'org.admin', null, 'integration_id is null', array['org.admin'], null),
   ('workflow_executions', 'workflow_execution', 'workflow.run', null, null,
-    array['buyer.read', 'lead.read', 'workflow.read']),
-  ('workflows', 'workflow', 'workflow.manage', null, null, array['workflow.read']);
+    array['buyer.read', 'lead.read', 'workflow.read'], null),
+  ('workflows', 'workflow', 'workflow.manage', null, null, array['workflow.read'], null);
 
 insert into app_hidden.report_columns (subject, "position", name, expression, type, sql_type, permission, is_default,
   description) values
@@ -55410,7 +63772,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('APPOINTMENTS', 22, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', null,
     true, 'Name of the lead.'),
   ('APPOINTMENTS', 23, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('APPOINTMENTS', 24, 'host',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.host_id)',
@@ -55549,7 +63911,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('CHARGES', 33, 'deposit', '(select x.title from app_hidden.masked_deposits x where x.id = t.deposit_id)', 'TEXT',
     'text', 'sale.read', false, 'Title of the deposit.'),
   ('CHARGES', 34, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('CHARGES', 35, 'payer',
     '(select app_public.users_full_name(row(x.id, x.slug, x.first_name, x.last_name, x.title, x.phone, x.time_zone, x.language, x.status, null::timestamp with time zone, null::timestamp with time zone, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.password_changed_at, x.avatar_url)::app_public.users) from app_hidden.masked_users x where x.id = t.user_id)',
@@ -55597,22 +63959,27 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'Number of the invoice.'),
   ('DEPOSITS', 26, 'notes', 'app_public.deposits_notes(t)', 'TEXT', 'app_public.long_text', null, false,
     'What the team should know; null for the buyer.'),
-  ('DEPOSITS', 27, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 27, 'isReservationFee', 't.is_reservation_fee', 'BOOLEAN', 'boolean', null, false,
+    'Whether it is the fee of its reservation.'),
+  ('DEPOSITS', 28, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was created.'),
-  ('DEPOSITS', 28, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('DEPOSITS', 29, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was last changed.'),
-  ('DEPOSITS', 29, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The id of the project.'),
   ('DEPOSITS', 3, 'status', 't.status', 'ENUM', 'app_public.deposit_status', null, true, 'What became of it.'),
-  ('DEPOSITS', 30, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead; either this or the buyer.'),
-  ('DEPOSITS', 31, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer; either this or the lead.'),
-  ('DEPOSITS', 32, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false,
-    'The reservation that it belongs to.'),
-  ('DEPOSITS', 33, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
+  ('DEPOSITS', 30, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The id of the project.'),
+  ('DEPOSITS', 31, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead; either this or the buyer.'),
+  ('DEPOSITS', 32, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer; either this or the lead.'),
+  ('DEPOSITS', 33, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false,
+    'The reservation that it belongs to. Of one without a lead, neither lead nor buyer is named.'),
+  ('DEPOSITS', 34, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
     'text', null, true, 'Title of the project.'),
-  ('DEPOSITS', 34, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+  ('DEPOSITS', 35, 'buyer',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
-  ('DEPOSITS', 35, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
+  ('DEPOSITS', 36, 'reservation',
+    '(select x.number from app_hidden.masked_reservations x where x.id = t.reservation_id)', 'TEXT', 'text',
+    'sale.read', false, 'Number of the reservation.'),
+  ('DEPOSITS', 37, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
     'lead.read', false, 'Name of the lead.'),
   ('DEPOSITS', 4, 'statusChangedAt', 't.status_changed_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it has its status.'),
@@ -55699,9 +64066,10 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('LEADS', 11, 'statusChangedAt', 't.status_changed_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it has its status.'),
   ('LEADS', 12, 'tags', 't.tags', 'LIST', 'app_public.tags', null, true, 'Free words.'),
-  ('LEADS', 13, 'origin', 't.origin', 'ENUM', 'app_public.lead_origin', null, true, 'The technical way in.'),
+  ('LEADS', 13, 'origin', 't.origin', 'ENUM', 'app_public.lead_origin', null, true,
+    'The technical way in; API where a program does not say.'),
   ('LEADS', 14, 'source', 't.source', 'TEXT', 'app_public.short_text', null, false,
-    'Code of the source, such as WEB_DIRECT.'),
+    'Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the project; any other is refused, and the error says which there are.'),
   ('LEADS', 15, 'isAgent', 't.is_agent', 'BOOLEAN', 'boolean', null, true, 'Whether the lead is an agent.'),
   ('LEADS', 16, 'isRepresented', 't.is_represented', 'BOOLEAN', 'boolean', null, false,
     'Whether an agent represents the lead.'),
@@ -55729,7 +64097,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'Free data of the organization''s own programs.'),
   ('LEADS', 29, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was created.'),
-  ('LEADS', 3, 'firstName', 't.first_name', 'TEXT', 'app_public.short_text', null, false, 'Given name.'),
+  ('LEADS', 3, 'firstName', 't.first_name', 'TEXT', 'app_public.short_text', null, false,
+    'Given name; taken from the full name where neither name is given, as far as that tells it.'),
   ('LEADS', 30, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false, 'The last change.'),
   ('LEADS', 31, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The project.'),
   ('LEADS', 32, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false, 'The member who works on the lead.'),
@@ -55745,7 +64114,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'ENUM', 'app_public.lead_source_category', null, false, 'Kind of the place where the lead came from.'),
   ('LEADS', 39, 'falloutReason', '(select x.name from app_public.fallout_reasons x where x.id = t.fallout_reason_id)',
     'TEXT', 'text', null, false, 'Why the lead was lost.'),
-  ('LEADS', 4, 'lastName', 't.last_name', 'TEXT', 'app_public.short_text', null, false, 'Family name.'),
+  ('LEADS', 4, 'lastName', 't.last_name', 'TEXT', 'app_public.short_text', null, false,
+    'Family name; taken from the full name where neither name is given, as far as that tells it.'),
   ('LEADS', 40, 'assignee',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.assignee_id)',
     'TEXT', 'text', null, true, 'Name of the assignee.'),
@@ -55757,7 +64127,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'When the lead withdrew from marketing mail, by the link in a mail or through the team; null once they follow it again, and for those who never did either.'),
   ('LEADS', 5, 'legalName', 't.legal_name', 'TEXT', 'app_public.short_text', null, false, 'Name for contracts.'),
   ('LEADS', 6, 'email', 't.email', 'TEXT', 'app_public.email_address', null, true,
-    'E-mail address; at most one lead of a project has it.'),
+    'E-mail address; at most one open lead of a project has it.'),
   ('LEADS', 7, 'phone', 't.phone', 'TEXT', 'app_public.phone_number', null, true, 'Phone number.'),
   ('LEADS', 8, 'company', 't.company', 'TEXT', 'app_public.short_text', null, true, 'Company.'),
   ('LEADS', 9, 'preferredLanguage', 't.preferred_language', 'TEXT', 'app_public.language_code', null, false,
@@ -55880,7 +64250,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     '(select coalesce(x.number, x.title) from app_hidden.masked_units x where x.id = t.unit_id)', 'TEXT', 'text', null,
     true, 'Number of the unit.'),
   ('PERSONALIZATIONS', 24, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('PERSONALIZATIONS', 25, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text',
     'lead.read', false, 'Name of the lead.'),
@@ -55920,7 +64290,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     true, 'Name of the lead.'),
   ('PHONE_CALLS', 2, 'direction', 't.direction', 'ENUM', 'app_public.phone_call_direction', null, true, 'Who called.'),
   ('PHONE_CALLS', 20, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', true, 'Name of the buyer.'),
   ('PHONE_CALLS', 21, 'user',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.user_id)',
@@ -55941,7 +64311,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('RESERVATIONS', 10, 'ppsf', 'app_public.reservations_ppsf(t)', 'DECIMAL', 'numeric', null, false,
     'Price per square foot: of the home, or of the land for a lot.'),
   ('RESERVATIONS', 11, 'fee', 't.fee', 'MONEY', 'app_public.money', null, false,
-    'What it costs, as the project had it when it was made.'),
+    'What it costs, as the project had it when it was made; paid as its feeDeposit.'),
   ('RESERVATIONS', 12, 'cancellationFee', 't.cancellation_fee', 'MONEY', 'app_public.money', null, false,
     'What is kept when it is cancelled, as the project had it when it was made.'),
   ('RESERVATIONS', 13, 'currency', 't.currency', 'TEXT', 'app_public.currency_code', null, true,
@@ -56037,7 +64407,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     true, 'Name of the lead.'),
   ('TASKS', 2, 'title', 't.title', 'TEXT', 'app_public.short_text', null, true, 'What to do, in a line.'),
   ('TASKS', 20, 'buyer',
-    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
+    '(select app_public.buyers_full_name(row(x.id, x.organization_id, x.project_id, x.inserted_at, x.updated_at, x.version, x.deleted_at, x.lead_id, x.user_id, x.unit_id, x.lot_id, x.reservation_id, x.assignee_id, x.agent_id, x.first_name, x.last_name, x.legal_name, x.email, x.phone, null::date, x.company, x.preferred_language, x.address, x.status, x.status_changed_at, x.source, x.source_id, x.occupancy_type, x.occupancy_type_other, x.financing_type, x.financing_contingency, x.amount_financed, x.price, x.contract_sent_at, x.purchase_date, x.rescission_ends_at, x.purchase_firm_date, x.estimated_closing_date, x.closing_date, x.cancellation_date, null::app_public.long_text, x.fallout_reason_id, null::jsonb, x.search_text, x.currency, x.invited_at, x.person_id)::app_public.buyers) from app_hidden.masked_buyers x where x.id = t.buyer_id)',
     'TEXT', 'text', 'buyer.read', false, 'Name of the buyer.'),
   ('TASKS', 21, 'assignee',
     '(select coalesce(nullif(concat_ws('' '', x.first_name, x.last_name), ''''), x.slug) from app_public.users x where x.id = t.assignee_id)',
@@ -56179,22 +64549,38 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('agreement', 'DRAFT', 'VOIDED', false, null),
   ('agreement', 'PARTIALLY_SIGNED', 'DECLINED', false, null),
   ('agreement', 'PARTIALLY_SIGNED', 'EXPIRED', true, null),
+  ('agreement', 'PARTIALLY_SIGNED', 'SENT', true, null),
   ('agreement', 'PARTIALLY_SIGNED', 'SIGNED', false, null),
   ('agreement', 'PARTIALLY_SIGNED', 'VOIDED', false, null),
   ('agreement', 'SENT', 'DECLINED', false, null),
   ('agreement', 'SENT', 'EXPIRED', true, null),
+  ('agreement', 'SENT', 'PARTIALLY_SIGNED', false, null),
+  ('agreement', 'SENT', 'SIGNED', false, null),
   ('agreement', 'SENT', 'VIEWED', false, null),
   ('agreement', 'SENT', 'VOIDED', false, null),
+  ('agreement', 'SIGNED', 'DECLINED', true, null),
   ('agreement', 'SIGNED', 'EXECUTED', false, null),
   ('agreement', 'SIGNED', 'VOIDED', false, null),
   ('agreement', 'VIEWED', 'DECLINED', false, null),
   ('agreement', 'VIEWED', 'EXPIRED', true, null),
   ('agreement', 'VIEWED', 'PARTIALLY_SIGNED', false, null),
+  ('agreement', 'VIEWED', 'SENT', true, null),
+  ('agreement', 'VIEWED', 'SIGNED', false, null),
   ('agreement', 'VIEWED', 'VOIDED', false, null),
   ('agreement', null, 'DRAFT', false, null),
   ('agreement', null, 'EXECUTED', false, null),
   ('agreement', null, 'SENT', false, null),
   ('agreement', null, 'SIGNED', false, null),
+  ('agreement_signer', 'INVITED', 'DECLINED', true, null),
+  ('agreement_signer', 'INVITED', 'SIGNED', true, null),
+  ('agreement_signer', 'INVITED', 'VIEWED', true, null),
+  ('agreement_signer', 'INVITED', 'WAITING', true, null),
+  ('agreement_signer', 'SIGNED', 'WAITING', true, null),
+  ('agreement_signer', 'VIEWED', 'DECLINED', true, null),
+  ('agreement_signer', 'VIEWED', 'SIGNED', true, null),
+  ('agreement_signer', 'VIEWED', 'WAITING', true, null),
+  ('agreement_signer', 'WAITING', 'INVITED', true, null),
+  ('agreement_signer', null, 'WAITING', false, null),
   ('appointment', 'CONFIRMED', 'CANCELLED', false, null),
   ('appointment', 'CONFIRMED', 'COMPLETED', false, null),
   ('appointment', 'CONFIRMED', 'NO_SHOW', false, null),
@@ -56322,6 +64708,7 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('lead', 'CONVERTED', 'COLD', true, null),
   ('lead', 'CONVERTED', 'CONTACTED', true, null),
   ('lead', 'CONVERTED', 'HOT', true, null),
+  ('lead', 'CONVERTED', 'LOST', true, null),
   ('lead', 'CONVERTED', 'NEW', true, null),
   ('lead', 'CONVERTED', 'WARM', true, null),
   ('lead', 'HOT', 'COLD', false, null),
@@ -56551,6 +64938,10 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('unit', null, 'AVAILABLE', false, null),
   ('unit', null, 'OFF_MARKET', false, null),
   ('unit', null, 'UNRELEASED', false, null),
+  ('unit_hold', 'ACTIVE', 'CONVERTED', true, null),
+  ('unit_hold', 'ACTIVE', 'EXPIRED', true, null),
+  ('unit_hold', 'ACTIVE', 'RELEASED', true, null),
+  ('unit_hold', null, 'ACTIVE', false, null),
   ('user_integration', 'DISABLED', 'ENABLED', true, null),
   ('user_integration', 'ENABLED', 'DISABLED', false, null),
   ('user_integration', 'ENABLED', 'ERROR', true, null),
@@ -56734,6 +65125,9 @@ insert into app_hidden.workflow_step_types (type, subjects, refusal, changes_rec
   ('WAIT', null, null, false),
   ('WAIT_FOR_EVENT', null, null, false);
 
+insert into app_private.bound_columns (relation, name) values
+  ('app_private.second_factors', 'sealed');
+
 insert into app_private.clock_steps (subject, name, at, near, pending, changes) values
   ('deposit', 'due', 'n.due_at::timestamp at time zone p.time_zone',
     'n.due_at between ($1 - interval ''2 days'')::date and ($2 + interval ''2 days'')::date',
@@ -56767,7 +65161,8 @@ insert into app_private.deal_tables (table_name) values
   ('buyers'),
   ('negotiations'),
   ('personalizations'),
-  ('reservations');
+  ('reservations'),
+  ('unit_holds');
 
 insert into app_private.error_codes (code, description) values
   ('BAD_USER_INPUT', 'A value that cannot be: format, range, missing, both of two.'),
@@ -56790,12 +65185,23 @@ insert into app_private.error_codes (code, description) values
 
 insert into app_private.event_names (subject, column_name, value, name) values
   ('access_token', 'revoked_at', null, 'revoked'),
+  ('affiliation_invite', 'send_count', null, 'resent'),
+  ('affiliation_invite', 'sent_at', null, 'sent'),
+  ('affiliation_invite', 'status', 'ACCEPTED', 'accepted'),
+  ('affiliation_invite', 'status', 'DECLINED', 'declined'),
+  ('affiliation_invite', 'status', 'EXPIRED', 'expired'),
+  ('affiliation_invite', 'status', 'REVOKED', 'revoked'),
   ('agreement', 'status', 'DECLINED', 'declined'),
   ('agreement', 'status', 'EXECUTED', 'executed'),
   ('agreement', 'status', 'EXPIRED', 'expired'),
   ('agreement', 'status', 'SENT', 'sent'),
   ('agreement', 'status', 'SIGNED', 'signed'),
   ('agreement', 'status', 'VOIDED', 'voided'),
+  ('agreement_signer', 'reminded_at', null, 'reminded'),
+  ('agreement_signer', 'status', 'DECLINED', 'declined'),
+  ('agreement_signer', 'status', 'INVITED', 'invited'),
+  ('agreement_signer', 'status', 'SIGNED', 'signed'),
+  ('agreement_signer', 'status', 'VIEWED', 'viewed'),
   ('appointment', 'status', 'CANCELLED', 'cancelled'),
   ('appointment', 'status', 'COMPLETED', 'completed'),
   ('appointment', 'status', 'CONFIRMED', 'confirmed'),
@@ -56812,6 +65218,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('charge', 'status', 'REQUIRES_ACTION', 'requires_action'),
   ('deposit', 'clock', 'due', 'due'),
   ('deposit', 'clock', 'overdue', 'overdue'),
+  ('deposit', 'return_requested_at', null, 'return_requested'),
   ('deposit', 'status', 'CANCELLED', 'cancelled'),
   ('deposit', 'status', 'FORFEITED', 'forfeited'),
   ('deposit', 'status', 'INVOICED', 'invoiced'),
@@ -56860,6 +65267,10 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('reservation', 'status', 'REFUNDED', 'refunded'),
   ('task', 'clock', 'overdue', 'overdue'),
   ('unit', 'price', null, 'price_changed'),
+  ('unit_hold', 'extended_count', null, 'extended'),
+  ('unit_hold', 'status', 'CONVERTED', 'converted'),
+  ('unit_hold', 'status', 'EXPIRED', 'expired'),
+  ('unit_hold', 'status', 'RELEASED', 'released'),
   ('user', 'last_login_at', null, 'signed_in'),
   ('user', 'password_changed_at', null, 'password_changed'),
   ('user_integration', 'status', 'DISABLED', 'disabled'),
@@ -56874,6 +65285,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('workflow_execution', 'status', 'PAUSED', 'paused');
 
 insert into app_private.file_tables (table_name) values
+  ('agreement_files'),
   ('floor_plan_documents'),
   ('floor_plan_drawings'),
   ('floor_plan_elevation_images'),
@@ -56896,7 +65308,10 @@ insert into app_private.limits (name, most, within, description) values
   ('contact.sender', 5, '01:00:00', 'Messages to organizations and to the operator from one e-mail address.'),
   ('contact_project.network', 60, '01:00:00', 'Messages to projects from one network.'),
   ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
+  ('email_change.account', 5, '01:00:00', 'Changes of the e-mail address that a user asks for.'),
   ('invite.address', 5, '01:00:00', 'Invitations to an organization for one address.'),
+  ('invite.affiliate', 10, '24:00:00', 'Invitations of one organization or address to projects of another one.'),
+  ('invite.affiliates', 100, '01:00:00', 'Invitations of an organization to have a part in its projects.'),
   ('invite.buyer', 5, '01:00:00', 'Invitations of one buyer.'),
   ('invite.buyer_address', 10, '01:00:00', 'Invitations of an organization to buyers with one address.'),
   ('invite.buyers', 1000, '01:00:00', 'Invitations of an organization to its buyers.'),
@@ -56914,12 +65329,19 @@ insert into app_private.limits (name, most, within, description) values
   ('organization.user', 10, '24:00:00', 'Organizations that one user founds.'),
   ('otp.account', 5, '01:00:00', 'One-time codes for one account; further ones are quietly not sent.'),
   ('otp.network', 60, '01:00:00', 'One-time codes asked for from one network.'),
+  ('second_factor.day', 30, '24:00:00', 'Wrong codes of the second factor of an account, for each way to give one.'),
+  ('second_factor.hour', 10, '01:00:00', 'Wrong codes of the second factor of an account, for each way to give one.'),
+  ('second_factor.notice', 1, '24:00:00', 'Mails that tell the user of wrong codes of their second factor.'),
   ('sign_up.area', 480, '01:00:00',
     'New accounts from one area: the networks whose IPv4 addresses begin with the same 24 bits, or IPv6 with 48.'),
   ('sign_up.further', 60, '00:01:00',
     'New accounts from all areas together that have made one within the hour: the rest is for areas that have not.'),
   ('sign_up.network', 120, '01:00:00', 'New accounts from one network.'),
   ('sign_up.total', 120, '00:01:00', 'New accounts from everywhere together.'),
+  ('signing.code', 5, '01:00:00', 'One-time codes for one signer of an agreement.'),
+  ('signing.network', 60, '01:00:00', 'One-time codes for signers of agreements, asked for from one network.'),
+  ('signing.reminder', 3, '24:00:00', 'Reminders of one signer of an agreement.'),
+  ('signing.try', 15, '24:00:00', 'Wrong one-time codes of one signer of an agreement.'),
   ('sms.recipient', 10, '24:00:00', 'Text messages to one number; further ones wait.'),
   ('verification.account', 5, '01:00:00', 'Codes that a user asks for to confirm the address of the account.'),
   ('verification.address', 5, '24:00:00',
@@ -57013,9 +65435,15 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
       'reservation.cancelled', 'reservation.refunded'], null, null, null, 'sale.read', array['TEAM'], false, false,
     'Reservation {{ data.number }} of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %}, {{ data.status | words }}',
     null, null),
+  ('reservation', array['buyer.status_changed'], 'status', array['{"status":"CANCELLED"}'], null, 'buyer.read',
+    array['TEAM'], false, false,
+    'Purchase{% if home %} of {{ home }}{% endif %} in {{ project }}{% if person %} by {{ person }}{% endif %}, cancelled',
+    null, null),
   ('reservation', array['reservation.extended'], null, null, null, 'sale.read', array['TEAM'], false, false,
     'Reservation {{ data.number }} of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %}, extended to {{ data.expiresAt | when: timeZone }}',
     null, null),
+  ('reservation', array['unit_hold.expired'], null, null, null, 'sale.read', array['userId'], false, false,
+    'Your hold of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %} ran out', null, null),
   ('task', array['task.*'], 'assigneeId', array['{"leadId":null,"buyerId":null}'], null, 'org.member',
     array['assigneeId'], false, false,
     'A task is yours now: {{ data.title }}{% if data.dueAt %}, due {{ data.dueAt | when: timeZone }}{% endif %}', null,
@@ -57050,6 +65478,9 @@ insert into app_private.principal_tables (table_name, user_column, organization_
     'app_private.suspend_organization_integration'),
   ('app_public.organization_invites', 'invited_by_id', 'organization_id', 'invitation', 'r.email',
     'r.status = ''PENDING'' and r.expires_at > now()', 'app_private.invite_lacks', 'app_private.suspend_invite'),
+  ('app_public.project_organization_invites', 'invited_by_id', 'owner_id', 'invitation to a project',
+    'coalesce(r.email, ''an organization'')', 'r.status = ''PENDING'' and r.expires_at > now()',
+    'app_private.project_invite_lacks', 'app_private.suspend_project_invite'),
   ('app_public.user_integrations', 'user_id', null, 'integration', 'r.name',
     'r.deleted_at is null and r.status <> ''DISABLED''', 'app_private.user_integration_lacks',
     'app_private.suspend_user_integration'),
@@ -57064,13 +65495,18 @@ insert into app_private.retention (relation, over) values
   ('app_private.buyer_invite_tokens',
     'exists (select from app_hidden.buyer_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
   ('app_private.consent_requests', 'confirmed_at is null and expires_at < now()'),
+  ('app_private.email_change_stops', 'expires_at < now()'),
+  ('app_private.email_changes', 'expires_at < now()'),
   ('app_private.email_verifications', 'expires_at < now()'),
+  ('app_private.former_emails', 'until < now()'),
   ('app_private.limit_uses', 'expires_at < now()'),
   ('app_private.mail_deliveries', 'at < now() - interval ''90 days'''),
   ('app_private.message_answers', 'received_at < now() - interval ''90 days'''),
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
+  ('app_private.second_factors', 'confirmed_at is null and inserted_at < now() - interval ''1 hour'''),
   ('app_private.sending_counts', 'hour < now() - interval ''2 days'''),
+  ('app_private.sessions', 'expires_at < now() or (ended_at < now() - interval ''1 day'' and not is_adopted)'),
   ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
   ('app_private.user_otps', 'expires_at < now()'),
   ('app_public.users',
@@ -57187,6 +65623,7 @@ insert into app_private.role_permissions (role, permission, reach, in_affiliated
 
 insert into app_private.sealed_columns (relation, name, key) values
   ('app_private.integration_secrets', 'sealed', 'integration_id'),
+  ('app_private.second_factors', 'sealed', 'user_id'),
   ('app_private.webhook_secrets', 'previous_sealed', 'webhook_id'),
   ('app_private.webhook_secrets', 'sealed', 'webhook_id');
 
@@ -57244,6 +65681,11 @@ insert into app_public.integration_apps (key, name, description, category, scope
     'ORGANIZATION', null, 'WEBHOOK', '{}',
     '{"type":"object","required":["url","events","mapping"],"properties":{"url":{"type":"string","maxLength":2048,"minLength":1,"description":"Where to: https, a public address."},"events":{"type":"array","items":{"type":"string","maxLength":100},"maxItems":100,"minItems":1,"description":"Events such as lead.created, lead.* or *."},"mapping":{"type":"object","description":"Their field to one of an event, such as data.email, or to a Liquid template, such as {{ data.firstName | upcase }}.","maxProperties":100,"minProperties":1,"additionalProperties":{"type":"string","maxLength":2000,"minLength":1}}},"additionalProperties":false}',
     null, null, 'app_private.connect_sync'),
+  ('docusign', 'DocuSign', 'Has agreements signed at DocuSign: those whose signingProvider is DOCUSIGN.',
+    'E_SIGNATURE', 'ORGANIZATION', null, 'API_KEY', '{}',
+    '{"type":"object","required":["accountId"],"properties":{"server":{"type":"string","default":"https://account.docusign.com","pattern":"^https://[^/?#]+$","maxLength":300,"minLength":1,"description":"Where it lets in: https://account-d.docusign.com for an account of developers."},"accountId":{"type":"string","maxLength":100,"minLength":1,"description":"The API account id."}},"additionalProperties":false}',
+    '{"type":"object","required":["integrationKey","userId","privateKey","webhookKey"],"properties":{"userId":{"type":"string","maxLength":100,"minLength":1,"description":"The user in whose name agreements are sent, who has consented to the app."},"privateKey":{"type":"string","maxLength":10000,"minLength":1,"description":"The RSA key of the app, in PEM."},"webhookKey":{"type":"string","maxLength":500,"minLength":8,"description":"The HMAC key of Connect, which its notices are signed with."},"integrationKey":{"type":"string","maxLength":100,"minLength":1,"description":"The integration key of your app there."}},"additionalProperties":false}',
+    null, null),
   ('mail_account', 'Mail account',
     'Sends mail to leads and buyers from your own address, through your own mail server.', 'EMAIL', 'USER', null,
     'BASIC', '{}',

@@ -26,6 +26,9 @@ import type { SmsProvider } from "./providers/sms/index.ts";
 import { trackers } from "./http/trackers.ts";
 import { unsubscribePage } from "./http/unsubscribe.ts";
 import { confirmPage } from "./http/confirm.ts";
+import { signingWebhook } from "./http/signingWebhook.ts";
+import { signingPage } from "./http/signing.ts";
+import { stopEmailChangePage } from "./http/stopEmailChange.ts";
 import { calendars } from "./http/calendars.ts";
 import { consentPage } from "./http/consent.ts";
 import { createIntegrations } from "./integrations/integrations.ts";
@@ -93,8 +96,11 @@ export interface Graphql {
     | "trackers"
     | "unsubscribe"
     | "confirm"
+    | "signing"
+    | "stopEmailChange"
     | "paymentsWebhook"
     | "messagesWebhook"
+    | "signingWebhook"
     | "calendars"
     | "consent"
   >;
@@ -175,6 +181,7 @@ export async function startGraphql({
         ...(introspectionHoldMs !== undefined && { introspectionHoldMs }),
         ...signs({ jwtKeys, baseUrl }),
         files,
+        seal,
         webhookTransforms: webhookTransforms(seal, { loopback: loopbackWebhooks }),
         workflowChecks: workflowChecks({ loopback: loopbackWebhooks }, compute),
         paymentTransforms: paymentTransforms(payments, pool),
@@ -203,8 +210,11 @@ export async function startGraphql({
         trackers: trackers(pages),
         unsubscribe: unsubscribePage(pages),
         confirm: confirmPage(pages),
+        signing: signingPage({ pool: pages, addresses }),
+        stopEmailChange: stopEmailChangePage(pages),
         paymentsWebhook: paymentsWebhook(payments, pool),
         ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
+        signingWebhook: signingWebhook(integrations, pool),
         calendars: calendars(pages, baseUrl),
         consent: consentPage(integrations),
         pools: () => ({ api: numbersOf(pool), pages: numbersOf(pages) }),

@@ -7,13 +7,17 @@ import { makePgService } from "postgraphile/adaptors/pg";
 import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
 import type { Claims } from "./auth/claims.ts";
 import { pgSettings } from "./auth/claims.ts";
+import { deviceOf } from "./auth/device.ts";
 import type { LoginTokens } from "./auth/loginToken.ts";
-import { hashPassword, provePassword } from "./auth/passwords.ts";
+import { hashPassword, provePassword, type TransformContext } from "./auth/passwords.ts";
+import { freshTotpSecret, proveSecondFactor } from "./auth/secondFactor.ts";
+import { proveRefreshToken } from "./auth/refreshTokens.ts";
 import { settledDeadlines } from "./database/deadlines.ts";
 import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
 import { inShare } from "./database/orderedPool.ts";
 import { transportPreset } from "./http/preset.ts";
 import { repeatFacts } from "./http/repeatFacts.ts";
+import { userAgentOf } from "./http/requestFacts.ts";
 import { claimsOf, requestState } from "./http/requestState.ts";
 import type { FairSemaphore } from "./limits/fairSemaphore.ts";
 import { withWork } from "./limits/operationWork.ts";
@@ -44,8 +48,10 @@ import { SearchPlugin } from "./plugins/SearchPlugin.ts";
 import { SignedTextsPlugin } from "./plugins/SignedTextsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
 import type { IntegrationTransforms } from "./integrations/transforms.ts";
+import { proveSigningCode } from "./signing/codes.ts";
 import type { PaymentTransforms } from "./payments/transforms.ts";
 import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
+import type { Seal } from "./seal.ts";
 import type { WebhookTransforms } from "./webhooks/transforms.ts";
 
 declare global {
@@ -53,6 +59,8 @@ declare global {
     interface Context {
       claims: Claims;
       ip: string | undefined;
+      /** The header `User-Agent`. */
+      userAgent?: string | undefined;
       /** Implementations of the tag @transform. */
       argumentTransforms: Record<string, ArgumentTransform>;
       /** Finds the place of a viewer; without it, nobody's is known. */
@@ -69,6 +77,8 @@ export interface PresetOptions {
   signLoginToken: LoginTokens["sign"];
   signFileAddress: FileAddresses["sign"];
   files: Files;
+  /** What secrets are sealed with. */
+  seal: Seal;
   webhookTransforms: WebhookTransforms;
   /** Reads what SQL cannot of the definition of a workflow. */
   workflowChecks: ArgumentTransform;
@@ -90,10 +100,12 @@ export interface PresetOptions {
 /** Settings of a transaction that acts for the viewer of a request. */
 export function viewerSettings(request: IncomingMessage): Record<string, string> {
   const { ip } = request as { ip?: string };
+  const userAgent = userAgentOf(request);
   return pgSettings(claimsOf(request) as Claims, {
     requestId: requestState(request).id,
     channel: "API",
     ...(ip ? { ip } : {}),
+    ...(userAgent ? { userAgent } : {}),
   });
 }
 
@@ -106,6 +118,7 @@ export function createPreset({
   signLoginToken,
   signFileAddress,
   files,
+  seal,
   webhookTransforms,
   workflowChecks,
   paymentTransforms,
@@ -118,7 +131,7 @@ export function createPreset({
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
   const withPool =
-    (transform: typeof hashPassword): ArgumentTransform =>
+    (transform: (value: string, context: TransformContext) => Promise<string>): ArgumentTransform =>
     (value, { context, ...details }) =>
       transform(value as string, {
         ...details,
@@ -129,12 +142,17 @@ export function createPreset({
   const argumentTransforms: Record<string, ArgumentTransform> = {
     hashPassword: withPool(hashPassword),
     provePassword: withPool(provePassword),
+    proveRefreshToken: withPool(proveRefreshToken),
+    proveSecondFactor: withPool(proveSecondFactor(seal)),
+    freshTotpSecret: freshTotpSecret(seal),
+    requestingDevice: (_value, { context }) => deviceOf(context.userAgent),
     ...uploadTransforms(files),
     ...webhookTransforms,
     workflowChecks,
     ...paymentTransforms,
     ...draftTransforms,
     ...integrationTransforms,
+    proveSigningCode,
   };
 
   return {
@@ -198,6 +216,7 @@ export function createPreset({
         return {
           claims,
           ip: (request as { ip?: string }).ip,
+          userAgent: request.headers["user-agent"],
           argumentTransforms,
           viewerPlace,
           repeats: repeatFacts(request),

@@ -357,7 +357,7 @@ export const settings = {
   WEB_URL: setting({
     defaultText: "BASE_URL",
     description:
-      "Where people use the service, for the links in mail: an invitation adds `/#invite=…`, that of a buyer `/#purchase=…`, a notification its record, such as `/#lead=<id>`.",
+      "Where people use the service, for the links in mail: an invitation adds `/#invite=…`, that of a buyer `/#purchase=…`, that to a project `/#project-invite=…`, a notification its record, such as `/#lead=<id>`.",
     parse: baseUrl,
   }),
   PAYMENTS: setting({

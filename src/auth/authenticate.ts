@@ -22,7 +22,7 @@ interface AuthenticatedRow {
 
 const bySession = {
   name: "authenticate_session",
-  text: "select * from app_private.authenticate_session($1, $2, $3)",
+  text: "select * from app_private.authenticate_session($1, $2, $3, $4, $5, to_timestamp($6))",
 };
 const byAccessToken = {
   name: "authenticate_access_token",
@@ -72,8 +72,10 @@ export function createAuthenticator(options: {
       throw refusal("The Authorization header has to be: Bearer, a space, and the token.");
     if (token.length > MOST_CHARACTERS) throw refusal("This is no token of ours.");
     if (!token.startsWith(accessTokenPrefix)) {
-      const { sub, epoch, jti } = loginTokens.verify(token);
-      return find(ip, bySession, [sub, epoch, jti ?? null], jti);
+      const { sub, epoch, sid, jti, exp } = loginTokens.verify(token);
+      const sessionId = sid ?? jti;
+      const values = [sub, epoch, sessionId ?? null, sid !== undefined, ip ?? null, exp];
+      return find(ip, bySession, values, sessionId);
     }
     if (!isAccessToken(token)) throw refusal("This access token is mistyped or incomplete.");
     return find(ip, byAccessToken, [accessTokenSha256(token)]);

@@ -15,7 +15,9 @@ export interface LoginTokenClaims {
   readonly epoch: number;
   readonly iat: number;
   readonly exp: number;
-  /** The id of the session, a UUID of its own for each sign-in; made when it is signed. */
+  /** The session that it belongs to; undefined for a token that was given out before sessions had rows. */
+  readonly sid?: string;
+  /** A UUID of its own for each token; made when it is signed. */
   readonly jti?: string;
 }
 
@@ -42,8 +44,8 @@ export function createLoginTokens(keys: readonly LoginTokenKey[]): LoginTokens {
   const signingKey = known.get(signer.kid)!;
 
   return {
-    sign: ({ sub, epoch, iat, exp }) =>
-      jwt.sign({ sub, epoch, iat, exp }, signingKey, {
+    sign: ({ sub, epoch, iat, exp, sid }) =>
+      jwt.sign({ sub, epoch, iat, exp, ...(sid !== undefined && { sid }) }, signingKey, {
         algorithm,
         keyid: signer.kid,
         issuer,
@@ -69,10 +71,11 @@ export function createLoginTokens(keys: readonly LoginTokenKey[]): LoginTokens {
 
 function checked(payload: string | jwt.JwtPayload): LoginTokenClaims {
   if (typeof payload === "string") throw refusal();
-  const { sub, epoch, iat, exp, jti } = payload;
+  const { sub, epoch, iat, exp, sid, jti } = payload;
   if (!sub || !uuid.test(sub) || !isNumber(epoch) || !isNumber(iat) || !isNumber(exp)) throw refusal();
   if (jti !== undefined && !uuid.test(jti)) throw refusal();
-  return { sub, epoch, iat, exp, ...(jti !== undefined && { jti }) };
+  if (sid !== undefined && !(typeof sid === "string" && uuid.test(sid))) throw refusal();
+  return { sub, epoch, iat, exp, ...(sid !== undefined && { sid }), ...(jti !== undefined && { jti }) };
 }
 
 /** PostgreSQL's int is the narrowest of the three. */

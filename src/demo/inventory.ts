@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { Stage } from "./stage.ts";
 
 const plans = {
@@ -107,11 +106,7 @@ export async function inventory(stage: Stage): Promise<void> {
 
 /** Somebody thinks it over until tomorrow. */
 async function hold(stage: Stage, what: "unit" | "lot", id: string): Promise<void> {
-  await stage.asOwner(
-    `select app_private.take_claim(${what}_id => $1, ${what === "unit" ? "lot" : "unit"}_id => null, kind => 'HOLD', subject_type => 'demo',
-       subject_id => $2, expires_at => now() + interval '20 hours')`,
-    [id, randomUUID()],
-  );
+  await stage.create("demo", "unit_holds", { [`${what}_id`]: id, expiration: 20 });
 }
 
 /** Ten lots along the creek: the first are offered, one is held for somebody. */

@@ -26,6 +26,15 @@ interface Letters {
   glyphForCodePoint(letter: number): { advanceWidth: number };
 }
 
+interface OpenFont {
+  font: Letters;
+  /** How each word that was written is laid out. */
+  layoutCache: Record<string, unknown>;
+}
+
+/** Pages after which layouts of words are forgotten: some kilobytes each, which a long table would keep until its end. */
+const rememberedPages = 20;
+
 /** How wide letters are, in parts of the size of the font; those that it does not have are undefined. */
 class Widths {
   readonly #letters: Letters;
@@ -118,6 +127,7 @@ export interface Place {
 /** A document that is written while it is read; what goes wrong is the error of the stream. */
 export class Paper {
   readonly document: Document;
+  readonly #fonts: Record<Face, OpenFont>;
   readonly #widths: Record<Face, Widths>;
   readonly #foot: string;
   #pages = 0;
@@ -132,12 +142,16 @@ export class Paper {
       info: { Title: of.title },
     });
     this.#foot = [of.title, of.foot].filter(Boolean).join(" · ");
-    this.#widths = { regular: this.#open("regular", ""), bold: this.#open("bold", "-Bold") };
+    this.#fonts = { regular: this.#open("regular", ""), bold: this.#open("bold", "-Bold") };
+    this.#widths = {
+      regular: new Widths(this.#fonts.regular.font),
+      bold: new Widths(this.#fonts.bold.font),
+    };
   }
 
-  #open(face: Face, file: string): Widths {
+  #open(face: Face, file: string): OpenFont {
     this.document.registerFont(face, font(file)).font(face);
-    return new Widths((this.document as unknown as Record<string, { font: Letters }>)["_font"]!.font);
+    return (this.document as unknown as Record<string, OpenFont>)["_font"]!;
   }
 
   get width(): number {
@@ -155,6 +169,8 @@ export class Paper {
   page(): void {
     this.document.addPage();
     this.#pages += 1;
+    if (this.#pages % rememberedPages === 0)
+      for (const open of Object.values(this.#fonts)) open.layoutCache = Object.create(null);
     const place = { x: margin, y: this.bottom + 6, width: this.width, size: 7 };
     this.write(this.#foot, { ...place, width: this.width - 60 });
     this.write(String(this.#pages), { ...place, align: "right" });

@@ -35,8 +35,8 @@ export interface ToThread {
   value: unknown;
 }
 
-/** What a thread may keep; more than a file of 2 GB takes. */
-const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 };
+/** What a thread may keep, in megabytes: twice what a table of 600,000 rows takes, of which the pages stay until the end. */
+const heapMb = 256;
 
 /** Characters of one message of rows, but for a single row that is longer: what is handed over at once takes the event loop a moment. */
 const messageLength = 300_000;
@@ -59,17 +59,26 @@ async function* inMessages(batches: AsyncIterable<ExportRow[]>): AsyncGenerator<
   }
 }
 
-/** @param wrote told how many further rows are written @returns the file; closing it ends the thread */
+interface WritingOptions {
+  title: string;
+  /** Told how many further rows are written. */
+  wrote: (rows: number) => void;
+  picture?: Pictures;
+  /** Megabytes that the thread may keep. */
+  heapMb?: number;
+}
+
+/** @returns the file; closing it ends the thread, and one that keeps too much fails */
 export function writtenInThread(
   kind: WritingData["kind"],
   source: ExportSource,
-  { title, wrote, picture }: { title: string; wrote: (rows: number) => void; picture?: Pictures },
+  { title, wrote, picture, heapMb: maxOldGenerationSizeMb = heapMb }: WritingOptions,
 ): Readable {
   const { columns, timeZone } = source;
   const output = new PassThrough();
   const worker = new Worker(new URL("./thread.ts", import.meta.url), {
     workerData: { kind, columns, timeZone, title } satisfies WritingData,
-    resourceLimits,
+    resourceLimits: { maxOldGenerationSizeMb, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
     name: "plat-export",
   });
   const iterator = inMessages(source.batches);

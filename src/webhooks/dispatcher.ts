@@ -25,6 +25,8 @@ export interface DispatcherOptions {
   compute: Compute;
   log: Logger;
   timeoutMs?: number;
+  /** How often it looks without being called: for retries, and for calls that were missed. */
+  lookEveryMs?: number;
 }
 
 export interface Dispatcher {
@@ -36,8 +38,6 @@ export interface Dispatcher {
 const capacity = 256;
 /** Events per webhook and transaction. */
 const batch = 500;
-/** How often it looks without being called: for retries, and for calls that were missed. */
-const lookEveryMs = 1000;
 const answerLimit = 64 * 1024;
 const bodyLimit = 256 * 1024;
 
@@ -57,7 +57,7 @@ interface Delivery {
 
 /** Starts to send, once the database can be reached. */
 export async function startDispatcher(options: DispatcherOptions): Promise<Dispatcher> {
-  const { connectionString, seal, loopback, compute, log, timeoutMs = 10_000 } = options;
+  const { connectionString, seal, loopback, compute, log, timeoutMs = 10_000, lookEveryMs = 1000 } = options;
   const pool = makeWorkPool({ connectionString, max: 4, applicationName: "plat-webhooks", log });
   const underway = new Set<Promise<void>>();
   let stopping = false;

@@ -434,6 +434,10 @@ describe("who may do what with purchases", () => {
         [bea.id],
       );
       for (const { id } of own.rows) ids.set(id, "events");
+      const person = (
+        await world.owner.query("select person_id from app_public.buyers where id = $1", [known.own])
+      ).rows[0].person_id;
+      ids.set(person, "persons");
       const all = [...ids.keys()];
       const seen: Record<string, string[]> = {};
       // Each finder looks into its own table, and so finds what is of it.
@@ -466,6 +470,7 @@ describe("who may do what with purchases", () => {
         offers: [known.offer],
         offer_responses: [known.response],
         personalizations: [known.personalization],
+        persons: [person],
         buyers: [known.own],
         // Those of the account.
         events: own.rows.map((row) => row.id),
@@ -666,6 +671,7 @@ describe("who may do what with purchases", () => {
           "amountDue",
           "amountPaid",
           "amountRefunded",
+          "amountToReturn",
           "buyer",
           "buyerId",
           "currency",
@@ -673,6 +679,7 @@ describe("who may do what with purchases", () => {
           "id",
           "insertedAt",
           "isOverdue",
+          "isReservationFee",
           "offer",
           "offerId",
           "organizationId",
@@ -698,7 +705,9 @@ describe("who may do what with purchases", () => {
           "organizationId",
           "project",
           "projectId",
+          "reminderDays",
           "sentAt",
+          "signingProvider",
           "status",
           "statusChangedAt",
           "title",
@@ -785,6 +794,8 @@ describe("who may do what with purchases", () => {
         "netPurchasePrice",
         "netPurchasePriceBalance",
         "organizationId",
+        "person",
+        "personId",
         "personalization",
         "personalizations",
         "price",
@@ -847,6 +858,10 @@ describe("who may do what with purchases", () => {
         "city",
         "currency",
         "floorPlans",
+        "holdExpiration",
+        "holdExpirationLimit",
+        "holdsPerOrganization",
+        "holdsPerPerson",
         "id",
         "insertedAt",
         "leadAssignment",

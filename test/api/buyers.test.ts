@@ -144,8 +144,8 @@ describe("a new purchase", () => {
     });
     const other = await lead({ name: "Bea van Buren" });
     expect(await look(await buy({ leadId: other }))).toMatchObject({
-      firstName: "Bea van",
-      lastName: "Buren",
+      firstName: "Bea",
+      lastName: "van Buren",
       lead: { id: other, status: "NEW" },
     });
     expect(buyer.assignee.id).toBe(world.max.id);

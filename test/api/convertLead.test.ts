@@ -93,8 +93,8 @@ describe("a lead with a reservation", () => {
     expect(buyer).toMatchObject({
       status: "FIRM",
       fullName: "Bea van Buyer",
-      firstName: "Bea van",
-      lastName: "Buyer",
+      firstName: "Bea",
+      lastName: "van Buyer",
       legalName: "Beatrix van Buyer",
       email: expect.stringContaining("@example.com"),
       phone: "+31201234567",
@@ -430,12 +430,10 @@ describe("what hangs on the deal", () => {
 
 test("a lead that is a buyer already, lost or nobody's is refused", async () => {
   const leadId = await lead();
-  const { id } = await convert({ leadId, unitId: await unit() });
-  expect(await refused({ leadId, unitId: await unit() })).toMatchObject({
-    code: "CONFLICT",
-    field: "leadId",
-    existingId: id,
-  });
+  const unitId = await unit();
+  const { id } = await convert({ leadId, unitId });
+  for (const input of [{ leadId }, { leadId, unitId }])
+    expect(await refused(input)).toMatchObject({ code: "CONFLICT", field: "leadId", existingId: id });
   const lost = await lead();
   const reason = await create("createFalloutReason", { projectId: project, name: "Gone" });
   await update("Lead", { id: lost, status: "LOST", falloutReasonId: reason });

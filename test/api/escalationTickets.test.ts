@@ -1,6 +1,7 @@
 /** Escalation tickets: who sees and resolves them, that an action is executed once, and where the service opens them. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
+import { createBuyer } from "../harness/deals.ts";
 import { passTime } from "../harness/clock.ts";
 import { negotiate, type Table } from "../harness/negotiations.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
@@ -540,7 +541,7 @@ describe("duplicate leads", () => {
     expect(await of("DUPLICATE_LEAD", elsewhere)).toEqual([]);
   });
 
-  test("of two buyers none is merged; whoever works on own leads merges none of a colleague's", async () => {
+  test("of two buyers all purchases are kept; whoever works on own leads merges none of a colleague's", async () => {
     const number = phone();
     const [mine, hers] = [
       await lead({ phone: number }, world.max, world.quiet),
@@ -567,10 +568,24 @@ describe("duplicate leads", () => {
       subject_id: both[1],
       project_id: world.project.id,
     });
+    // Each may have one purchase without a home; one lead has one.
+    for (const leadId of both) await createBuyer(world.owen, world.project, { leadId });
     expect(await resolve(id, "MERGE")).toMatchObject({
       status: "FAILED",
-      actionError: expect.stringMatching(/Both leads are buyers/),
+      actionError: expect.stringMatching(/Both leads have a purchase without a home/),
     });
+    await world.owner.query(
+      "update app_public.buyers set deleted_at = now() where lead_id = $1 and unit_id is null",
+      [both[1]],
+    );
+    expect((await resolve(id, "MERGE")).status).toBe("RESOLVED");
+    const { lead: kept } = await world.owen.get(
+      `query ($id: ID!) { lead(id: $id) { purchases { status } } }`,
+      {
+        id: both[0],
+      },
+    );
+    expect(kept.purchases).toHaveLength(3);
   });
 });
 

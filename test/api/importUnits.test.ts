@@ -412,12 +412,10 @@ test("refuses a file without the columns that it takes, and one that is no CSV",
 test("a million blank lines cost next to nothing", async () => {
   const projectId = await newProject();
   for (const blank of ["\n", "  \r\n", ",,\n", ",\n"]) {
-    const began = performance.now();
     const answer = await importing({ projectId }, `number,price,view\n${blank.repeat(1_000_000)}1,x,\n`);
     expect(answer.errors).toMatchObject([{ row: 1_000_002, column: "price" }]);
-    expect(performance.now() - began).toBeLessThan(20_000);
   }
-}, 120_000);
+}, 80_000);
 
 test("the first 1,000 errors and units are told, all are counted", async () => {
   const projectId = await newProject();

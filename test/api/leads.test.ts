@@ -114,6 +114,124 @@ describe("a new lead", () => {
   });
 });
 
+describe("what a new lead takes", () => {
+  test("is what updateLead takes, and its origin", async () => {
+    const input = {
+      firstName: "Lena",
+      lastName: "Lead",
+      legalName: "Lena Maria Lead",
+      budgetMin: "425000",
+      budgetMax: 500000,
+      preferredLanguage: "fr",
+      preapproved: true,
+      doNotContact: true,
+      origin: "WEB_FORM",
+    };
+    const data = await world.owen.get(
+      `mutation ($input: CreateLeadInput!) { createLead(input: $input) { ${Object.keys(input).join(" ")} } }`,
+      { input: { projectId: world.project.id, name: "L. Lead", ...input } },
+    );
+    expect(data.createLead).toEqual({ ...input, budgetMin: "425000.00", budgetMax: "500000.00" });
+    const refusal = await world.owen.refused(
+      `mutation { createLead(input: { projectId: "${world.project.id}", name: "X", budgetMin: 2, budgetMax: 1 }) { id } }`,
+    );
+    expect(refusal).toMatchObject({ code: "BAD_USER_INPUT" });
+  });
+
+  test("a name is taken apart for greetings", async () => {
+    const names: [name: string, first: string | null, last: string | null][] = [
+      ["Bo Larsen", "Bo", "Larsen"],
+      ["Bo", "Bo", null],
+      ["  Mary  Ann Smith ", "Mary Ann", "Smith"],
+      ["Dr. Bo Larsen, Jr.", "Bo", "Larsen"],
+      ["Mr. Larsen", null, "Larsen"],
+      ["Mr. & Mrs. Larsen", null, "Larsen"],
+      ["Bo & Ann Larsen", "Bo & Ann", "Larsen"],
+      ["Bo Larsen and Ann Smith", "Bo and Ann", null],
+      ["Larsen, Bo", "Bo", "Larsen"],
+      ["Ludwig van Beethoven", "Ludwig", "van Beethoven"],
+      ["Maria De La Cruz", "Maria", "De La Cruz"],
+      ["Leonardo da Vinci", "Leonardo", "da Vinci"],
+      ["Ben Le", "Ben", "Le"],
+      ["José Ortega y Gasset", "José", "Ortega y Gasset"],
+      ["Juan Carlos García López", "Juan Carlos", "García López"],
+      ["Jean-Luc D'Arcy", "Jean-Luc", "D'Arcy"],
+      ["Robert (Bob) Smith", "Robert", "Smith"],
+      ["J. R. R. Tolkien", "J. R. R.", "Tolkien"],
+      ["Иванов Иван Иванович", "Иван", "Иванов"],
+      ["Анна Петровна Смирнова", "Анна", "Смирнова"],
+      ["محمد بن سلمان", "محمد", "بن سلمان"],
+      ["عبد الله الأحمد", "عبد الله", "الأحمد"],
+      ["Νίκος Παπαδόπουλος", "Νίκος", "Παπαδόπουλος"],
+      ["राम शर्मा", "राम", "शर्मा"],
+      ["王小明", null, null],
+      ["山田 太郎", null, null],
+      ["김 민수", null, null],
+      ["Larsen Holdings Ltd", null, null],
+      ["see https://win.example now", null, null],
+    ];
+    const made = await Promise.all(
+      names.map(async ([name]) => {
+        const { createLead: lead } = await world.owen.get(
+          `mutation ($input: CreateLeadInput!) { createLead(input: $input) { firstName lastName } }`,
+          { input: { projectId: world.project.id, name } },
+        );
+        return [name, lead.firstName, lead.lastName];
+      }),
+    );
+    expect(made).toEqual(names);
+  });
+
+  test("names that were given stay; those that were taken from the name follow it", async () => {
+    const named = `mutation ($input: UpdateLeadInput!) { updateLead(input: $input) { firstName lastName } }`;
+    const lead = await create({ name: "Bo Larsen" });
+    const change = async (input: object) =>
+      (await world.owen.get(named, { input: { id: lead.id, ...input } })).updateLead;
+    expect(await change({ name: "Bo Berg" })).toEqual({ firstName: "Bo", lastName: "Berg" });
+    expect(await change({ firstName: "Bob" })).toEqual({ firstName: "Bob", lastName: "Berg" });
+    expect(await change({ name: "Robert Stone" })).toEqual({ firstName: "Bob", lastName: "Berg" });
+    expect(await change({ firstName: null, lastName: null })).toEqual({ firstName: null, lastName: null });
+  });
+
+  test("a source is found by code or name; an unknown one is refused, with those that there are", async () => {
+    const { createLeadSource } = await world.owen.get(
+      `mutation { createLeadSource(input: { projectId: "${world.project.id}", name: "Spring fair", code: "FAIR_26", category: EVENT }) { id } }`,
+    );
+    const made = (person: Person, source: string, project = world.project.id) =>
+      person.ask(
+        `mutation ($input: CreateLeadInput!) { createLead(input: $input) { source leadSource { id } } }`,
+        { input: { projectId: project, name: "From somewhere", source } },
+      );
+    for (const source of ["fair_26", " Spring FAIR "])
+      expect((await made(world.owen, source)).data.createLead).toEqual({
+        source: "FAIR_26",
+        leadSource: createLeadSource,
+      });
+    const unknown = await made(world.max, "Autumn fair");
+    expect(unknown.errors![0]!.extensions).toMatchObject({
+      code: "BAD_USER_INPUT",
+      field: "source",
+      allowed: expect.arrayContaining(["FAIR_26", "WALK_IN"]),
+    });
+    expect(unknown.errors![0]!.message).toMatch(/no lead source Autumn fair.*FAIR_26.*createLeadSource/);
+    // Whoever may not enter leads learns nothing of the sources, of a public project either.
+    for (const project of [world.project.id, world.park.id]) {
+      const [refusal] = (await made(world.olga, "Autumn fair", project)).errors!;
+      expect(["FORBIDDEN", "NOT_FOUND"]).toContain(refusal!.extensions.code);
+      expect(refusal!.extensions).not.toHaveProperty("allowed");
+    }
+    // A form on a website loses nobody: what it says is kept.
+    const contact = await world.anonymous.get(
+      `mutation { contactProject(input: { projectId: "${world.park.id}", name: "Fay Form", email: "fay@form.example", source: "spring-2031" }) { lead { id } } }`,
+    );
+    expect(contact.contactProject.lead).toBeNull();
+    const { leads } = await world.owen.get(
+      `{ leads(filter: { email: "fay@form.example" }) { source leadSource { id } firstName } }`,
+    );
+    expect(leads).toEqual([{ source: "spring-2031", leadSource: null, firstName: "Fay" }]);
+  });
+});
+
 describe("a partial update", () => {
   test("changes what is given, clears what is null, and leaves the rest", async () => {
     const lead = await create({

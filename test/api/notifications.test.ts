@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Email } from "postal-mime";
 import { createMailProvider, type MailProvider } from "../../src/providers/mail/index.ts";
 import { type Person } from "../harness/api.ts";
+import { passTime } from "../harness/clock.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { negotiate } from "../harness/negotiations.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
@@ -545,4 +546,27 @@ test("the tasks of the day come once, in the morning of the member", async () =>
   expect(readers(await digest())).toEqual(of(max));
   await zone(ada, morning);
   expect(readers(await digest())).toEqual(of(ada));
+});
+
+test("whoever held a home is told when the hold ran out; whoever gave it back is not", async () => {
+  await run();
+  const unit = () =>
+    create("createUnit", {
+      projectId: world.project.id,
+      title: "Held",
+      number: `H${++held}`,
+      status: "AVAILABLE",
+      price: 1,
+    });
+  let held = 0;
+  const createAs = createIn(max);
+  await createAs("createUnitHold", { unitId: await unit(), leadId: world.leads.open.id, expiration: 1 });
+  const given = await createAs("createUnitHold", { unitId: await unit(), expiration: 1 });
+  await max.get(mutationOf("deleteUnitHold", "{ id }"), { input: { id: given } });
+  expect(await run()).toEqual([]);
+  await passTime(world.owner, "2 hours");
+  await max.get("{ unitHolds { id } }");
+  const mails = await run();
+  expect(readers(mails)).toEqual(of(max));
+  expect(mails[0]!.text).toMatch(/Your hold of unit H1 in Harbour View for .+ ran out/);
 });

@@ -147,7 +147,7 @@ CustomExport.exports                     | 4     | 4     | 1      | –      | �
 Export:owner.url                         | yes   | null  | –      | –      | –       | –     | –     | –        | –         | –      | –      | yes    | –
 Export:admin.url                         | null  | yes   | –      | –      | –       | –     | –     | –        | –         | –      | –      | null   | –
 Export:member.url                        | null  | null  | yes    | –      | –       | –     | –     | –        | –         | –      | –      | null   | –
-ServiceIntelligenceGeneration:sellers.requestedBy | null | null | null | less | –   | –     | –     | –        | –         | –      | null   | null   | –
+ServiceIntelligenceGeneration:sellers.requestedBy | yes | yes | yes | yes | –   | –     | –     | –        | –         | –      | yes   | yes   | –
 `).rows;
 
 /** Lists, and members of records of other areas. */
@@ -222,6 +222,7 @@ const feeds = readMatrix(`
 leadsConnection                          | 5     | 5     | 4      | 1      | none    | none  | none  | 1        | UNAUTHENTICATED | none   | 5      | 5      | none
 buyersConnection                         | 3     | 3     | 3      | none   | none    | 2     | 1     | none     | UNAUTHENTICATED | none   | none   | 3      | none
 reservationsConnection                   | 1     | 1     | 1      | none   | none    | 1     | none  | none     | UNAUTHENTICATED | none   | none   | 1      | none
+unitHoldsConnection                      | 1     | 1     | 1      | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | 1      | none
 offersConnection                         | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
 appointmentsConnection                   | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
 projectsConnection                       | 3     | 3     | 3      | 1      | 1       | none  | none  | 1        | UNAUTHENTICATED | none   | 3      | 3      | none

@@ -97,6 +97,13 @@ export async function startOutsideWorld(): Promise<OutsideWorld> {
     price: "400000",
   });
   const reservation = await create("createReservation", { unitId, acceptedTerms: true }, bea);
+  const lotId = await create("createLot", {
+    projectId: project.id,
+    number: "1",
+    status: "AVAILABLE",
+    price: "90000",
+  });
+  await create("createUnitHold", { lotId });
 
   // Integrations.
   const sync = () => ({

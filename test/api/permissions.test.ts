@@ -38,7 +38,7 @@ publicProject                             | yes    | yes    | yes    | yes      
 projects                                  | 3      | 3      | 3      | 1         | 1         | 1         | UNAUTH
 publicProjects                            | 1      | 1      | 1      | 1         | 1         | 1         | 1
 projectsConnection                        | 3      | 3      | 3      | 1         | 1         | 1         | UNAUTH
-project.organizations                     | 3      | 3      | 3      | 3         | 3         | hidden    | hidden
+project.organizations                     | 3      | 3      | 3      | 2         | 2         | hidden    | hidden
 project.leads                             | 2      | 2      | 2      | 1         | null      | hidden    | hidden
 project.leadSources                       | 7      | 7      | 7      | 7         | null      | hidden    | hidden
 project.falloutReasons                    | 6      | 6      | 6      | 6         | null      | hidden    | hidden
@@ -272,14 +272,24 @@ describe("nothing of another organization shows", () => {
   test("users are seen by colleagues; their e-mail address by nobody else", async () => {
     const query = `query ($id: ID!) { user(id: $id) { firstName email username } }`;
     expect((await ask(world.max, query, { id: world.owen.id })).user.email).toBe(world.owen.email);
-    for (const person of [world.olga, world.sam, world.anonymous])
+    for (const person of [world.olga, world.anonymous])
       expect((await person.sees(query, { id: world.owen.id })).user).toBeNull();
-    // The affiliated seller's lead is the owner's to see; the seller themself is not.
+    // Who wrote on their lead.
+    expect((await world.sam.sees(query, { id: world.owen.id })).user).toEqual({
+      firstName: "Owen",
+      email: null,
+      username: null,
+    });
+    expect((await world.sam.sees(query, { id: world.mia.id })).user).toBeNull();
+    // The affiliated seller's lead is the owner's to see; of the seller, the name.
     const { lead } = await ask(
       world.owen,
-      `{ lead(id: "${world.leads.sams.id}") { assigneeId assignee { email } } }`,
+      `{ lead(id: "${world.leads.sams.id}") { assigneeId assignee { fullName email username } } }`,
     );
-    expect(lead).toEqual({ assigneeId: world.sam.id, assignee: null });
+    expect(lead).toEqual({
+      assigneeId: world.sam.id,
+      assignee: { fullName: "Sam Seller", email: null, username: null },
+    });
   });
 
   test("ids of others are refused in inputs as if they did not exist", async () => {

@@ -13,8 +13,11 @@ import { scripted } from "../http/scripted.ts";
 const keys = [{ kid: "k", secret: "a".repeat(40) }];
 const now = Math.floor(Date.now() / 1000);
 const sub = "0199f3a0-0000-7000-8000-000000000001";
-const login = createLoginTokens(keys).sign({ sub, epoch: 3, iat: now, exp: now + 60 });
-const { jti } = createLoginTokens(keys).verify(login);
+const sid = "0199f3a0-0000-7000-8000-000000000002";
+const login = createLoginTokens(keys).sign({ sub, epoch: 3, iat: now, exp: now + 60, sid });
+/** Given out before sessions had rows. */
+const former = createLoginTokens(keys).sign({ sub, epoch: 3, iat: now, exp: now + 60 });
+const { jti } = createLoginTokens(keys).verify(former);
 /** The example of the documentation of access tokens: its checksum is right. */
 const access = "plat_oZwgQtRhH5k7rWbnuj9NX8c22mMiQNaY2jjoCK";
 const row = {
@@ -43,8 +46,17 @@ test("without a header nobody is asked", async () => {
 
 test("a login token is looked up by its user, epoch and session", async () => {
   const { authenticate, asked } = authenticator();
-  expect(await authenticate(`bearer   ${login}`)).toEqual({ userId: sub, readOnly: false, sessionId: jti });
-  expect(asked).toEqual([["select * from app_private.authenticate_session($1, $2, $3)", sub, 3, jti]]);
+  const text = "select * from app_private.authenticate_session($1, $2, $3, $4, $5, to_timestamp($6))";
+  expect(await authenticate(`bearer   ${login}`, "192.0.2.1")).toEqual({
+    userId: sub,
+    readOnly: false,
+    sessionId: sid,
+  });
+  expect(await authenticate(`Bearer ${former}`)).toEqual({ userId: sub, readOnly: false, sessionId: jti });
+  expect(asked).toEqual([
+    [text, sub, 3, sid, true, "192.0.2.1", now + 60],
+    [text, sub, 3, jti, false, null, now + 60],
+  ]);
 });
 
 test("an access token is looked up by its hash, and brings its restrictions", async () => {

@@ -31,6 +31,15 @@ test("a signed token verifies to the same claims", () => {
   expect(tokens.verify(tokens.sign(claims))).toEqual({ ...claims, jti: expect.any(String) });
 });
 
+test("a token names its session, by a UUID", () => {
+  const sid = "0199f3a0-0000-7000-8000-000000000002";
+  expect(tokens.verify(tokens.sign({ ...claims, sid }))).toMatchObject({ sid });
+  for (const wrong of ["x", 7, [sid]])
+    expect(
+      verdict(jwt.sign({ ...claims, sid: wrong }, current.secret, { ...options, algorithm: "HS256" })),
+    ).toBe("UNAUTHENTICATED");
+});
+
 test("a token of before sessions had ids is good; the first epoch is 0", () => {
   const former = jwt.sign({ ...claims, epoch: 0 }, current.secret, { ...options, algorithm: "HS256" });
   expect(Object.entries(tokens.verify(former))).toEqual(Object.entries({ ...claims, epoch: 0 }));

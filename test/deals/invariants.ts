@@ -28,6 +28,11 @@ const checks: Record<string, string> = {
     select r.id, r.expires_at, c.expires_at from app_public.reservations r
     join app_hidden.claims c on c.subject_id = r.id and c.released_at is null
     where c.expires_at is distinct from r.expires_at or coalesce(c.unit_id, c.lot_id) is distinct from coalesce(r.unit_id, r.lot_id)`,
+  "an active hold has its claim, until its end; another has none": `
+    select h.id, h.status, c.kind from app_public.unit_holds h
+    left join app_hidden.claims c on c.subject_id = h.id and c.released_at is null
+    where (h.status = 'ACTIVE') <> (c.id is not null) or c.kind <> 'HOLD' or c.expires_at <> h.expires_at
+      or coalesce(c.unit_id, c.lot_id) <> coalesce(h.unit_id, h.lot_id)`,
   "a purchase in force has its claim, another has none": `
     select b.id, b.status, c.kind from app_public.buyers b
     left join app_hidden.claims c on c.subject_id = b.id and c.released_at is null

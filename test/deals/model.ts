@@ -75,6 +75,16 @@ const plays: [weight: number, play: Play][] = [
     ),
   ],
   [1, update("reservations", "updateReservation", ({ b }) => ({ expiration: 1 + (b % 100) }))],
+  [
+    3,
+    (deals, { a, b }, person) =>
+      send(person, "createUnitHold", {
+        ...(b % 4 === 0 ? { lotId: pick(deals.stock.lots, a) } : { unitId: pick(deals.stock.units, a) }),
+        ...(b % 2 && { leadId: pick(deals.stock.leads, b) }),
+      }),
+  ],
+  [1, update("unit_holds", "updateUnitHold", ({ b }) => ({ expiration: 1 + (b % 30) }))],
+  [1, update("unit_holds", "deleteUnitHold", () => ({}))],
   [1, update("reservations", "updateReservation", ({ amount }) => ({ price: `${amount}.25` }))],
   [
     4,

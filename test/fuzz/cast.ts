@@ -5,13 +5,21 @@ import type { Payments } from "../harness/payments.ts";
 import { programOf } from "../harness/world.ts";
 import type { Player } from "./fuzzer.ts";
 
+/** What gives an organization a part in a project of another one: outsiders stay outside. */
+const affiliating = ["acceptProjectOrganizationInvite"];
 /** What makes a member, or an owner, of whoever does it. */
-const joining: ReadonlySet<string> = new Set(["createOrganization", "acceptOrganizationInvite"]);
+const joining: ReadonlySet<string> = new Set([
+  "createOrganization",
+  "acceptOrganizationInvite",
+  ...affiliating,
+]);
 
 export async function players(world: Payments): Promise<Player[]> {
   const { owen, ada, max, sam, bob, olga, bea, anonymous, harbour, summit } = world;
   const host = await (globalThis.platHost?.() ?? import("../harness/host.ts"));
   const signIn = async (id: string) => {
+    // Whoever has got themselves a second factor would need its code.
+    await world.owner.query("delete from app_private.second_factors where user_id = $1", [id]);
     const { rows } = await world.owner.query<{ token: string; email: string }>(
       `select (app_public.login(i.email, p.password_hash)).token::text, i.email from app_hidden.user_identities i
        join app_private.user_passwords p using (user_id) where user_id = $1`,
@@ -37,7 +45,7 @@ export async function players(world: Payments): Promise<Player[]> {
   });
   const reader = async () =>
     programOf(world, await signIn(owen.id!), { scopes: ["lead.read"], organizationId: harbour.id });
-  const owner = user("owner", owen, 10);
+  const owner = user("owner", owen, 10, { without: new Set(["createOrganization"]) });
   return [
     owner,
     user("admin", ada, 2),
@@ -46,12 +54,12 @@ export async function players(world: Payments): Promise<Player[]> {
     user("builder", bob, 1),
     user("buyer", bea, 3),
     { name: "program", person: await reader(), weight: 1, party: "Harbour", home: harbour.id, renew: reader },
-    user("newcomer", await world.signUp("Nia Newcomer"), 2, { without: new Set() }),
-    user("owner elsewhere", olga, 3, { party: "Summit", home: summit.id, without: new Set() }),
+    user("newcomer", await world.signUp("Nia Newcomer"), 2, { without: new Set(affiliating) }),
+    user("owner elsewhere", olga, 3, { party: "Summit", home: summit.id, without: new Set(affiliating) }),
     user("owner of the demo", await signIn(lark.id), 10, {
       party: "Lark",
       home: lark.organization,
-      without: new Set(),
+      without: new Set(affiliating),
     }),
     { name: "visitor", person: anonymous, weight: 2, party: "Nobody", home: harbour.id },
   ];

@@ -25,7 +25,7 @@ const checks: Record<string, string> = {
     group by organization_id having count(*) <> max(sequence) or count(distinct sequence) <> count(*)`,
   "an event is about a project of its organization": `
     select e.id, e.name from app_public.events e join app_public.projects p on p.id = e.project_id
-    where p.organization_id <> e.organization_id and e.subject_type <> 'affiliation'`,
+    where p.organization_id <> e.organization_id and e.subject_type not in ('affiliation', 'affiliation_invite')`,
   "an organization has an owner": `
     select o.id, o.name from app_public.organizations o where o.deleted_at is null and not exists (
       select from app_public.organization_user_connections c where c.organization_id = o.id and c.role = 'OWNER')`,
@@ -51,8 +51,8 @@ const generated: Record<string, string> = {
       and (select count(*) from pg_attribute x where x.attrelid in (c.conrelid, c.confrelid) and c.conrelid <> c.confrelid
         and x.attname in ('id', 'organization_id')) = 4
       and a.attname <> 'organization_id'
-      -- The part that another organization has in a project.
-      and c.conrelid <> 'app_public.project_organizations'::regclass`,
+      -- The part that another organization has in a project, and its invitation.
+      and c.conrelid not in ('app_public.project_organizations'::regclass, 'app_public.project_organization_invites'::regclass)`,
   "has its content": `
     select t.table_name as about,
       format('select r.id, r.checksum from app_public.%I r where r.deleted_at is null and not exists (

@@ -44,7 +44,10 @@ export async function foreignIds(
          -- Their own, whatever organization it is about.
          and coalesce(to_jsonb(r) ->> 'user_id', to_jsonb(r) -> 'actor' ->> 'id', to_jsonb(r) ->> 'actor_id') is distinct from $2::text
          and to_jsonb(r) ->> 'stream_id' is distinct from $2::text
-         and not exists (select from app_public.organization_user_connections c where c.user_id = $2::uuid and c.organization_id = r.organization_id)`,
+         and not exists (select from app_public.organization_user_connections c where c.user_id = $2::uuid and (c.organization_id = r.organization_id or c.organization_id::text = to_jsonb(r) ->> 'owner_id'))
+         -- Whoever has the mail of an invitation reads it.
+         and not exists (select from app_hidden.user_identities u where u.user_id = $2::uuid and u.email = to_jsonb(r) ->> 'email'
+           and '${table}' = 'app_public.project_organization_invites')`,
   );
   const { rows } = await owner.query<{ table: string; id: string }>(parts.join(" union all "), [ids, user]);
   return rows.map(({ table, id }) => `${table} ${id} by ${heard.get(id)}`);

@@ -3,6 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { Person } from "../harness/api.ts";
 import { representative, type Payments } from "../harness/payments.ts";
 import { mutationOf } from "../harness/records.ts";
+import { codeOf } from "../harness/secondFactor.ts";
 import { password, setConfirmed } from "../harness/signUp.ts";
 import { until } from "../harness/until.ts";
 import type { Player, Recipe } from "./fuzzer.ts";
@@ -187,6 +188,52 @@ export function recipes(
       currency: undefined,
     };
   };
+  /** An agreement that the owner has prepared, with a signer of that address; sent where that is wanted. */
+  const agreement = async (player: Player, signerEmail: string, status?: "SENT") => {
+    const boss = bossOf(player);
+    const { projectId } = await find(player, someProject);
+    const { id: buyerId } = await run(boss, "createBuyer", {
+      projectId,
+      legalName: name(),
+      price: "400000.00",
+    });
+    const { id } = await run(boss, "createAgreement", { buyerId, type: "PURCHASE", title: name() });
+    const file = `data:application/pdf;name=fuzz.pdf;base64,${Buffer.from(`%PDF-1.7\n${name()}\n%%EOF\n`).toString("base64")}`;
+    const version = await run(boss, "uploadAgreementFile", { agreementId: id, file });
+    const signer = { agreementId: id, role: "BUYER", name: name(), email: signerEmail };
+    const { id: signerId } = await run(boss, "createAgreementSigner", signer);
+    if (status) await run(boss, "updateAgreement", { id, status });
+    return { agreementId: id, fileId: version.id, signerId, file };
+  };
+  /** The player's own turn to sign; outsiders stay outside. */
+  const turn = async (player: Player): Promise<Input> => {
+    if (!player.person.email || player.name === "newcomer") return {};
+    await confirmed(player);
+    // All of them play from one network.
+    await owner.query("delete from app_private.limit_uses where key like 'signing.network %'");
+    const { signerId } = await agreement(player, player.person.email, "SENT");
+    return { signerId, token: undefined, channel: undefined };
+  };
+  /** The same, with a code that was sent. */
+  const proved =
+    (more: Input): Recipe =>
+    async (player) => {
+      const { signerId } = await turn(player);
+      await run(player.person, "requestSigningCode", { signerId }, "{ signerId }");
+      await owner.query(
+        `update app_private.agreement_codes set code_sha256 = app_private.hash_of_code(signer_id, '123456'), expires_at = now() + interval '10 minutes'
+         where signer_id = $1`,
+        [signerId],
+      );
+      return { signerId, token: undefined, fileId: undefined, code: "123456", ...more };
+    };
+  const ofDraft =
+    (member: "agreementId" | "fileId" | "signerId", as: string, more: () => Input = () => ({})): Recipe =>
+    async (player) => ({
+      [as]: (await agreement(player, email()))[member],
+      expectedVersion: undefined,
+      ...more(),
+    });
   const account: Recipe = () => ({
     email: email(),
     username: undefined,
@@ -196,6 +243,67 @@ export function recipes(
     timeZone: undefined,
     locale: undefined,
   });
+
+  /** Whoever has got a second factor by chance would need its code. */
+  const withoutFactor = async ({ person }: Player) => {
+    if (person.id)
+      await owner.query("delete from app_private.second_factors where user_id = $1", [person.id]);
+  };
+  const enroll = async (player: Player): Promise<string> => {
+    await withoutFactor(player);
+    await confirmed(player);
+    const { data } = await player.person.ask(mutationOf("enrollSecondFactor", "{ secret }"), {
+      input: { password },
+    });
+    return data?.enrollSecondFactor?.secret ?? "";
+  };
+  /** With the next code of an account that has just got its second factor. */
+  const withFactor: Recipe = async (player) => {
+    const ofApp = await enroll(player);
+    const { person } = player;
+    await person.ask(mutationOf("confirmSecondFactor", "{ codes }"), { input: { code: codeOf(ofApp) } });
+    return { password, secondFactorCode: codeOf(ofApp, 1) };
+  };
+  /** Another organization, invited by an address. */
+  const toProject: Recipe = async (player) => {
+    await confirmed(bosses.get(homeOf(player)) ?? player);
+    await confirmed(player);
+    return {
+      ...(await find(player, someProject)),
+      organizationId: undefined,
+      email: email(),
+      role: "AGENCY",
+      permissions: undefined,
+    };
+  };
+  /** The token of an invitation to a project of their organization, sent to the player. */
+  const invitedToProject = async (player: Player): Promise<Input> => {
+    await run(bossOf(player), "createProjectOrganization", {
+      ...(await toProject(player)),
+      email: player.person.email,
+    });
+    return {
+      id: undefined,
+      ...(await secret(
+        `insert into app_private.project_organization_invite_tokens (invite_id, token_hash)
+         select i.id, $1 from app_public.project_organization_invites i join app_hidden.user_identities u on u.email = i.email and u.user_id = $2
+         where i.status = 'PENDING' order by i.id desc limit 1
+         on conflict (invite_id) do update set token_hash = excluded.token_hash`,
+      )(player)),
+    };
+  };
+  /** The part of an organization that is the boss's too. */
+  const affiliated: Recipe = async (player) => {
+    const { projectId } = await find(player, someProject);
+    const { rows } = await owner.query<{ id: string }>(
+      `with o as (insert into app_public.organizations (name) values ($2) returning id),
+         m as (insert into app_public.organization_user_connections (organization_id, user_id, role) select id, $3, 'OWNER' from o)
+       insert into app_public.project_organizations (project_id, owner_id, organization_id, role)
+       select p.id, p.organization_id, o.id, 'AGENCY' from app_public.projects p, o where p.id = $1 returning id`,
+      [projectId, name(), bossOf(player).id],
+    );
+    return { id: rows[0]?.id, handOver: undefined, assigneeId: undefined };
+  };
 
   return {
     // Who accepts becomes a buyer: others stay what they are.
@@ -236,6 +344,11 @@ export function recipes(
          on conflict (invite_id) do update set token_hash = excluded.token_hash`,
       )(player);
     },
+    // For an organization of their own that is founded for it: nobody else gets a part in a project.
+    acceptProjectOrganizationInvite: async (player) => {
+      const { id: organizationId } = await run(player.person, "createOrganization", { name: name() });
+      return { ...(await invitedToProject(player)), organizationId };
+    },
     batchWorkflow: async (player) => ({
       ...(await find(
         player,
@@ -243,6 +356,25 @@ export function recipes(
          where w.subject_type = 'LEAD' and w.status = 'ENABLED' and l.deleted_at is null and w.${ofHome}`,
       )),
     }),
+    cancelBuyer: async (player) => {
+      const { projectId } = await find(player, someProject);
+      const { id } = await run(bossOf(player), "createBuyer", {
+        projectId,
+        legalName: name(),
+        price: "400000.00",
+      });
+      return {
+        id,
+        ...(await find(
+          player,
+          `select id as "falloutReasonId" from app_public.fallout_reasons
+           where project_id = '${projectId}' and 'BUYER' = any (applies_to::text[]) and deleted_at is null`,
+        )),
+        refunds: undefined,
+        returns: undefined,
+        expectedVersion: undefined,
+      };
+    },
     cancelExport: async (player) => {
       const boss = bossOf(player);
       const { id } = await run(boss, "createCustomExport", {
@@ -258,8 +390,18 @@ export function recipes(
     cancelWorkflowExecutions: found(
       `select w.id as "workflowId" from app_public.workflows w where w.${ofHome}`,
     ),
+    // One of the two addresses: whoever plays keeps theirs.
+    confirmEmailChange: secret(
+      `insert into app_private.email_changes (user_id, email, code_sha256) values ($2, 'fuzz.' || gen_random_uuid() || '@example.com', $1)
+       on conflict (user_id) do update set code_sha256 = excluded.code_sha256, former_confirmed_at = null, expires_at = excluded.expires_at`,
+    ),
+    confirmSecondFactor: async (player) => ({ code: codeOf(await enroll(player)) }),
     convertLead: found(freeHome),
     createAccount: account,
+    createAgreementSigner: ofDraft("agreementId", "agreementId", () => ({
+      email: email(),
+      phone: undefined,
+    })),
     createCustomExport: async (player) => ({
       ...(await inHome(player)),
       subject: "LEADS",
@@ -301,6 +443,9 @@ export function recipes(
     createPaymentIntent: payment,
     createProcessorCard: () => ({ token: "tok_visa" }),
     createProcessorCharge: payment,
+    createProjectOrganization: toProject,
+    declineProjectOrganizationInvite: (player) => invitedToProject(player),
+    deleteProjectOrganization: affiliated,
     createPromotion: async (player) => ({
       ...(await find(player, someProject)),
       percent: "5",
@@ -311,6 +456,7 @@ export function recipes(
       lotIds: undefined,
     }),
     createReservation: found(freeHome, { acceptedTerms: true, status: undefined, expiration: undefined }),
+    createUnitHold: found(freeHome, { expiration: undefined }),
     createUserIntegration: feed,
     createUserOtp: ({ person }) => ({ email: person.email ?? email() }),
     createWebhook: async (player) => ({ ...(await inHome(player)), ...webhook() }),
@@ -319,6 +465,9 @@ export function recipes(
       `select w.id as "workflowId", l.id as "subjectId", null as context from app_public.workflows w join app_public.leads l using (organization_id)
        where w.subject_type = 'LEAD' and w.status = 'ENABLED' and l.deleted_at is null and w.${ofHome}`,
     ),
+    declineAgreement: proved({ reason: "It is too expensive." }),
+    deleteAgreementFile: ofDraft("fileId", "id"),
+    deleteAgreementSigner: ofDraft("signerId", "id"),
     deleteCustomExport: after("createCustomExport", () => ({
       name: name(),
       subject: "LEADS",
@@ -332,6 +481,7 @@ export function recipes(
     },
     deleteOrganizationIntegration: found(integration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteProject: after("createProject", () => ({ title: name(), status: "SELLING", currency: "CAD" })),
+    deleteUnitHold: afterBoss("createUnitHold", found(freeHome)),
     deleteUserIntegration: found(ownIntegration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteWebhook: after("createWebhook", webhook),
     deleteWorkflow: after("createWorkflow", waiting),
@@ -340,6 +490,7 @@ export function recipes(
     disableWorkflow: found(
       `select id, null as "expectedVersion" from app_public.workflows where status = 'ENABLED' and ${ofHome}`,
     ),
+    disableSecondFactor: withFactor,
     discardGeneration: afterBoss("suggestLeadEmail", draft),
     enableWorkflow: found(
       `select id, null as "expectedVersion" from app_public.workflows where status in ('DRAFT', 'DISABLED') and ${ofHome}`,
@@ -347,6 +498,12 @@ export function recipes(
     importBuyers: async (player) => ({
       ...(await find(player, someProject)),
       file: csv(`legal_name,price\n${name()},400000\n`),
+      dryRun: false,
+    }),
+    importLeads: async (player) => ({
+      ...(await find(player, someProject)),
+      file: csv(`name,email,tags\n${name()},${email()},fuzz; file\n`),
+      system: "fuzz",
       dryRun: false,
     }),
     importUnits: async (player) => ({
@@ -364,7 +521,15 @@ export function recipes(
         email: email(),
       };
     },
-    login: ({ person }) => ({ username: person.email ?? "nobody@example.com", password }),
+    enrollSecondFactor: async (player) => {
+      await withoutFactor(player);
+      await confirmed(player);
+      return { password };
+    },
+    login: async (player) => {
+      await withoutFactor(player);
+      return { username: player.person.email ?? "nobody@example.com", password };
+    },
     pauseWorkflowExecution: execution("RUNNING"),
     redeliverEvents: async (player) => {
       const { id } = await run(bossOf(player), "createWebhook", {
@@ -374,6 +539,13 @@ export function recipes(
       return { id, fromSequence: "1", toSequence: undefined };
     },
     refreshOrganizationIntegration: found(integration(["ENABLED", "ERROR"])),
+    refreshSession: async (player) => {
+      await withoutFactor(player);
+      const { person } = player;
+      const input = { username: person.email ?? "nobody@example.com", password, refreshable: true };
+      const { data } = await person.ask(mutationOf("login", "{ refreshToken }"), { input });
+      return { refreshToken: data?.login?.refreshToken ?? "none" };
+    },
     refreshUserIntegration: found(ownIntegration(["ENABLED", "ERROR"])),
     refundProcessorCharge: async (player) => {
       const query = `select id as "chargeId", null as amount from app_public.processor_charges
@@ -383,6 +555,7 @@ export function recipes(
       await work();
       return find(player, query);
     },
+    remindAgreementSigner: async (player) => ({ id: (await agreement(player, email(), "SENT")).signerId }),
     // Not somebody who plays: they would become another kind of viewer.
     removeOrganizationMember: newMember,
     removeOrganizationPaymentsRepresentative: found(
@@ -392,6 +565,11 @@ export function recipes(
       organizationId: undefined,
       token: "tok_visa",
     })),
+    renewRecoveryCodes: withFactor,
+    requestEmailChange: async (player) => {
+      await withoutFactor(player);
+      return { email: email(), password };
+    },
     requestEmailVerification: async (player) => {
       await unconfirmed(player);
       return {};
@@ -400,14 +578,21 @@ export function recipes(
       await confirmed(player);
       return { ...(await inHome(player)), email: email() };
     },
+    requestSigningCode: turn,
     resendOrganizationInvite: found(
       `select id from app_public.organization_invites where status = 'PENDING' and ${ofHome}`,
     ),
-    resetPassword: secret(
-      `insert into app_private.user_otps (user_id, code_sha256, expires_at) values ($2, $1, now() + interval '10 minutes')
-       on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at`,
-      { password },
+    resendProjectOrganizationInvite: found(
+      `select id from app_public.project_organization_invites where status = 'PENDING' and expires_at > now() and owner_id in (select id from home)`,
     ),
+    resetPassword: async (player) => {
+      await withoutFactor(player);
+      return secret(
+        `insert into app_private.user_otps (user_id, code_sha256, expires_at) values ($2, $1, now() + interval '10 minutes')
+         on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at`,
+        { password },
+      )(player);
+    },
     resolveEscalationTicket: async (player) => ({
       ...(await ticket(player)),
       action: "DISMISS",
@@ -415,14 +600,40 @@ export function recipes(
     }),
     resumeWorkflowExecution: execution("PAUSED"),
     revokeAccessToken: after("createAccessToken", () => ({ name: name(), organizationId: undefined })),
+    revokeProjectOrganizationInvite: afterBoss("createProjectOrganization", toProject),
     revokeOrganizationInvite: found(
       `select id from app_public.organization_invites where status = 'PENDING' and ${ofHome}`,
     ),
     rotateWebhookSecret: found(`select id from app_public.webhooks where ${ofHome}`),
     runCustomExport: found(`select id from app_public.custom_exports where deleted_at is null and ${ofHome}`),
+    signAgreement: proved({ consent: true }),
+    signingRequest: turn,
     sendTestWebhook: found(`select id from app_public.webhooks where ${ofHome}`),
     suggestLeadEmail: draft,
+    updateAgreementFile: ofDraft("fileId", "id"),
+    updateAgreementSigner: ofDraft("signerId", "id", () => ({ email: email(), phone: undefined })),
     updateEscalationTicket: ticket,
+    uploadAgreementFile: async (player) => {
+      const { agreementId, file } = await agreement(player, email());
+      return { agreementId, file, voidSignatures: undefined };
+    },
+    updateLeads: async (player) => ({
+      ...(await find(
+        player,
+        `select jsonb_build_array(l.id) as ids, null as filter, null as "assigneeId", null as unassign, null as status,
+           null as "falloutReasonId" from app_public.leads l where l.deleted_at is null and l.${ofHome}`,
+      )),
+      addTags: [name()],
+      dryRun: false,
+    }),
+    upsertLeads: async (player) => ({
+      ...(await find(player, someProject)),
+      system: "fuzz",
+      leads: [{ externalId: name(), name: name(), email: email() }],
+    }),
+    updateUnitHold: found(
+      `select id, 2 as expiration, null as "leadId", null as "expectedVersion" from app_public.unit_holds where status = 'ACTIVE' and ${ofHome}`,
+    ),
     updateUnits: found(
       `select jsonb_build_array(u.id) as ids, u.project_id as "projectId", null as filter, null as "expectedVersion"
        from app_public.units u where u.deleted_at is null and u.status = 'AVAILABLE' and u.${ofHome}`,
@@ -430,12 +641,22 @@ export function recipes(
     updateProcessorCharge: found(
       `select id, null as "expectedVersion" from app_public.processor_charges where ${ofHome}`,
     ),
+    updateProjectOrganization: async (player) => ({
+      ...(await affiliated(player)),
+      role: "BROKER",
+      permissions: undefined,
+      assigneeId: undefined,
+      expectedVersion: undefined,
+    }),
     updateOrganizationIntegration: found(integration(["ENABLED", "DISABLED", "PENDING", "ERROR"]), {
       config: undefined,
       credentials: undefined,
     }),
     updateOrganizationMemberRole: async (player) => ({ ...(await newMember(player)), role: "MEMBER" }),
-    updatePassword: () => ({ currentPassword: password, newPassword: password }),
+    updatePassword: async (player) => {
+      await withoutFactor(player);
+      return { currentPassword: password, newPassword: password };
+    },
     verifyEmail: async (player) => {
       await unconfirmed(player);
       return secret(

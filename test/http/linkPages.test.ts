@@ -6,6 +6,7 @@ import { confirmPage } from "../../src/http/confirm.ts";
 import { consentPage } from "../../src/http/consent.ts";
 import { messagesWebhook } from "../../src/http/messagesWebhook.ts";
 import { paymentsWebhook } from "../../src/http/paymentsWebhook.ts";
+import { stopEmailChangePage } from "../../src/http/stopEmailChange.ts";
 import { trackers } from "../../src/http/trackers.ts";
 import { unsubscribePage } from "../../src/http/unsubscribe.ts";
 import { ConnectionFailed } from "../../src/integrations/adapter.ts";
@@ -91,6 +92,42 @@ test("a link of consent that is unknown or too old is refused", async () => {
     403,
     "FORBIDDEN",
     "This link is incomplete or older than a week; ask for it once more.",
+  ]);
+});
+
+test("a link that stops a change of address asks by GET, and stops it by POST", async () => {
+  const { pool, asked } = scripted([
+    [/email_change_to_stop/, [{ found: "<b>@example.com" }]],
+    [/stop_email_change/, [{ found: true }]],
+  ]);
+  await using server = await startServer({ stopEmailChange: stopEmailChangePage(pool) });
+  const question = await server.send(get("/stop-email-change/abc"));
+  expect(question.text).toContain("<h1>Stop the change?</h1>");
+  expect(question.text).toContain("<strong>&lt;b&gt;@example.com</strong>");
+  expect(question.text).toContain('<form method="post"><button>Stop the change</button></form>');
+  expect([question.headers["cache-control"], question.headers["referrer-policy"]]).toEqual([
+    "no-store",
+    "no-referrer",
+  ]);
+  const answer = await server.send(post("/stop-email-change/abc"));
+  expect(answer.text).toContain("<h1>The change was stopped</h1>");
+  expect(answer.text).not.toContain("<form");
+  expect(asked).toEqual([
+    ["select app_private.email_change_to_stop($1) as found", "abc"],
+    ["select app_private.stop_email_change($1) as found", "abc"],
+  ]);
+});
+
+test.each([
+  ["GET", null],
+  ["POST", false],
+] as const)("a link that stops nothing is refused by %s", async (method, found) => {
+  const { pool } = scripted([[/email_change/, [{ found }]]]);
+  await using server = await startServer({ stopEmailChange: stopEmailChangePage(pool) });
+  expect(refusal(await server.send({ ...get("/stop-email-change/abc"), method }))).toEqual([
+    403,
+    "FORBIDDEN",
+    "This link is incomplete or older than a day, or the change was stopped or made already.",
   ]);
 });
 

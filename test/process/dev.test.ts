@@ -70,11 +70,7 @@ function ask(query: string): Promise<{ data?: Record<string, unknown>; errors?: 
 
 test("a function that is saved is served; what it says is changed by the next save, and no request is dropped meanwhile", async () => {
   await save("objects/03-projects/probe.sql", probe("'first'"));
-  const [, milliseconds] = await said(
-    /Applied objects\/03-projects\/probe\.sql in .* served ([\d,]+) ms after it was saved/,
-  );
-  // Some 1.5 s on a machine with nothing else to do.
-  expect(Number(milliseconds!.replaceAll(",", ""))).toBeLessThan(10_000);
+  await said(/Applied objects\/03-projects\/probe\.sql in .* served [\d,]+ ms after it was saved/);
   expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "first" } });
 
   await save("objects/03-projects/probe.sql", probe("'second'"));

@@ -274,6 +274,14 @@ async function call(caller: Caller, sql: string, values: (string | null)[]): Pro
 
 const uuids = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
+/**
+ * What an invitation to a project does to the invited organization, whose slug is public: an event of its own in their stream, and
+ * the weakest lock on the row that it refers to.
+ */
+const reaching: Record<string, readonly string[]> = {
+  "app_public.create_project_organization": ["app_private.event_batches", "app_public.organizations"],
+};
+
 /** Whether a text has an id of theirs; a row that says it is ours may refer to one. */
 function isTheirs(text: string): boolean {
   return (
@@ -304,8 +312,8 @@ test("no call by somebody else gives, changes or locks anything of theirs", asyn
         for (const values of calls) {
           made += 1;
           const outcome = await call(caller, sql, values);
-          if (outcome.touched.length > 0)
-            note(definer, caller, `touches ${[...new Set(outcome.touched)].join(", ")}`);
+          const touched = outcome.touched.filter((name) => !reaching[definer.name]?.includes(name));
+          if (touched.length > 0) note(definer, caller, `touches ${[...new Set(touched)].join(", ")}`);
           if (caller.isTheirs || telling.has(definer.name)) continue;
           const others = values.map(forgotten);
           if (values.every((value, i) => value === others[i])) {
@@ -332,7 +340,12 @@ test("no call by somebody else gives, changes or locks anything of theirs", asyn
   // Whoever has SQL as a role of the API and knows the id: what is for sale in a project that is not public. Of a further one the
   // reason is weighed here as well.
   expect([...telling].sort()).toEqual(
-    ["highest_price", "lowest_price", "offers_bedrooms", "offers_price"].map((name) => `app_hidden.${name}`),
+    [
+      ...["highest_price", "lowest_price", "offers_bedrooms", "offers_price"].map(
+        (name) => `app_hidden.${name}`,
+      ),
+      "app_public.create_project_organization",
+    ].sort(),
   );
 }, 300_000);
 

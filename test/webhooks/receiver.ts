@@ -12,7 +12,6 @@ export interface Message {
   text: string;
   /** The body, parsed. */
   event: any;
-  at: number;
 }
 
 type Answer = (message: Message, response: ServerResponse, request: IncomingMessage) => void;
@@ -49,7 +48,6 @@ export async function startReceiver(): Promise<Receiver> {
         headers: request.headers as Record<string, string>,
         text,
         event: JSON.parse(text),
-        at: Date.now(),
       };
       messages.push(message);
       answer(message, response, request);

@@ -84,7 +84,7 @@ test("each type of step has its effect, as the doing of a workflow", async () =>
     { type: "UPDATE_FIELD", config: { field: "status", value: "HOT" } },
     {
       type: "UPDATE_FIELD",
-      config: { field: "company", value: "{{ lead.firstName }}{{ context.company }}" },
+      config: { field: "company", value: "{{ lead.falloutNote }}{{ context.company }}" },
     },
     {
       type: "CREATE_TASK",
@@ -494,6 +494,42 @@ test("states, members and texts hold for steps too", async () => {
     "The subject or the text of the mail came out empty.",
     expect.stringMatching(/^There was no answer: /),
   ]);
+}, 30_000);
+
+test("a greeting by the first name greets everybody", async () => {
+  const greeting = [{ type: "CREATE_NOTE", config: { text: "Hello {{ lead.firstName }}, thank you." } }];
+  const workflow = await createWorkflow(world, greeting);
+  const greeted = async (rest: Record<string, unknown>) => {
+    const subject = await lead(rest);
+    // As leads were that came before names were taken apart.
+    if (rest.firstName === undefined)
+      await sql("update app_public.leads set first_name = null, last_name = null where id = $1", [subject]);
+    await reaches(world.owen, await start(world.owen, workflow, subject), "COMPLETED");
+    const [note] = await sql("select text::text from app_public.lead_notes where lead_id = $1", [subject]);
+    return note.text;
+  };
+  expect(
+    await Promise.all(
+      [
+        { name: "R. Stone", firstName: "Bob" },
+        { name: "Anna van den Berg" },
+        { name: "王小明" },
+        { name: "Mr. Larsen" },
+      ].map(greeted),
+    ),
+  ).toEqual(["Bob", "Anna", "王小明", "Mr. Larsen"].map((name) => `Hello ${name}, thank you.`));
+  const [data] = await sql(
+    `with made as (insert into app_public.buyers (project_id, legal_name, email, price)
+       values ($1, 'Bea Maria Buyer', null, 1), ($1, null, 'bea@buyer.example', 1) returning id, email)
+     select array_agg(id order by email nulls first) as ids from made`,
+    [world.project.id],
+  );
+  const names = await sql(
+    `select d.data -> 'subject' ->> 'firstName' as name from unnest($1::uuid[]) with ordinality i (id, place)
+     join app_private.subject_data('BUYER', $1) d on d.subject_id = i.id order by place`,
+    [data.ids],
+  );
+  expect(names.map(({ name }) => name)).toEqual(["Bea Maria", "bea@buyer.example"]);
 }, 30_000);
 
 test("nobody is written to against their wish", async () => {

@@ -17,7 +17,11 @@ create policy auditors_and_seers_of_subject on app_public.events for select to p
         or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
         or project_id = any (array(select app_hidden.viewer_projects('project.read'))))
       -- Which mails a colleague gets is not for colleagues to read.
-      and subject_type <> 'member' and app_hidden.sees_subject(subject_type, subject_id)));
+      and subject_type <> 'member'
+      -- Of what stands between two organizations, each reads its own copy.
+      and (subject_type not in ('affiliation', 'affiliation_invite')
+        or organization_id = any (array(select app_hidden.viewer_organizations('org.member'))))
+      and app_hidden.sees_subject(subject_type, subject_id)));
 
 grant select on app_public.events to plat_user, plat_anonymous;
 
@@ -126,16 +130,23 @@ declare
   name_of_change text;
   stream text;
   plain text;
-  told text := coalesce((select format('(select * from new_rows where %s)', r.event_condition)
-    from app_hidden.record_types r
-    where r.table_name = (select relname from pg_class where oid = relation) and r.event_condition is not null),
-      'new_rows');
+  told text := 'new_rows';
+  of_type app_hidden.record_types;
 begin
+  select r.* into of_type from app_hidden.record_types r join pg_class c on c.relname = r.table_name
+    where c.oid = relation;
+  if of_type.other_party is not null then
+    -- Both organizations learn of what stands between them; where they are one, once.
+    told := format('(select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id '
+      'union select r.%I) p where p.party_id is not null)', of_type.other_party);
+  elsif of_type.event_condition is not null then
+    told := format('(select * from new_rows where %s)', of_type.event_condition);
+  end if;
   -- Columns that only serve the machine stay out; so do those whose comment says @secret.
   select array_agg(a.attname order by a.attnum) into column_names from pg_attribute a
     where a.attrelid = relation and a.attnum > 0 and not a.attisdropped and a.attname not in ('version', 'updated_at')
       and coalesce(col_description(relation, a.attnum), '') !~ '@secret';
-  stream := 'coalesce(' || concat_ws(', ',
+  stream := 'coalesce(' || concat_ws(', ', case when of_type.other_party is not null then 'n.party_id' end,
     case when table_name = 'organizations' then 'n.id' when 'organization_id' = any (column_names)
       then 'n.organization_id' end,
     case when 'user_id' = any (column_names) then 'n.user_id' end,
@@ -164,8 +175,8 @@ begin
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
       select %s, %s, %s, %L || ''.'' || %s, %L, n.id, _actor_type, _channel, _request_id, _caused_by, %s, %s',
     stream,
-    case when table_name = 'organizations' then 'n.id' when 'organization_id' = any (column_names)
-      then 'n.organization_id' else 'null::uuid' end,
+    case when of_type.other_party is not null then 'n.party_id' when table_name = 'organizations' then 'n.id'
+      when 'organization_id' = any (column_names) then 'n.organization_id' else 'null::uuid' end,
     case when 'project_id' = any (column_names) then 'n.project_id' when table_name = 'projects' then 'n.id'
       else 'null::uuid' end,
     subject,

@@ -41,6 +41,16 @@ insert into app_private.role_permissions (role, permission, reach, in_affiliated
   ('LENDER', 'project.read', 'ALL', true), ('TITLE', 'project.read', 'ALL', true),
   ('VIEWER', 'project.read', 'ALL', true);
 
+-- What the members of an affiliated organization may do: of the permissions of its role, those that the owner left it.
+create view app_private.affiliate_permissions with (security_invoker = true, security_barrier = true) as
+  select p.project_id, p.owner_id, p.organization_id, r.permission, r.reach
+  from app_public.project_organizations p
+  join app_private.role_permissions r on r.role = p.role and r.in_affiliated
+    and (p.permissions is null or r.permission = any (p.permissions))
+  where p.role <> 'OWNER';
+comment on view app_private.affiliate_permissions is
+  'Which permissions the members of an organization have in a project of another one, and how far each reaches.';
+
 create function app_hidden.scopes_allow(permission text) returns boolean
 language sql stable parallel safe as $$
   -- An access token with scopes has those permissions only; "lead.*" stands for all of a kind.
@@ -81,9 +91,8 @@ begin
   organizations := array(select app_hidden.viewer_organizations(viewer_projects.permission));
   return query
     select p.project_id from app_public.organization_user_connections m
-    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
-    join app_private.role_permissions r on r.role = p.role and r.permission = viewer_projects.permission
-      and r.in_affiliated and r.reach = 'ALL'
+    join app_private.affiliate_permissions p on p.organization_id = m.organization_id
+      and p.permission = viewer_projects.permission and p.reach = 'ALL'
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
@@ -118,9 +127,8 @@ begin
   projects := array(select app_hidden.viewer_projects(viewer_own_projects.permission));
   return query
     select p.project_id from app_public.organization_user_connections m
-    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
-    join app_private.role_permissions r on r.role = p.role and r.permission = viewer_own_projects.permission
-      and r.in_affiliated and r.reach = 'OWN'
+    join app_private.affiliate_permissions p on p.organization_id = m.organization_id
+      and p.permission = viewer_own_projects.permission and p.reach = 'OWN'
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
@@ -158,6 +166,76 @@ begin
 end $$;
 comment on function app_hidden.colleague_ids() is
   'Users who share an organization with the viewer; by an access token, one in which it opens something.';
+
+create function app_hidden.partner_organizations() returns setof uuid
+language plpgsql stable security definer rows 20 set search_path = pg_catalog, pg_temp as $$
+declare
+  organizations uuid[] := array(select app_hidden.viewer_organizations('project.read'));
+begin
+  if organizations <> '{}' then
+    return query
+      select p.organization_id from app_public.project_organizations p
+        where p.owner_id = any (organizations) and p.role <> 'OWNER'
+      union
+      select p.owner_id from app_public.project_organizations p
+        where p.organization_id = any (organizations) and p.role <> 'OWNER';
+  end if;
+end $$;
+comment on function app_hidden.partner_organizations() is
+  'The organizations that work with one of the viewer''s in a project: affiliated with it there, or its owner.';
+
+create function app_hidden.partner_ids() returns setof uuid
+language plpgsql stable security definer rows 50 set search_path = pg_catalog, pg_temp as $$
+declare
+  -- Whose records a token reads, of those it reads who they are.
+  organizations uuid[] := array(
+    select m.organization_id from app_public.organization_user_connections m
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)
+      and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
+        where r.role = m.role and not r.in_affiliated and app_hidden.scopes_allow(r.permission))));
+begin
+  if organizations <> '{}' then
+    return query
+      select m.user_id from app_public.project_organizations p
+        join app_public.organization_user_connections m on m.organization_id = p.organization_id
+        where p.owner_id = any (organizations) and p.role <> 'OWNER'
+      union
+      select f.user_id from app_private.former_affiliates f where f.owner_id = any (organizations)
+      union
+      -- Whoever works on a deal reads who else does: who wrote a note, has a task, receives them.
+      select p.user_id from app_public.leads l
+        cross join lateral (
+          select n.author_id as user_id from app_public.lead_notes n
+            where n.lead_id = l.id and n.deleted_at is null
+          union all select t.created_by_id from app_public.tasks t
+            where t.lead_id = l.id and t.deleted_at is null
+          union all select t.assignee_id from app_public.tasks t
+            where t.lead_id = l.id and t.deleted_at is null
+          union all select a.host_id from app_public.appointments a
+            where a.lead_id = l.id and a.deleted_at is null) p
+        where l.assignee_id = app_public.current_user_id() and l.deleted_at is null
+          and l.project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))
+      union
+      select p.user_id from app_public.buyers b
+        cross join lateral (
+          select n.author_id as user_id from app_public.lead_notes n
+            where n.buyer_id = b.id and n.deleted_at is null
+          union all select t.created_by_id from app_public.tasks t
+            where t.buyer_id = b.id and t.deleted_at is null
+          union all select t.assignee_id from app_public.tasks t
+            where t.buyer_id = b.id and t.deleted_at is null
+          union all select a.host_id from app_public.appointments a
+            where a.buyer_id = b.id and a.deleted_at is null) p
+        where b.assignee_id = app_public.current_user_id() and b.deleted_at is null
+          and b.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')));
+  end if;
+end $$;
+comment on function app_hidden.partner_ids() is
+  'Users whom the viewer knows by work in one project, by name and what they show of themselves: those of '
+  'organizations affiliated with projects of the viewer''s, also after that has ended where they had deals; and, for '
+  'whoever sees own leads only, those who work on these with them.';
 
 -- A function that runs with more rights than its caller sees every row, whatever its caller sees.
 create function app_private.viewer_sees(relation regclass, id uuid) returns boolean
@@ -210,11 +288,9 @@ begin
       where m.user_id = viewer and m.organization_id = project_can.organization_id
         and (only_organization is null or m.organization_id = only_organization))
     or exists (
-      select from app_public.project_organizations p
+      select from app_private.affiliate_permissions p
       join app_public.organization_user_connections m on m.organization_id = p.organization_id and m.user_id = viewer
-      join app_private.role_permissions r on r.role = p.role and r.permission = project_can.permission
-        and r.in_affiliated
-      where p.project_id = project_can.project_id and p.role <> 'OWNER'
+      where p.project_id = project_can.project_id and p.permission = project_can.permission
         and (only_organization is null or m.organization_id = only_organization));
 end $$;
 comment on function app_hidden.project_can(uuid, uuid, text) is
@@ -246,9 +322,8 @@ begin
   end if;
   return query
     select p.project_id from app_public.organization_user_connections m
-    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
-    join app_private.role_permissions r on r.role = p.role and r.permission = projects_where.permission
-      and r.in_affiliated
+    join app_private.affiliate_permissions p on p.organization_id = m.organization_id
+      and p.permission = projects_where.permission
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid);

@@ -13,6 +13,8 @@ comment on column app_hidden.record_types.read_permissions is
   'What reading all of these records of an organization takes, all of them together; null: audit.read.';
 comment on column app_hidden.record_types.event_condition is
   'Which rows have events, as a condition on their columns; all where it is null.';
+comment on column app_hidden.record_types.other_party is
+  'The column of a second organization that each event is written for, too.';
 
 create function app_hidden.subject(table_name text) returns text
 language sql stable as $$
@@ -487,14 +489,16 @@ comment on function app_hidden.delete_record(anyelement, text) is
   'Deletes the row as the viewer and returns it as it was.';
 
 create function app_private.make_record(table_name text, subject text, write_permission text default null,
-  slug_from text default null, event_permission text default null, event_condition text default null)
+  slug_from text default null, event_permission text default null, event_condition text default null,
+  other_party name default null)
 returns void
 language plpgsql volatile as $$
 declare
   relation regclass := format('app_public.%I', table_name)::regclass;
 begin
-  insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition)
-    values (table_name, subject, write_permission, event_permission, event_condition);
+  insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition,
+    other_party)
+    values (table_name, subject, write_permission, event_permission, event_condition, other_party);
   if slug_from is not null then
     execute format('create trigger _100_slug before insert or update on %s for each row execute function '
       'app_private.tg__slug(%L)', relation, slug_from);
@@ -511,7 +515,8 @@ begin
 end $$;
 comment on function app_private.make_record is
   'Makes a table of app_public a record: version, time stamps, soft deletion, slug and events. event_permission: what '
-  'reading its events takes, where that is more than seeing the record; event_condition: which rows webhooks learn of.';
+  'reading its events takes, where that is more than seeing the record; event_condition: which rows webhooks learn of; '
+  'other_party: the column of another organization that gets the events, too.';
 
 comment on function app_private.slug_owner(text,text) is
   E'@withoutViewer Slugs are public: they stand in addresses. Whether the viewer sees the record is asked with its '

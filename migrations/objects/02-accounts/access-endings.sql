@@ -31,10 +31,8 @@ begin
   perform from app_public.users u where u.id = end_access.user_id for no key update;
   ending.ended_at := now();
   ending.cause := end_access.cause;
-  update app_private.user_passwords p set session_epoch = p.session_epoch + 1, kept_session = keep_session,
-      kept_epoch = case when keep_session is not null then p.session_epoch end
-    where p.user_id = end_access.user_id;
-  ending.sessions := found;
+  perform app_private.end_sessions(end_access.user_id, keep_session);
+  ending.sessions := true;
   ending.access_tokens := app_private.revoke_access_tokens(array(select t.id from app_public.access_tokens t
     where t.user_id = end_access.user_id and t.revoked_at is null and t.id <> all (coalesce(keep_tokens, '{}'))));
   ending.integrations := '{}';

@@ -198,6 +198,7 @@ begin
     returning * into result;
   insert into app_private.access_token_secrets (token_id, token_sha256)
     values (result.id, sha256(convert_to(secret, 'UTF8')));
+  perform app_private.tell_account(viewer_id, 'ACCESS_TOKEN_CREATED', jsonb_build_object('name', result.name));
   -- The one look at it: it travels in the answer's row, never in the table.
   result.token := secret;
   return result;

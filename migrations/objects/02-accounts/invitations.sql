@@ -219,7 +219,7 @@ begin
       'Whoever sent this invitation may not invite to the organization any more; ask for a new one.',
       '{"field": "token"}');
   end if;
-  if not exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = invite.email) then
+  if not app_private.has_address(viewer, invite.email) then
     perform app_hidden.fail('FORBIDDEN',
       'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
       '{"field": "token"}');

@@ -15,7 +15,8 @@ comment on column app_public.notification_settings.export_ready is E'@notNull\n\
 
 create policy members on app_public.organizations for select to plat_user
   using (deleted_at is null and (id = any (array(select app_hidden.viewer_organizations('org.member')))
-    or has_public_project));
+    or has_public_project
+    or id = any (array(select app_hidden.partner_organizations()))));
 create policy everybody on app_public.organizations for select to plat_anonymous
   using (deleted_at is null and has_public_project);
 create policy admins on app_public.organizations for update to plat_user

@@ -127,7 +127,7 @@ comment on function app_private.tg__principal() is
 
 create function app_private.make_principal(table_schema text, table_name text, user_column text, kind text, title text,
   live text, lacks regprocedure, ends regprocedure, takes_over text default null,
-  organization text default 'organization_id')
+  organization text default 'organization_id', reads_token text default 'true')
 returns void
 language plpgsql volatile as $$
 declare
@@ -148,8 +148,8 @@ begin
       $f$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
           -- Asked for the row as it is: whoever sees it may see what it was made with.
-          and exists (select from %s c where c.id = r.id and c.principal_token_id = t.id) $f$',
-      table_name || '_principal_token', table_name, relation);
+          and exists (select from %s c where c.id = r.id and c.principal_token_id = t.id) and %s $f$',
+      table_name || '_principal_token', table_name, relation, reads_token);
     execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',
       table_name || '_principal_token');
     execute format('comment on function app_public.%I is %L', table_name || '_principal_token',
@@ -163,10 +163,11 @@ begin
   end if;
 end $$;
 comment on function app_private.make_principal(text, text, text, text, text, text, regprocedure, regprocedure, text,
-  text) is
+  text, text) is
   'Declares that rows of a table act in somebody''s name: the column of the user beside principal_token_id, what '
   'people call a row (SQL over r), which rows act, what permission the viewer lacks for a row (null: none), what '
-  'suspends a row for a reason, and which changes (over old and new) make the viewer its principal.';
+  'suspends a row for a reason, and which changes (over old and new) make the viewer its principal. reads_token: '
+  'whether the viewer reads which token it was (over r), where others see the row, too.';
 
 -- Ending.
 create function app_private.suspend(relation text, id uuid, reason text) returns void

@@ -20,8 +20,14 @@ comment on type app_public.authentication is
 comment on column app_public.authentication.token is E'@notNull\n\nSend it as "Authorization: Bearer <token>".';
 comment on column app_public.authentication.token_type is E'@notNull\n\nAlways Bearer.';
 comment on column app_public.authentication.expires_at is
-  E'@notNull\n\nWhen the token ends by itself; it ends sooner when the password changes or the user is suspended.';
+  E'@notNull\n\nWhen the token ends by itself; it ends sooner with its session: by logout, when the password changes, '
+  'or when the user is suspended.';
 comment on column app_public.authentication.user_id is E'@behavior -*\n\nWho signed in.';
+comment on column app_public.authentication.session_id is E'@notNull\n\nThe session that it belongs to, for logout.';
+comment on column app_public.authentication.refresh_token is
+  'Exchanged once for the next tokens, by refreshSession; null for a token of 30 days.';
+comment on column app_public.authentication.refresh_expires_at is
+  'When the refresh token ends unless it is used; null without one.';
 comment on table app_private.user_networks is
   'From which networks a user signed in during the last 90 days; only their SHA-256 is kept.';
 
@@ -251,6 +257,8 @@ begin
     insert into app_hidden.duplicate_accounts (user_id, email, username) values (new_user.id, address, username);
   end if;
   perform app_private.request_verification(new_user.id);
+  -- The code of the day: who signs in at once gets no second one, which would end the first before it was read.
+  perform app_private.is_within_limit('verification.login', new_user.id::text);
   return app_hidden.masked(new_user);
 exception
   when unique_violation then
@@ -275,13 +283,15 @@ comment on function app_public.create_account(app_public.email_address,app_publi
   'mail says so: who asks does not learn who has an account. A viewer who is signed in may do so too; it changes '
   'nothing about their own.';
 
-create function app_public.login(username text, password app_public.password_proof) returns app_public.authentication
+create function app_public.login(username text, password app_public.password_proof, refreshable boolean default false,
+  device app_public.session_device default null, second_factor_code app_public.second_factor_code default null)
+returns app_public.authentication
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   account record;
-  result app_public.authentication;
+  network constant text := app_private.network_of(app_hidden.setting('ip'));
 begin
-  select u.id, u.email_verified_at, p.session_epoch into account
+  select u.id, u.email_verified_at, u.last_login_at, p.session_epoch into account
     from app_private.user_passwords p join app_public.users u on u.id = p.user_id
     where u.id = app_private.account_named(username) and p.password_hash = password
       and u.status = 'ACTIVE' and u.deleted_at is null
@@ -289,6 +299,11 @@ begin
   if account.id is null then
     -- One sentence for an unknown name, a wrong password and a user who may not sign in.
     perform app_hidden.fail('UNAUTHENTICATED', 'The name and the password do not match an account that can sign in.');
+  end if;
+  perform app_private.require_second_factor(account.id, second_factor_code, 'UNAUTHENTICATED', 'UNAUTHENTICATED');
+  if account.last_login_at is not null and network is not null
+    and not app_private.is_known_network(account.id, network) then
+    perform app_private.tell_account(account.id, 'NEW_NETWORK', jsonb_build_object('device', device::text));
   end if;
   perform app_private.forgive_tries(account.id);
   perform set_config('plat.user_id', account.id::text, true);
@@ -298,34 +313,15 @@ begin
   if account.email_verified_at is null and app_private.is_within_limit('verification.login', account.id::text) then
     perform app_private.request_verification(account.id);
   end if;
-  result.user_id := account.id;
-  result.token_type := 'Bearer';
-  result.expires_at := date_trunc('second', now()) + interval '30 days';
-  result.token := jsonb_build_object('sub', account.id, 'epoch', account.session_epoch,
-    'iat', extract(epoch from date_trunc('second', now()))::bigint, 'exp',
-      extract(epoch from result.expires_at)::bigint);
-  return result;
+  return app_private.open_session(account.id, account.session_epoch, refreshable, device);
 end $$;
-comment on function app_public.login(text,app_public.password_proof) is
+comment on function app_public.login is
   E'@withoutViewer For those who are to be signed in; the password says who it is.\n@becomes user_id\n@eachTime\n@arg '
-  'username User name or e-mail address.\n@arg password The password of the account.\n\nExchanges a name and a '
+  'username User name or e-mail address.\n@arg password The password of the account.\n@arg refreshable Whether to get '
+  'a token for 15 minutes, and a refresh token, rather than one token for 30 days.\n@arg second_factor_code A code of '
+  'the authenticator app, or a recovery code, of an account that has a second factor.\n\nExchanges a name and a '
   'password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an account from one network, '
   'or 50 from a network, within 15 minutes; and after 50 for an account in a day from networks that it has not signed '
-  'in from.';
+  'in from. For an account with a second factor, the right password without a code is refused with UNAUTHENTICATED and '
+  'reason SECOND_FACTOR_REQUIRED; a wrong code has the reason SECOND_FACTOR_WRONG.';
 grant execute on function app_public.create_account, app_public.login to plat_user, plat_anonymous;
-
-create function app_private.authenticate_session(user_id uuid, session_epoch int, session_id uuid default null)
-returns table (viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[])
-language sql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
-  select u.id, null::uuid, false, null::uuid, null::text[]
-  from app_public.users u join app_private.user_passwords p on p.user_id = u.id
-  where u.id = authenticate_session.user_id
-    and (p.session_epoch = authenticate_session.session_epoch
-      or (p.kept_epoch = authenticate_session.session_epoch and p.kept_session = authenticate_session.session_id))
-    and u.status = 'ACTIVE' and u.deleted_at is null
-$$;
-comment on function app_private.authenticate_session(uuid, int, uuid) is
-  E'@step The login token is verified; its user, epoch and id are what it says.\n\nWho signs in with a login token of '
-  'this user, epoch and id; no row when access ended since, but for the session that was kept, or the user may not '
-  'sign in.';
-grant execute on function app_private.authenticate_session(uuid, int, uuid) to plat_authenticator;

@@ -11,7 +11,7 @@ select app_private.make_state_machine('lease_permits', 'lease_permit',
 grant insert (project_id, title, number, price, issued_on, expires_on, notes, status),
   update (title, number, price, issued_on, expires_on, notes, status), delete on app_public.lease_permits to plat_user;
 grant insert (unit_id), update (unit_id) on app_public.lease_permits to plat_user;
-grant update (buyer_id) on app_public.lease_permits to plat_user;
+grant insert (buyer_id), update (buyer_id) on app_public.lease_permits to plat_user;
 
 comment on table app_public.lease_permits is 'A right to let a home of the project.';
 comment on column app_public.lease_permits.title is 'What it is called.';

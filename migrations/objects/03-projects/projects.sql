@@ -38,11 +38,12 @@ grant select on app_public.projects to plat_user, plat_anonymous;
 grant insert (organization_id, title, slug, type, status, visibility, overview, overview_headline, design,
   design_heading, address, time_zone, currency, website_url, amenities, sales_start_date, completion_date,
   reservation_expiration, reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers,
-  lead_assignment, metadata) on app_public.projects to plat_user;
+  lead_assignment, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization, metadata)
+  on app_public.projects to plat_user;
 grant update (title, slug, type, status, visibility, overview, overview_headline, design, design_heading, address,
   time_zone, website_url, amenities, sales_start_date, completion_date, reservation_expiration, reservation_fee,
-  cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata) on
-  app_public.projects to plat_user;
+  cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, hold_expiration,
+  hold_expiration_limit, holds_per_person, holds_per_organization, metadata) on app_public.projects to plat_user;
 grant delete on app_public.projects to plat_user;
 
 comment on table app_public.projects is $$
@@ -79,7 +80,8 @@ comment on column app_public.projects.completion_date is 'When it is expected to
 comment on column app_public.projects.archived_at is 'Since when it is archived: read-only and not public.';
 comment on column app_public.projects.archived_from is E'@behavior -*\n\nThe status before it was archived.';
 comment on column app_public.projects.reservation_expiration is 'Hours that a reservation lasts.';
-comment on column app_public.projects.reservation_fee is 'What a reservation costs.';
+comment on column app_public.projects.reservation_fee is
+  'What a reservation costs: a deposit of each new one, which counts towards the price.';
 comment on column app_public.projects.cancellation_fee is 'What is kept when a reservation is cancelled.';
 comment on column app_public.projects.rescission_days is
   'Days within which a buyer may withdraw from a signed purchase.';
@@ -87,35 +89,31 @@ comment on column app_public.projects.sold_trigger is 'When a unit counts as sol
 comment on column app_public.projects.allow_multiple_offers is
   'Whether several buyers may negotiate for one unit at a time.';
 comment on column app_public.projects.lead_assignment is 'Who works on a new lead.';
+comment on column app_public.projects.hold_expiration is
+  'Hours that a hold of a unit or lot lasts where it says nothing else.';
+comment on column app_public.projects.hold_expiration_limit is
+  'Hours that a person holds a unit or lot at most, extended and held again.';
+comment on column app_public.projects.holds_per_person is
+  'How many units and lots a person holds at a time at most; 0 for no holds.';
+comment on column app_public.projects.holds_per_organization is
+  'How many units and lots the people of an organization hold together at a time at most.';
 comment on column app_public.projects.metadata is E'@masked\n\nFree data of the organization''s own programs.';
 comment on column app_public.projects.service_index is
   E'@secret\n\nHow well it serves buyers, 0 to 100; the default order of publicProjects.';
 comment on constraint projects_overview_length on app_public.projects is 'An overview has 1,500 characters at most.';
 comment on constraint projects_reservation_expiration_range on app_public.projects is 'Give 1 to 8,760 hours.';
+comment on constraint projects_hold_expiration_range on app_public.projects is 'Give 1 to 720 hours.';
+comment on constraint projects_hold_expiration_limit_range on app_public.projects is 'Give 1 to 720 hours.';
+comment on constraint projects_hold_expiration_within on app_public.projects is
+  'A hold lasts no longer than holdExpirationLimit.';
+comment on constraint projects_holds_per_person_range on app_public.projects is 'Give 0 to 10,000 holds.';
+comment on constraint projects_holds_per_organization_range on app_public.projects is 'Give 0 to 10,000 holds.';
 comment on constraint projects_rescission_days_range on app_public.projects is 'Give 0 to 365 days.';
 comment on constraint projects_dates_order on app_public.projects is
   'The completion date lies before the start of sales.';
 comment on constraint projects_organization_id_fkey on app_public.projects is
   E'@parent\n@backwardBehavior -*\n\nThe organization that owns it.';
 comment on index app_public.projects_slug is 'This slug is taken; choose another.';
-
-create policy portfolio on app_public.project_organizations for select to plat_user
-  using (owner_id = any (array(select app_hidden.viewer_organizations('project.read')))
-    or project_id = any (array(select app_hidden.viewer_projects('project.read'))));
-
-select app_private.make_record('project_organizations', 'affiliation', 'project.manage');
-
-grant select on app_public.project_organizations to plat_user, plat_anonymous;
-
-comment on table app_public.project_organizations is 'An organization that has a part in a project.';
-comment on column app_public.project_organizations.owner_id is
-  E'@behavior -*\n\nThe organization that owns the project.';
-comment on column app_public.project_organizations.role is 'What it does there.';
-comment on constraint project_organizations_project_id_fkey on app_public.project_organizations is
-  E'@fieldName project\n@foreignFieldName organizations\n@backwardDescription The organizations with a part in the '
-  'project; empty for outsiders.\n\nThe project.';
-comment on constraint project_organizations_organization_id_fkey on app_public.project_organizations is
-  E'@backwardBehavior -*\n\nThe organization.';
 
 create function app_private.tg_projects__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

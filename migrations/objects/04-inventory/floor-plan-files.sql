@@ -10,7 +10,7 @@ select app_private.make_file_table('floor_plan_elevation_images', 'elevation_ima
   list => 'elevation_images',
   settable => '{title, sequence, elevation}');
 
-grant update (price_delta) on app_public.floor_plan_elevation_images to plat_user;
+grant insert (price_delta), update (price_delta) on app_public.floor_plan_elevation_images to plat_user;
 
 comment on table app_public.floor_plan_elevation_images is
   E'@file Image\n@operationName ElevationImage\n@defaultOrder sequence asc, id asc\n\nWhat a home of a floor plan '

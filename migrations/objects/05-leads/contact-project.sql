@@ -165,8 +165,7 @@ begin
     end if;
   else
     select * into source_row from app_public.lead_sources s
-      where s.project_id = project.id and s.code = upper(coalesce(input ->> 'source', 'WEB_DIRECT'))
-        and s.deleted_at is null;
+      where s.id = app_private.lead_source_named(project.id, coalesce(input ->> 'source', 'WEB_DIRECT'));
   end if;
   if agent is distinct from null then
     perform app_private.check_agent(project.organization_id, agent, coalesce((project.address).country, 'US'));
@@ -181,7 +180,8 @@ begin
   -- Two forms at the same moment: the second insert waits for the first, finds its lead and merges with it.
   loop
     select * into lead from app_public.leads l
-      where l.project_id = project.id and l.email = sender and l.deleted_at is null for update;
+      where l.project_id = project.id and l.email = sender and l.deleted_at is null
+      order by l.status in ('LOST', 'UNQUALIFIED', 'CONVERTED'), l.id desc limit 1 for update;
     was_created := lead.id is null;
     exit when not was_created;
     begin
@@ -308,7 +308,8 @@ comment on function app_public.contact_project is
   '@arg text What they want to know, 20,000 characters at most.\n'
   '@arg address Where they live.\n'
   '@arg sourceId Where they come from, as the project defines it.\n'
-  '@arg source Code of the source, such as WEB_DIRECT.\n'
+  '@arg source Code or name of the source, such as WEB_DIRECT; one that the project does not have refuses nobody: it '
+  'is kept as given, in source of the lead and the message.\n'
   '@arg company Company.\n'
   '@arg agent The agent who represents them.\n'
   '@arg follow Whether they want news by mail; they get a mail with a link that confirms it.\n'

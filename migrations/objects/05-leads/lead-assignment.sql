@@ -6,11 +6,24 @@
 --   PRIVATE      whoever is named, or brings it; nobody else until an owner or admin assigns it. Members see their own
 --                leads, so what nobody works on is seen by owners and admins
 --
--- In every mode, who sees own leads only keeps the lead that they bring, and only others hand it on: nobody gives away
--- what they then could not see.
+-- In every mode, who sees own leads only keeps the lead that they bring, or gives it back: it has nobody assigned then,
+-- and those who see all leads are told. Only they hand it on: nobody gives somebody what they then could not see.
 
 comment on table app_private.lead_turns is
   'Who got the latest leads of a project whose members take turns, by the number of the turn.';
+
+create function app_private.turn_takers(project_id uuid) returns uuid[]
+language sql stable as $$
+  select array_agg(m.user_id order by m.user_id)
+  from app_public.projects p
+  join app_public.organization_user_connections m on m.organization_id = p.organization_id
+  where p.id = turn_takers.project_id
+    and (m.role = 'MEMBER' or not exists (
+      select from app_public.organization_user_connections o where o.organization_id = p.organization_id
+        and o.role = 'MEMBER'))
+$$;
+comment on function app_private.turn_takers(uuid) is
+  'Who takes turns in getting the leads of a project, in the order of the turns; null where there is nobody.';
 
 -- Nobody waits: leads that come at the same moment take the turns that nobody else is taking, which an advisory lock on
 -- the number of the turn says until the end of the transaction. The turn of a lead that did not come about is left out.
@@ -21,18 +34,11 @@ declare
   -- Locks are few; a transaction that hands out more than that does so without, at the risk of the same turn twice.
   most constant int := 100;
   taken constant int := coalesce(app_hidden.setting('turns_taken')::int, 0);
-  members uuid[];
+  members constant uuid[] := app_private.turn_takers(project_id);
   latest app_private.lead_turns;
   turn bigint := 0;
   chosen uuid;
 begin
-  select array_agg(m.user_id order by m.user_id) into members
-    from app_public.projects p
-    join app_public.organization_user_connections m on m.organization_id = p.organization_id
-    where p.id = project_id
-      and (m.role = 'MEMBER' or not exists (
-        select from app_public.organization_user_connections o where o.organization_id = p.organization_id
-          and o.role = 'MEMBER'));
   if members is null then
     return null;
   end if;
@@ -57,3 +63,74 @@ comment on function app_private.next_in_turn(uuid) is
   'Whose turn it is to get a lead of the project; and it was theirs then.';
 
 insert into app_private.event_names (subject, column_name, name) values ('lead', 'assignee_id', 'assigned');
+
+create function app_private.gives_back(project_id uuid, organization_id uuid, assignee_id uuid, permission text,
+  wanted text) returns boolean
+language plpgsql stable as $$
+begin
+  -- Refused elsewhere, or theirs to hand on.
+  if coalesce(assignee_id <> app_public.current_user_id(), true) or wanted = assignee_id::text
+    or organization_id = any (array(select app_hidden.viewer_organizations(permission)))
+    or project_id = any (array(select app_hidden.viewer_projects(permission)))
+    or project_id <> all (array(select app_hidden.viewer_own_projects(permission))) then
+    return false;
+  end if;
+  if wanted is not null then
+    perform app_hidden.fail('FORBIDDEN', 'You see your own deals only: give this one back with the assigneeId null, '
+      'and whoever sees all of them assigns it.', jsonb_build_object('permission', permission, 'field', 'assigneeId'));
+  end if;
+  return true;
+end $$;
+comment on function app_private.gives_back(uuid, uuid, uuid, text, text) is
+  'Whether the viewer, who sees only deals of the project that are assigned to them, gives this one back by assigning '
+  'it to nobody; refuses assigning it to somebody else.';
+
+create function app_private.give_back_lead(lead_id uuid) returns app_public.leads
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  result app_public.leads;
+begin
+  perform app_private.lock_lead(l.id) from app_public.leads l where l.id = lead_id
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write');
+  update app_public.leads l set assignee_id = null where l.id = lead_id
+    and l.assignee_id = app_public.current_user_id() and l.deleted_at is null
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
+    returning l.* into result;
+  perform app_private.tell_given_back(result.project_id, result.id, result.name) where result.id is not null;
+  return result;
+end $$;
+comment on function app_private.give_back_lead(uuid) is
+  'Assigns a lead of the viewer''s to nobody, with its deals, and has those told who see all leads.';
+
+create function app_private.give_back_buyer(buyer_id uuid) returns app_public.buyers
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  result app_public.buyers;
+  shown app_public.buyers;
+begin
+  perform app_private.lock_purchase(b.id) from app_public.buyers b where b.id = buyer_id
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
+  -- As they read it last.
+  select (app_hidden.masked(b)).* into shown from app_public.buyers b where b.id = buyer_id
+    and b.assignee_id = app_public.current_user_id() and b.deleted_at is null
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
+  update app_public.buyers b set assignee_id = null where b.id = shown.id returning b.* into result;
+  perform app_private.tell_given_back(result.project_id, result.lead_id,
+    coalesce(result.legal_name, concat_ws(' ', result.first_name, result.last_name))) where result.id is not null;
+  shown.assignee_id := null;
+  shown.version := result.version;
+  shown.updated_at := result.updated_at;
+  return shown;
+end $$;
+comment on function app_private.give_back_buyer(uuid) is
+  'Assigns a purchase of the viewer''s to nobody, with what belongs to it, and has those told who see all deals.';
+grant execute on function app_private.gives_back, app_private.give_back_lead, app_private.give_back_buyer to plat_user;
+
+create function app_private.tell_given_back(project_id uuid, lead_id uuid, name text) returns void
+language sql volatile as $$
+  select app_private.notify_team(project_id, lead_id, format('%s was given back', coalesce(name, 'A deal')),
+    format('%s has given %s back: nobody works on it now.', coalesce((select app_public.users_full_name(u)
+      from app_public.users u where u.id = app_public.current_user_id()), 'Somebody'), coalesce(name, 'a deal')))
+$$;
+comment on function app_private.tell_given_back(uuid, uuid, text) is
+  'Tells those who see a lead or purchase that the viewer does not work on it any more.';

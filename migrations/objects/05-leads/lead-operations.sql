@@ -67,6 +67,7 @@ end $$;
 create function app_private.live_lead(project_id uuid, email text) returns uuid
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select l.id from app_public.leads l where l.project_id = $1 and l.email = lower(btrim($2)) and l.deleted_at is null
+    and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED')
     and app_hidden.project_can(l.project_id, l.organization_id, 'lead.write')
 $$;
 
@@ -96,7 +97,7 @@ begin
     lead := app_hidden.create_record(null::app_public.leads, input);
   exception when unique_violation then
     get stacked diagnostics violated = constraint_name;
-    if violated <> 'leads_live_email' then
+    if violated <> 'leads_open_email' then
       raise;
     end if;
     existing_id := app_private.live_lead(app_hidden.record_id('projects', input ->> 'project_id', 'projectId'),
@@ -110,11 +111,16 @@ begin
     if on_duplicate = 'MERGE' then
       lead := app_hidden.update_record(null::app_public.leads, jsonb_build_object('id', existing_id) || (
         select coalesce(jsonb_object_agg(i.key, i.value), '{}') from jsonb_each(input) i
-        where i.key in ('phone', 'address', 'company', 'source_id', 'is_represented', 'metadata', 'assignee_id')
+        where i.key in ('phone', 'address', 'company', 'source_id', 'is_represented', 'metadata', 'assignee_id',
+            'legal_name', 'preferred_language', 'budget_min', 'budget_max', 'preapproved')
           and i.value <> 'null' and to_jsonb(lead) ->> i.key is null));
     end if;
     return lead;
   end;
+  -- After the policy, which decides who may know anything of the project.
+  if lead.source_id is null and lead.source is not null then
+    perform app_hidden.refuse_unknown_source(lead.project_id, lead.source);
+  end if;
   if agent is distinct from null then
     perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
@@ -123,31 +129,42 @@ begin
 end $$;
 comment on function app_public.create_lead is $$
 @arg agent The agent who brings the lead.
-@arg onDuplicate What to do when the project has a lead with this e-mail address; ERROR where left out.
+@arg onDuplicate What to do when the project has an open lead with this e-mail address; ERROR where left out.
 
-Creates a lead. The sales team is not notified; contactProject does that.$$;
+Creates a lead. Who was closed (LOST, UNQUALIFIED or CONVERTED) may register anew; person leads to what was before.
+The sales team is not notified; contactProject does that. A source that the project does not have is refused;
+contactProject keeps it as it was given.$$;
 
 create function app_public.update_lead(input jsonb, agent app_public.agent_input default null) returns app_public.leads
 language plpgsql volatile as $$
 declare
   lead app_public.leads;
+  gives_back boolean := false;
 begin
   perform app_hidden.require_viewer();
-  if input ? 'assignee_id' then
+  if input ?| '{assignee_id,email}' then
     perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
+    select * into lead from app_public.leads l where l.id = app_hidden.record_id('leads', input ->> 'id');
+    gives_back := app_private.gives_back(lead.project_id, lead.organization_id, lead.assignee_id, 'lead.write',
+      nullif(btrim(input ->> 'assignee_id'), ''));
   end if;
-  lead := app_hidden.update_record(null::app_public.leads, input);
+  lead := app_hidden.update_record(null::app_public.leads, case when gives_back then input - 'assignee_id' else input
+    end);
   if input ? 'agent' then
     perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
+  end if;
+  if gives_back then
+    lead := app_private.give_back_lead(lead.id);
   end if;
   return lead;
 end $$;
 comment on function app_public.update_lead is $$
 @arg agent The agent who brings the lead; null for none.
 
-Changes a lead.$$;
+Changes a lead. Whoever sees own leads only gives one back with the assigneeId null: it and its deals have nobody
+assigned then, those who see all leads are told, and it is answered here for the last time.$$;
 grant execute on function app_public.create_lead, app_public.update_lead to plat_user, plat_anonymous;
 
 create function app_private.move_lead_source(source_id uuid, target_id uuid, out leads int, out buyers int)

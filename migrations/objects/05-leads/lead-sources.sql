@@ -70,3 +70,27 @@ end $$;
 create trigger _500_leave_trackers after update of deleted_at on app_public.lead_sources
   for each row when (old.deleted_at is null and new.deleted_at is not null)
   execute function app_private.tg_lead_sources__leave_trackers();
+
+create function app_private.lead_source_named(project_id uuid, source text) returns uuid
+language sql stable as $$
+  select s.id from app_public.lead_sources s
+  where s.project_id = lead_source_named.project_id and s.deleted_at is null
+    and (s.code = upper(btrim(source)) or app_hidden.spelling(s.name) = app_hidden.spelling(source))
+  order by s.code = upper(btrim(source)) desc, s.active desc, s.id limit 1
+$$;
+comment on function app_private.lead_source_named(uuid, text) is
+  'The lead source of a project with this code or, where none has it, this name, whatever its case and punctuation.';
+
+create function app_hidden.refuse_unknown_source(project_id uuid, source text) returns void
+language plpgsql stable as $$
+declare
+  -- As the viewer, who sees the sources where they may enter leads.
+  codes constant text[] := array(select s.code from app_public.lead_sources s
+    where s.project_id = refuse_unknown_source.project_id and s.active order by s.code);
+begin
+  perform app_hidden.fail('BAD_USER_INPUT', format('There is no lead source %s in this project. %s', left(source, 100),
+    coalesce('Give one of ' || nullif(array_to_string(codes, ', '), '') || ', or make it by createLeadSource.',
+      'Make it by createLeadSource.')), jsonb_build_object('field', 'source', 'allowed', to_jsonb(codes)));
+end $$;
+comment on function app_hidden.refuse_unknown_source(uuid, text) is
+  'Refuses a code or name of a lead source that the project does not have, and tells those that it has.';

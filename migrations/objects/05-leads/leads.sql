@@ -54,8 +54,9 @@ select app_private.make_searchable('leads', 'LEAD', 'concat_ws('' '', r.name, r.
   'concat_ws('' '', r.first_name, r.last_name, r.email, r.phone, r.company)', assignee => 'r.assignee_id');
 
 grant select on app_public.leads to plat_user, plat_anonymous;
-grant insert (project_id, name, email, phone, address, status, source, source_id, company, is_agent, is_represented,
-  subscribed, assignee_id, registered_at, tags, metadata) on app_public.leads to plat_user;
+grant insert (project_id, name, first_name, last_name, legal_name, email, phone, address, status, origin, source,
+  source_id, company, is_agent, is_represented, subscribed, do_not_contact, preferred_language, assignee_id,
+  budget_min, budget_max, preapproved, registered_at, tags, metadata) on app_public.leads to plat_user;
 grant update (name, first_name, last_name, legal_name, email, phone, address, status, source_id, company, is_agent,
   is_represented, subscribed, do_not_contact, preferred_language, assignee_id, budget_min, budget_max, preapproved,
   fallout_reason_id, fallout_note, tags, metadata) on app_public.leads to plat_user;
@@ -69,10 +70,12 @@ comment on table app_public.leads is $$
 A person who may buy.$$;
 comment on column app_public.leads.project_id is E'@filter projectIds\n\nThe project.';
 comment on column app_public.leads.name is 'Full name as given.';
-comment on column app_public.leads.first_name is 'Given name.';
-comment on column app_public.leads.last_name is 'Family name.';
+comment on column app_public.leads.first_name is
+  'Given name; taken from the full name where neither name is given, as far as that tells it.';
+comment on column app_public.leads.last_name is
+  'Family name; taken from the full name where neither name is given, as far as that tells it.';
 comment on column app_public.leads.legal_name is 'Name for contracts.';
-comment on column app_public.leads.email is 'E-mail address; at most one lead of a project has it.';
+comment on column app_public.leads.email is 'E-mail address; at most one open lead of a project has it.';
 comment on column app_public.leads.phone is 'Phone number.';
 comment on column app_public.leads.address is 'Postal address.';
 comment on column app_public.leads.company is 'Company.';
@@ -80,8 +83,10 @@ comment on column app_public.leads.preferred_language is 'Language to write in.'
 comment on column app_public.leads.status is E'@filter\n\nHow far the lead is.';
 comment on column app_public.leads.status_changed_at is 'Since when it has its status.';
 comment on column app_public.leads.tags is E'@filter\n\nFree words.';
-comment on column app_public.leads.origin is E'@filter\n\nThe technical way in.';
-comment on column app_public.leads.source is 'Code of the source, such as WEB_DIRECT.';
+comment on column app_public.leads.origin is E'@filter\n\nThe technical way in; API where a program does not say.';
+comment on column app_public.leads.source is
+  'Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the project; '
+  'any other is refused, and the error says which there are.';
 comment on column app_public.leads.source_id is E'@filter leadSourceIds\n\nThe lead source.';
 comment on column app_public.leads.is_agent is E'@filter\n\nWhether the lead is an agent.';
 comment on column app_public.leads.is_represented is 'Whether an agent represents the lead.';
@@ -123,7 +128,8 @@ comment on constraint leads_assignee_id_fkey on app_public.leads is
   E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on the lead.';
 comment on constraint leads_subscription on app_public.leads is
   'A lead follows marketing mail or has unsubscribed from it.';
-comment on index app_public.leads_live_email is 'There is a lead with this e-mail address in the project already.';
+comment on index app_public.leads_open_email is
+  'There is an open lead with this e-mail address in the project already.';
 
 create function app_private.tg_leads__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -134,6 +140,14 @@ declare
 begin
   select coalesce((p.address).country, 'US'), p.currency into project_country, project_currency
     from app_public.projects p where p.id = new.project_id;
+  if tg_op = 'INSERT' and num_nonnulls(new.first_name, new.last_name) = 0 then
+    select n.given, n.family into new.first_name, new.last_name from app_hidden.split_name(new.name) n;
+  elsif tg_op = 'UPDATE' and new.name <> old.name
+    and row(new.first_name, new.last_name)::text = row(old.first_name, old.last_name)::text
+    and row(old.first_name, old.last_name)::text = app_hidden.split_name(old.name)::text then
+    -- They were taken from the name, so they follow it.
+    select n.given, n.family into new.first_name, new.last_name from app_hidden.split_name(new.name) n;
+  end if;
   -- PERF: whatever is assigned has its domain checked once more, so only what changes is.
   if new.email <> lower(new.email) then
     new.email := lower(new.email);
@@ -163,12 +177,9 @@ begin
     end if;
   end if;
   if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id) then
-    if not exists (
-      select from app_public.organization_user_connections m
-      join app_public.project_organizations p on p.organization_id = m.organization_id
-      where m.user_id = new.assignee_id and p.project_id = new.project_id) then
-      perform app_hidden.fail('BAD_USER_INPUT', 'A lead is assigned to a member of an organization of its project.',
-        '{"field": "assigneeId"}');
+    if not app_private.sells_in(new.assignee_id, new.project_id, locks => true) then
+      perform app_hidden.fail('BAD_USER_INPUT',
+        'A lead is assigned to a member of an organization that sells in its project.', '{"field": "assigneeId"}');
     end if;
   end if;
   if new.fallout_reason_id is not null
@@ -190,8 +201,8 @@ begin
       perform app_hidden.fail('NOT_FOUND', 'There is no such lead source in this project.', '{"field": "sourceId"}');
     end if;
   elsif tg_op = 'INSERT' and new.source is not null then
-    select s.id into new.source_id from app_public.lead_sources s
-      where s.project_id = new.project_id and s.code = upper(new.source) and s.deleted_at is null;
+    new.source_id := app_private.lead_source_named(new.project_id, new.source);
+    new.source := coalesce((select s.code from app_public.lead_sources s where s.id = new.source_id), new.source);
   end if;
   if tg_op = 'INSERT' or new.status is distinct from old.status then
     if new.status = 'LOST' or new.lost_at is not null then
@@ -268,8 +279,33 @@ $$;
 comment on function app_public.leads_filter_has_open_task is
   E'@filter hasOpenTask\n\nOnly leads with something to do, or only the others.';
 
-create trigger _400_assignee after update of assignee_id on app_public.leads for each row
-  when (old.assignee_id is distinct from new.assignee_id) execute function app_private.tg__assignee_of_deal('lead_id');
+-- PERF: for all leads of a statement at once; the tables of deals have triggers that run for each statement.
+create function app_private.tg_leads__hand_over() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  handed constant uuid[] := array(select n.id from new_rows n join old_rows o using (id)
+    where n.assignee_id is distinct from o.assignee_id);
+  deal_table text;
+begin
+  if handed = '{}' then
+    return null;
+  end if;
+  for deal_table in
+    select t.table_name from app_private.deal_tables t
+    where exists (select from pg_attribute a where a.attrelid = format('app_public.%I', t.table_name)::regclass
+      and a.attname = 'lead_id' and not a.attisdropped)
+    order by t.table_name
+  loop
+    execute format('update app_public.%I d set assignee_id = n.assignee_id from new_rows n
+      where d.lead_id = any ($1) and n.id = d.lead_id and d.assignee_id is distinct from n.assignee_id
+        and d.deleted_at is null', deal_table) using handed;
+  end loop;
+  return null;
+end $$;
+comment on function app_private.tg_leads__hand_over() is
+  'Hands what belongs to leads over to their new assignees.';
+create trigger _400_assignee after update on app_public.leads referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_leads__hand_over();
 
 create function app_private.tg_leads__reserved() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -291,8 +327,10 @@ create trigger _310_reserved before update of status on app_public.leads for eac
 create function app_public.leads_buyer(l app_public.leads) returns app_public.buyers
 language sql stable as $$
   select b.* from app_hidden.masked_buyers b where b.lead_id = l.id and b.deleted_at is null and b.status <> 'CANCELLED'
+    order by b.id desc limit 1
 $$;
-comment on function app_public.leads_buyer is 'The purchase in force that the lead became.';
+comment on function app_public.leads_buyer is
+  'The purchase in force that the lead became, the latest of several; purchases has them all.';
 
 -- Whoever writes it, a converted lead has a purchase in force when the transaction ends.
 create function app_private.tg_leads__has_purchase() returns trigger
@@ -332,9 +370,11 @@ declare
   -- PERF: fenced in by the offset, so that the index of phone numbers finds them alone: those of the project and of
   -- leads that are there look short while a table has just grown.
   others uuid[] := array(
-    select s.id from (select l.id, l.project_id, l.deleted_at from app_public.leads l
+    select s.id from (select l.id, l.project_id, l.deleted_at, l.status, l.person_id from app_public.leads l
       where reverse(l.phone) = reverse(new.phone) offset 0) s
-    where s.project_id = new.project_id and s.id <> new.id and s.deleted_at is null limit most + 1);
+    where s.project_id = new.project_id and s.id <> new.id and s.deleted_at is null
+      -- Who registers anew after they were closed is known to be the same.
+      and not (s.status in ('LOST', 'UNQUALIFIED', 'CONVERTED') and s.person_id = new.person_id) limit most + 1);
   other uuid := (select min(id::text)::uuid from unnest(others) id);
   pair text := format('duplicate_lead:%s:%s', least(other, new.id), greatest(other, new.id));
 begin

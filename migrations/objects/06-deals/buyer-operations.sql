@@ -102,6 +102,27 @@ end $$;
 comment on function app_private.settle_rescission(uuid) is
   'Ends the rescission period of a purchase when its time has come.';
 
+create function app_private.fallout_reason_for(project_id uuid, applies_to text, wanted_id uuid) returns uuid
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  result uuid;
+begin
+  select r.id into result from app_public.fallout_reasons r
+    where r.project_id = fallout_reason_for.project_id and r.deleted_at is null
+      and fallout_reason_for.applies_to = any (r.applies_to::text[])
+    order by r.id = wanted_id desc nulls last, r.category = 'OTHER' desc, r.active desc, r.sequence, r.id limit 1;
+  if result is null then
+    insert into app_public.fallout_reasons (project_id, name, applies_to)
+      values (fallout_reason_for.project_id, case fallout_reason_for.applies_to when 'BUYER'
+        then 'Other reasons for purchases' else 'Other reasons for leads' end, array[fallout_reason_for.applies_to])
+      returning id into result;
+  end if;
+  return result;
+end $$;
+comment on function app_private.fallout_reason_for(uuid, text, uuid) is
+  'A reason of the project for what the service ends: the wanted one where it applies, else the one for other reasons, '
+  'or the first that applies.';
+
 create function app_private.cancel_purchase(buyer_id uuid, reason text,
   fallout_reason_id uuid default null) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -115,18 +136,7 @@ begin
   if purchase.id is null or purchase.status = 'CANCELLED' then
     return;
   end if;
-  -- What the service cancels has a reason of the project too: the one for other reasons, or the first that applies.
-  if fallout_id is null or not exists (select from app_public.fallout_reasons r
-      where r.id = fallout_id and r.project_id = purchase.project_id and r.deleted_at is null
-        and 'BUYER' = any (r.applies_to::text[])) then
-    select r.id into fallout_id from app_public.fallout_reasons r
-      where r.project_id = purchase.project_id and r.deleted_at is null and 'BUYER' = any (r.applies_to::text[])
-      order by r.category = 'OTHER' desc, r.active desc, r.sequence, r.id limit 1;
-  end if;
-  if fallout_id is null then
-    insert into app_public.fallout_reasons (project_id, name, applies_to)
-      values (purchase.project_id, 'Other reasons for purchases', '{BUYER}') returning id into fallout_id;
-  end if;
+  fallout_id := app_private.fallout_reason_for(purchase.project_id, 'BUYER', fallout_id);
   perform set_config('plat.service', 'on', true);
   update app_public.buyers b set status = 'CANCELLED',
     cancellation_reason = coalesce(cancel_purchase.reason, b.cancellation_reason), fallout_reason_id = fallout_id
@@ -174,23 +184,33 @@ create function app_public.update_buyer(input jsonb,
 language plpgsql volatile as $$
 declare
   buyer app_public.buyers;
+  gives_back boolean := false;
 begin
   perform app_hidden.require_viewer();
   if input ?| '{status,price,assignee_id}' then
     perform app_hidden.lock_seen('app_public.buyers', b.id) from app_public.buyers b
       where b.id = app_hidden.record_id('buyers', input ->> 'id');
   end if;
-  buyer := app_hidden.update_record(null::app_public.buyers, input);
+  if input ? 'assignee_id' then
+    select b.* into buyer from app_hidden.masked_buyers b where b.id = app_hidden.record_id('buyers', input ->> 'id');
+    gives_back := app_private.gives_back(buyer.project_id, buyer.organization_id, buyer.assignee_id, 'buyer.write',
+      nullif(btrim(input ->> 'assignee_id'), ''));
+  end if;
+  buyer := app_hidden.update_record(null::app_public.buyers, case when gives_back then input - 'assignee_id' else input
+    end);
   if input ? 'agent' then
     perform app_private.set_agent_of_buyer(buyer.id, agent);
     select b.* into buyer from app_hidden.masked_buyers b where b.id = buyer.id;
+  end if;
+  if gives_back then
+    buyer := app_private.give_back_buyer(buyer.id);
   end if;
   return buyer;
 end $$;
 comment on function app_public.update_buyer is
   E'@arg agent The agent who represents the buyer; null for none.\n\n'
   'Changes a purchase. Its status moves the unit or lot along; CANCELLED, which needs a fallout reason, makes '
-  'it AVAILABLE again.';
+  'it AVAILABLE again. Whoever sees own deals only gives one back with the assigneeId null.';
 grant execute on function app_public.create_buyer, app_public.update_buyer to plat_user, plat_anonymous;
 
 create function app_hidden.matching_buyers(query text) returns setof uuid

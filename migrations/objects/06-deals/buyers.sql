@@ -3,7 +3,7 @@
 --   DRAFT, OUT_FOR_SIGNATURE    the home is PENDING
 --   signed, or firm             SOLD, as soldTrigger of the project says: from IN_REVIEW on, or from FIRM on
 --   CLOSED                      CLOSED
---   CANCELLED                   AVAILABLE at the price it was listed at; the lead is open again
+--   CANCELLED                   AVAILABLE at the price it was listed at; the lead is open again, once it was the last
 --
 -- The rescission period begins with the midnight after the purchase was signed, where the project is, and ends by
 -- itself: then the purchase is CONDITIONAL with a financing contingency, else FIRM. Where the project has no rescission
@@ -35,8 +35,9 @@ select app_private.make_searchable('buyers', 'BUYER', 'concat_ws('' '', r.first_
 
 grant select on app_public.buyers to plat_user, plat_anonymous;
 grant insert (project_id, unit_id, lot_id, lead_id, reservation_id, first_name, last_name, legal_name, email, phone,
-  company, address, status, assignee_id, occupancy_type, financing_type, financing_contingency, amount_financed, price,
-  purchase_date, estimated_closing_date, metadata) on app_public.buyers to plat_user;
+  dob, company, preferred_language, address, status, assignee_id, occupancy_type, occupancy_type_other, financing_type,
+  financing_contingency, amount_financed, price, purchase_date, estimated_closing_date, closing_date, metadata) on
+  app_public.buyers to plat_user;
 grant update (status, first_name, last_name, legal_name, email, phone, dob, company, preferred_language, address,
   assignee_id, occupancy_type, occupancy_type_other, financing_type, financing_contingency, amount_financed, price,
   purchase_date, estimated_closing_date, closing_date, fallout_reason_id, cancellation_reason, metadata), delete on
@@ -44,7 +45,7 @@ grant update (status, first_name, last_name, legal_name, email, phone, dob, comp
 
 comment on index app_public.buyers_unit is 'There is a purchase of this unit already.';
 comment on index app_public.buyers_lot is 'There is a purchase of this lot already.';
-comment on index app_public.buyers_lead is 'This lead is a buyer already.';
+comment on index app_public.buyers_lead_without_home is 'This lead has a purchase without a home already.';
 
 comment on table app_public.buyers is $$
 @portfolio buyer.read
@@ -102,7 +103,8 @@ comment on constraint buyers_one_thing on app_public.buyers is 'Name the unit or
 comment on constraint buyers_closing_order on app_public.buyers is 'A purchase closes after it was signed.';
 comment on constraint buyers_reason on app_public.buyers is 'A purchase that is cancelled needs a fallout reason.';
 comment on constraint buyers_lead_id_fkey on app_public.buyers is
-  E'@fieldName lead\n@backwardBehavior -*\n\nThe lead that became the buyer.';
+  E'@fieldName lead\n@foreignFieldName purchases\n@backwardDescription What the lead bought, cancelled purchases too, '
+  'latest first.\n\nThe lead that became the buyer.';
 comment on constraint buyers_user_id_fkey on app_public.buyers is
   E'@fieldName user\n@foreignFieldName purchases\n@backwardDescription What the user buys, as far as the viewer may '
   'see it.\n\nThe account of the buyer; set when the invitation is accepted.';
@@ -130,7 +132,22 @@ create trigger _410_assignee_of_reservation after update of assignee_id on app_p
 
 -- Cancelling its purchase is what undoes the conversion of a lead.
 insert into app_hidden.transitions (subject, from_state, to_state, by_service)
-  select 'lead', 'CONVERTED', unnest(array['NEW', 'CONTACTED', 'COLD', 'WARM', 'HOT']), true;
+  select 'lead', 'CONVERTED', unnest(array['NEW', 'CONTACTED', 'COLD', 'WARM', 'HOT', 'LOST']), true;
+
+-- What hangs on a lead is shown with each of its purchases; money belongs to one of them.
+create function app_hidden.purchase_of_lead(lead_id uuid, reservation_id uuid) returns uuid
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select b.id from app_public.buyers b where b.lead_id = $1 and b.deleted_at is null
+    -- What belongs to a reservation that is open, or to one that another purchase came from, is not of this one.
+    and (b.reservation_id is not distinct from $2 or not exists (select from app_public.reservations r where r.id = $2
+      and r.status in ('PENDING', 'CONFIRMED', 'CONVERTED')))
+  order by ($2 is not null and b.reservation_id is not distinct from $2) desc, b.status = 'CANCELLED', b.id limit 1
+$$;
+comment on function app_hidden.purchase_of_lead(uuid, uuid) is
+  E'@withoutViewer Of ids that the caller knows it gives the id of a purchase, which says nothing about it.\n\n'
+  'The purchase that a deposit or charge of a lead counts for: the one of the reservation, which as long as that is '
+  'open is none; else the first in force, else the first.';
+grant execute on function app_hidden.purchase_of_lead to plat_user, plat_anonymous;
 
 create function app_private.tg_buyers__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -201,10 +218,10 @@ begin
         perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
       end if;
       if num_nonnulls(new.first_name, new.last_name) = 0 then
-        new.first_name := coalesce(lead.first_name, case when lead.last_name is null
-          then regexp_replace(lead.name, '\s+\S+$', '') end);
-        new.last_name := coalesce(lead.last_name, case when lead.first_name is null
-          then substring(lead.name from '\s(\S+)$') end);
+        -- A name that cannot be taken apart stays whole.
+        select coalesce(lead.first_name, n.given, case when coalesce(lead.last_name, n.family) is null
+            then lead.name end), coalesce(lead.last_name, n.family) into new.first_name, new.last_name
+          from app_hidden.split_name(lead.name) n;
       end if;
       new.legal_name := coalesce(new.legal_name, lead.legal_name);
       new.email := coalesce(new.email, lead.email);
@@ -247,9 +264,9 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Nobody was born in the future.', '{"field": "dob"}');
   end if;
   if new.assignee_id is not null and (is_new or new.assignee_id is distinct from old.assignee_id)
-    and not app_private.has_part(new.assignee_id, new.project_id) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A purchase is assigned to a member of an organization of its project.',
-      '{"field": "assigneeId"}');
+    and not app_private.sells_in(new.assignee_id, new.project_id, locks => true) then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'A purchase is assigned to a member of an organization that sells in its project.', '{"field": "assigneeId"}');
   end if;
   if new.fallout_reason_id is not null and (is_new or new.fallout_reason_id is distinct from old.fallout_reason_id) then
     select 'BUYER' = any (r.applies_to::text[]) into applies from app_public.fallout_reasons r
@@ -307,10 +324,14 @@ begin
     return new;
   end if;
   perform app_private.lock_deal(new.unit_id, new.lot_id, new.reservation_id, null);
+  -- Several homes of one lead are several purchases; the same home is the same purchase.
   select b.id into existing_id from app_public.buyers b where b.lead_id = new.lead_id and b.status <> 'CANCELLED'
-    and b.deleted_at is null;
+    and b.deleted_at is null and b.unit_id is not distinct from new.unit_id
+    and b.lot_id is not distinct from new.lot_id;
   if found then
-    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already.',
+    perform app_hidden.fail('CONFLICT', case when num_nonnulls(new.unit_id, new.lot_id) = 0
+        then 'This lead has a purchase without a home already; name the unit or lot of another one.'
+        else 'This lead is the buyer of this home already.' end,
       jsonb_build_object('field', 'leadId', 'existingId', existing_id));
   end if;
   if num_nonnulls(new.unit_id, new.lot_id) = 0 then
@@ -324,7 +345,8 @@ begin
     end if;
   end if;
   -- What the reservation of the purchase has claimed, or the negotiation of its lead that ended in acceptance, is taken
-  -- over.
+  -- over, and so is what is held for it.
+  perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'buyer', new.id);
   select c.* into claim from app_hidden.claims c
     where c.released_at is null and (c.unit_id = new.unit_id
       or (new.unit_id is null and c.unit_id is null and c.lot_id = new.lot_id))
@@ -342,6 +364,36 @@ comment on function app_private.tg_buyers__claim() is
   'Takes the claim on the unit or lot before the purchase is there, so that of two at once the second one learns why.';
 create trigger _400_claim before insert on app_public.buyers for each row
   execute function app_private.tg_buyers__claim();
+
+create function app_private.reopen_lead(purchase app_public.buyers) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  lead app_public.leads;
+  is_elsewhere boolean;
+begin
+  select * into lead from app_public.leads l where l.id = purchase.lead_id and l.status = 'CONVERTED'
+    and l.deleted_at is null for no key update;
+  if lead.id is null or exists (select from app_public.buyers b where b.lead_id = lead.id and b.id <> purchase.id
+    and b.status <> 'CANCELLED' and b.deleted_at is null) then
+    return;
+  end if;
+  is_elsewhere := exists (select from app_public.leads l where l.project_id = lead.project_id and l.email = lead.email
+    and l.id <> lead.id and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED'));
+  if is_elsewhere and exists (select from app_public.reservations r where r.lead_id = lead.id
+    and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then
+    perform app_hidden.fail('CONFLICT', 'The lead of this purchase has an open reservation, and the person has '
+      'registered anew: cancel that reservation first.', jsonb_build_object('field', 'id', 'existingId', lead.id));
+  end if;
+  update app_public.leads l set converted_at = null,
+      status = case when is_elsewhere then 'LOST'
+        else coalesce(nullif(nullif(l.status_before_deal, 'RESERVED'), 'NEGOTIATING'), 'HOT') end,
+      fallout_reason_id = case when is_elsewhere then app_private.fallout_reason_for(l.project_id, 'LEAD',
+        purchase.fallout_reason_id) else l.fallout_reason_id end
+    where l.id = lead.id;
+end $$;
+comment on function app_private.reopen_lead(app_public.buyers) is
+  'A lead whose last purchase is cancelled is open again; it is LOST where the person has registered anew in the '
+  'project since, because that lead is worked on now.';
 
 create function app_private.tg_buyers__effects() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -375,12 +427,12 @@ begin
     perform app_private.end_negotiations(buyer_id => new.id,
       reason => coalesce(new.cancellation_reason, 'The purchase was cancelled.'));
     -- What is due and not paid is due no more; the machine of deposits says which those are.
-    update app_public.deposits d set status = 'CANCELLED' where d.buyer_id = new.id and d.deleted_at is null
+    update app_public.deposits d set status = 'CANCELLED'
+      where (d.buyer_id = new.id or (d.reservation_id = new.reservation_id and d.lead_id = new.lead_id))
+      and d.deleted_at is null
       and exists (select from app_hidden.transitions t where t.subject = 'deposit' and t.from_state = d.status
         and t.to_state = 'CANCELLED');
-    update app_public.leads l set status = coalesce(nullif(nullif(l.status_before_deal, 'RESERVED'), 'NEGOTIATING'),
-      'HOT'), converted_at = null
-      where l.id = new.lead_id and l.status = 'CONVERTED' and l.deleted_at is null;
+    perform app_private.reopen_lead(new);
   end if;
   perform set_config('plat.service', before, true);
   if new.lead_id is not null then
@@ -447,8 +499,9 @@ create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select coalesce((
     select sum(d.amount_paid - d.amount_refunded) from app_public.deposits d
-    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
-      and d.deleted_at is null), 0)
+    where (d.buyer_id = b.id
+        or (d.lead_id = b.lead_id and b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)))
+      and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0)
   from app_public.buyers b where b.id = $1
     and (app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
       or b.id = any (array(select app_hidden.viewer_purchases())))
@@ -529,7 +582,8 @@ create trigger _450_negotiations after insert on app_public.buyers for each row
 create function app_public.buyers_negotiations(b app_public.buyers) returns setof app_public.negotiations
 language sql stable rows 2 as $$
   select n.* from app_hidden.masked_negotiations n
-  where (n.buyer_id = b.id or n.lead_id = b.lead_id) and n.deleted_at is null order by n.id desc
+  where (n.buyer_id = b.id or (n.lead_id = b.lead_id and n.buyer_id is null and n.unit_id = b.unit_id))
+    and n.deleted_at is null order by n.id desc
 $$;
 comment on function app_public.buyers_negotiations is
   'Their negotiations, those from before the purchase too, newest first.';
@@ -593,6 +647,7 @@ language sql stable rows 5 as $$
   select c.* from app_hidden.masked_processor_charges c
   where c.id = any (array(select k.id from app_public.processor_charges k where k.buyer_id = b.id
     union select k.id from app_public.processor_charges k where k.lead_id = b.lead_id
+      and b.id = app_hidden.purchase_of_lead(k.lead_id, k.reservation_id)
     union select k.id from app_public.processor_charges k where k.reservation_id = b.reservation_id))
   order by c.id desc
 $$;

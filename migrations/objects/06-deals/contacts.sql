@@ -36,6 +36,14 @@ comment on function app_private.lock_lead_or_buyer(uuid,uuid) is
 create function app_private.tg__deal_child() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  if tg_argv[0] = 'reservation' and num_nonnulls(new.lead_id, new.buyer_id) = 0 then
+    if new.reservation_id is not null then
+      select r.lead_id, case when r.lead_id is null then r.purchase_id end, r.project_id, r.organization_id
+        into new.lead_id, new.buyer_id, new.project_id, new.organization_id
+        from app_public.reservations r where r.id = new.reservation_id and r.deleted_at is null;
+      return new;
+    end if;
+  end if;
   if num_nonnulls(new.lead_id, new.buyer_id) <> 1 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Name either the lead or the buyer.', '{"field": "leadId"}');
   end if;
@@ -56,7 +64,7 @@ begin
 end $$;
 comment on function app_private.tg__deal_child() is
   'A row hangs on a lead or on a purchase, and is of the same project; with the argument `assignee`, it has the same '
-  'assignee too.';
+  'assignee too, and with `reservation` it may name a reservation instead, whose lead or purchase it then has.';
 
 create function app_private.deal_child_condition(table_name text, lead_permission text, buyer_permission text,
   has_assignee boolean default false) returns text
@@ -83,7 +91,7 @@ create function app_private.make_deal_child(
   table_name text, subject text, list_name text, list_description text, list_order text default 'id desc',
   lead_read text default 'lead.read', lead_write text default 'lead.write', buyer_read text default 'buyer.read',
     buyer_write text default 'buyer.write',
-  own text default null, has_assignee boolean default false
+  own text default null, has_assignee boolean default false, of_lead text default null
 ) returns void
 language plpgsql volatile as $$
 declare
@@ -127,31 +135,35 @@ begin
       'app_private.tg__touch(''assignee_id'')', table_name);
     insert into app_private.deal_tables (table_name) values (make_deal_child.table_name);
   end if;
-  perform app_private.make_buyer_list(table_name, list_name, list_description, list_order);
+  perform app_private.make_buyer_list(table_name, list_name, list_description, list_order, of_lead);
 end $$;
 comment on function app_private.make_deal_child is
   'Gives a table like app_private.project_record with lead_id and buyer_id what such a table has: row security by the '
   'permissions of leads and of buyers, lists on both, and make_project_record. `own`: which rows the buyer who '
-  'accepted an invitation sees; has_assignee: for root lists, along the column assignee_id.';
+  'accepted an invitation sees; has_assignee: for root lists, along the column assignee_id; of_lead: see '
+  'make_buyer_list.';
 
 create function app_private.make_buyer_list(table_name text, list_name text, list_description text,
-  list_order text) returns void
+  list_order text, of_lead text default null) returns void
 language plpgsql volatile as $$
 declare
   function_name text := 'buyers_' || regexp_replace(list_name, '([A-Z])', '_\1', 'g');
 begin
   execute format('create function app_public.%I(b app_public.buyers) returns setof app_public.%I language sql stable
     rows 5 as
-    $f$ select c.* from %s c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
+    $f$ select c.* from %s c where (c.buyer_id = b.id or %s)
       and c.deleted_at is null order by %s $f$',
     lower(function_name), table_name,
-    app_hidden.source_of(format('app_public.%I', table_name)::regclass), list_order);
+    app_hidden.source_of(format('app_public.%I', table_name)::regclass),
+    case when of_lead is null then 'c.lead_id = b.lead_id' else format('(c.lead_id = b.lead_id and %s)', of_lead) end,
+    list_order);
   execute format('grant execute on function app_public.%I to plat_user', lower(function_name));
   execute format('comment on function app_public.%I is %L', lower(function_name),
     format(E'@ordered\n\n%s; those of the lead that the buyer was among them.', list_description));
 end $$;
-comment on function app_private.make_buyer_list(text, text, text, text) is
-  'The list of a purchase of what hangs on it, or on the lead it came from.';
+comment on function app_private.make_buyer_list(text, text, text, text, text) is
+  'The list of a purchase of what hangs on it, or on the lead it came from. of_lead: which rows c of the lead are '
+  'those of the purchase b, where a lead may have several.';
 
 select app_private.make_deal_child('contacts', 'contact', 'contacts', 'Who else has to do with it, latest first');
 

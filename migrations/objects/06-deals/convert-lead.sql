@@ -1,5 +1,7 @@
--- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks
--- again, also at the same moment, is told which purchase it was. Only cancelling that purchase undoes it.
+-- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once for each home:
+-- whoever asks again, also at the same moment, is told which purchase it was. Who buys another home is converted once
+-- more, with that home named: the lead is CONVERTED since the first one, and counts once. Only cancelling its
+-- purchases undoes it.
 
 create function app_private.convert_lead(lead_id uuid, reservation_id uuid, unit_id uuid, lot_id uuid,
   price numeric, legal_name text,
@@ -62,10 +64,19 @@ begin
     reservation.id, null);
   select * into lead from app_public.leads l where l.id = lead.id for no key update;
   select b.id into existing_id from app_public.buyers b where b.lead_id = lead.id and b.status <> 'CANCELLED'
-    and b.deleted_at is null;
-  if found then
-    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already.',
-      jsonb_build_object('field', 'leadId', 'existingId', existing_id));
+    and b.deleted_at is null and (num_nonnulls(convert_lead.reservation_id, convert_lead.unit_id, convert_lead.lot_id,
+        reservation.id) = 0
+      or b.unit_id = coalesce(convert_lead.unit_id, reservation.unit_id)
+      or b.lot_id = coalesce(convert_lead.lot_id, reservation.lot_id))
+    order by b.id desc limit 1;
+  -- A request that is sent twice does not buy the next home.
+  if not found and num_nonnulls(convert_lead.reservation_id, convert_lead.unit_id, convert_lead.lot_id) = 0 then
+    select b.id into existing_id from app_public.buyers b where b.lead_id = lead.id and b.status <> 'CANCELLED'
+      and b.deleted_at is null order by b.id desc limit 1;
+  end if;
+  if existing_id is not null then
+    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already; name the reservation, unit or lot of another '
+      'home that they buy.', jsonb_build_object('field', 'leadId', 'existingId', existing_id));
   end if;
   if num_nonnulls(unit_id, lot_id, reservation.id) = 0 then
     perform app_hidden.fail('BAD_USER_INPUT',
@@ -86,7 +97,7 @@ begin
 
   perform set_config('plat.service', 'on', true);
   update app_public.leads l set status = 'CONVERTED', status_before_deal = coalesce(l.status_before_deal, l.status)
-    where l.id = lead.id;
+    where l.id = lead.id and l.status <> 'CONVERTED';
   perform set_config('plat.service', before, true);
   insert into app_public.buyers (project_id, lead_id, reservation_id, unit_id, lot_id, price, legal_name, purchase_date,
     estimated_closing_date, status)
@@ -125,4 +136,5 @@ comment on function app_public.convert_lead is
   '@arg purchaseDate The day on which all parties had signed; today where left out.\n'
   '@arg estimatedClosingDate When closing is expected.\n\n'
   'Converts a lead into a buyer: IN_REVIEW while the rescission period runs, without one CONDITIONAL or FIRM. '
-  'Refused with CONFLICT and existingId when the lead is a buyer already.';
+  'A lead who buys several homes is converted once for each, with the reservation, unit or lot named. Refused with '
+  'CONFLICT and existingId when the lead has bought that home already, or is a buyer and no home is named.';

@@ -9,6 +9,11 @@
 -- invoices deposits; what was paid, released, refunded, forfeited or waived is written down with the permission
 -- finance.write. Whether one is overdue is asked of the calendar of the project at each read.
 --
+-- A reservation has its deposits from the beginning: its fee, where it has one, and what the schedule of the project
+-- asks for ON_RESERVATION. They are its lead's; of a reservation that names no lead they hang on it alone, and on its
+-- purchase once there is one. What is not paid of them when it ends without a purchase is CANCELLED; what is paid
+-- stays, for whoever gives it back, and counts for the lead's next purchase.
+--
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when
 -- it was accepted later, unless it names another one of theirs.
 
@@ -17,7 +22,33 @@ comment on column app_public.deposits.notes is E'@masked\n\nWhat the team should
 select app_private.make_deal_child('deposits', 'deposit', 'deposits', 'The deposits, in order',
   list_order => 'sequence asc, id asc',
   lead_read => 'sale.read', lead_write => 'sale.write', buyer_read => 'sale.read', buyer_write => 'sale.write',
-  own => 'true');
+  own => 'true', of_lead => 'b.id = app_hidden.purchase_of_lead(c.lead_id, c.reservation_id)');
+create or replace trigger _010_deal before insert on app_public.deposits for each row
+  execute function app_private.tg__deal_child('reservation');
+
+-- Whoever reserved sees what there is to pay; whoever sells own leads only, what is to pay for own reservations without
+-- a lead.
+create policy own_reservations on app_public.deposits for select to plat_user
+  using (deleted_at is null and (reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
+    or (lead_id is null and buyer_id is null
+      and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+      and (select r.assignee_id from app_public.reservations r
+        where r.id = reservation_id) = (select app_public.current_user_id()))));
+create policy own_reservations_insert on app_public.deposits for insert to plat_user
+  with check (lead_id is null and buyer_id is null
+    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and (select r.assignee_id from app_public.reservations r
+      where r.id = reservation_id) = (select app_public.current_user_id()));
+create policy own_reservations_update on app_public.deposits for update to plat_user
+  using (lead_id is null and buyer_id is null
+    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and (select r.assignee_id from app_public.reservations r
+      where r.id = reservation_id) = (select app_public.current_user_id()));
+create policy own_reservations_delete on app_public.deposits for delete to plat_user
+  using (lead_id is null and buyer_id is null
+    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and (select r.assignee_id from app_public.reservations r
+      where r.id = reservation_id) = (select app_public.current_user_id()));
 select app_private.make_state_machine('deposits', 'deposit',
   steps => array[
     ['SCHEDULED', 'INVOICED', 'hand', null], ['INVOICED', 'PROCESSING', 'hand', null],
@@ -48,7 +79,12 @@ comment on table app_public.deposits is
   '@foreignKey (offer_id) references binding_offers (id)|@forwardBehavior -*|@foreignFieldName '
   'deposits|@backwardDescription The deposits of whoever made it, in order.\n\n'
   'What a lead or buyer pays before closing.';
-comment on column app_public.deposits.reservation_id is 'The reservation that it belongs to.';
+comment on column app_public.deposits.reservation_id is
+  'The reservation that it belongs to. Of one without a lead, neither lead nor buyer is named.';
+comment on column app_public.deposits.is_reservation_fee is 'Whether it is the fee of its reservation.';
+comment on constraint deposits_one_person on app_public.deposits is
+  'Name either the lead or the buyer, or a reservation that has neither.';
+comment on index app_public.deposits_reservation_fee is 'The fee of this reservation is a deposit already.';
 comment on column app_public.deposits.milestone_id is
   'The milestone of the project''s deposit schedule; says the amount or percentage, and the day, where they are left '
   'out.';
@@ -66,6 +102,10 @@ comment on column app_public.deposits.amount_fixed is
 comment on column app_public.deposits.amount_paid is 'What was paid so far.';
 comment on column app_public.deposits.amount_refunded is
   'What was given back of it so far; the refunds of its charges are in it by themselves.';
+comment on column app_public.deposits.amount_to_return is
+  'What is to be given back of it by wire or cheque; amountRefunded, written down by hand, takes from it.';
+comment on column app_public.deposits.return_requested_at is
+  E'@filter\n\nWhen it was last said that some of it is to be given back, by cancelling the purchase.';
 comment on column app_public.deposits.currency is 'The currency of the project.';
 comment on column app_public.deposits.due_at is 'The day by whose end it is to be paid, where the project is.';
 comment on column app_public.deposits.due_rule is E'@behavior -*\n\nThe rule of the schedule that its day follows.';
@@ -84,6 +124,8 @@ comment on constraint deposits_amount_some on app_public.deposits is 'Give an am
 comment on constraint deposits_percent_range on app_public.deposits is
   'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
 comment on constraint deposits_one_value on app_public.deposits is 'Give either an amount or a percentage.';
+comment on constraint deposits_return_within on app_public.deposits is
+  'No more is to be returned than was paid and not given back.';
 comment on constraint deposits_refunded_within on app_public.deposits is
   'No more is given back than was paid.';
 comment on constraint deposits_reservation_id_fkey on app_public.deposits is
@@ -99,6 +141,8 @@ comment on constraint deposits_offer_id_fkey on app_public.deposits is
 comment on constraint deposits_percent_base on app_public.deposits is
   'A percentage needs what it is of, and only a percentage has that.';
 
+insert into app_private.event_names (subject, column_name, value, name) values
+  ('deposit', 'return_requested_at', null, 'return_requested');
 insert into app_private.event_names (subject, column_name, value, name)
   select 'deposit', 'status', s, lower(s)
     from unnest(array['INVOICED', 'PAID', 'RELEASED', 'REFUNDED', 'FORFEITED', 'WAIVED', 'CANCELLED']) s;
@@ -117,12 +161,20 @@ $$;
 comment on function app_private.deposit_due(app_public.deposits) is
   'What is to be paid of a deposit, whoever asks.';
 
+create function app_private.assignee_of_deposit(d app_public.deposits) returns uuid
+language sql stable as $$
+  select case when d.lead_id is not null then (select l.assignee_id from app_public.leads l where l.id = d.lead_id)
+    when d.buyer_id is not null then (select b.assignee_id from app_public.buyers b where b.id = d.buyer_id)
+    else (select r.assignee_id from app_public.reservations r where r.id = d.reservation_id) end
+$$;
+comment on function app_private.assignee_of_deposit(app_public.deposits) is
+  'The member who works on the deal of a deposit.';
+
 create function app_private.price_of_deposit(id uuid) returns numeric
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select app_private.deposit_price(d) from app_public.deposits d where d.id = $1
-    and (app_hidden.deal_can(d.organization_id, d.project_id, coalesce(
-        (select l.assignee_id from app_public.leads l where l.id = d.lead_id),
-        (select b.assignee_id from app_public.buyers b where b.id = d.buyer_id)), 'sale.read')
+    and (app_hidden.deal_can(d.organization_id, d.project_id, app_private.assignee_of_deposit(d), 'sale.read')
+      or d.reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
       or d.buyer_id = any (array(select app_hidden.viewer_purchases()))
       or d.lead_id = any (array(select app_hidden.viewer_purchase_leads())))
 $$;
@@ -180,11 +232,13 @@ begin
     new.amount := app_hidden.to_money(new.amount, new.currency, 'amount');
     new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
     new.amount_refunded := app_hidden.to_money(new.amount_refunded, new.currency, 'amountRefunded');
+    new.amount_to_return := app_hidden.to_money(new.amount_to_return, new.currency, 'amountToReturn');
     new.percent_base := case when new.percent is not null then coalesce(new.percent_base, 'PURCHASE_PRICE') end;
     if new.reservation_id is not null and not exists (
       select from app_public.reservations r left join app_public.buyers b on b.id = new.buyer_id
       where r.id = new.reservation_id and r.deleted_at is null
-        and (r.lead_id = new.lead_id or r.purchase_id = b.id or r.id = b.reservation_id or r.lead_id = b.lead_id)) then
+        and (num_nonnulls(new.lead_id, new.buyer_id) = 0 or r.lead_id = new.lead_id or r.purchase_id = b.id
+          or r.id = b.reservation_id or r.lead_id = b.lead_id)) then
       perform app_hidden.fail('BAD_USER_INPUT', 'The reservation is not of this lead or buyer.',
         '{"field": "reservationId"}');
     end if;
@@ -198,7 +252,9 @@ begin
     perform from app_public.leads l where l.id = new.lead_id for no key update;
     new.sequence := coalesce(new.sequence, milestone.sequence,
       (select coalesce(max(d.sequence), 0) + 1 from app_public.deposits d
-      where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id) and d.deleted_at is null));
+      where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id
+        or (num_nonnulls(new.lead_id, new.buyer_id) = 0 and d.reservation_id = new.reservation_id))
+        and d.deleted_at is null));
     return new;
   end if;
 
@@ -245,6 +301,10 @@ begin
         '{"field": "amountRefunded"}');
     end if;
   end if;
+  -- What is given back by hand was to be returned first; and never more is than is left.
+  new.amount_to_return := app_hidden.round_money(case when new.status in ('RELEASED', 'FORFEITED', 'REFUNDED') then 0
+    else greatest(0, least(new.amount_to_return - case when coalesce(app_hidden.is_service(), false) then 0
+      else new.amount_refunded - old.amount_refunded end, new.amount_paid - new.amount_refunded)) end, new.currency);
   if row(new.amount_paid, new.amount_refunded) <> row(old.amount_paid, old.amount_refunded) then
     -- What went to the seller, or fell to them, stays so; a refund only makes it less.
     result := case when new.amount_refunded = new.amount_paid then 'REFUNDED'

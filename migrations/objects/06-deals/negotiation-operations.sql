@@ -7,9 +7,10 @@ language sql stable as $$
     or exists (select from app_public.buyers b where b.id = claim.subject_id and b.lead_id = negotiation.lead_id)
     or exists (select from app_public.negotiations n where n.id = claim.subject_id
       and (n.lead_id = negotiation.lead_id or n.buyer_id = negotiation.buyer_id))
+    or (claim.subject_type = 'unit_hold' and app_private.hold_is_of(claim.subject_id, negotiation.lead_id))
 $$;
 comment on function app_private.claim_is_of(app_hidden.claims, app_public.negotiations) is
-  'Whether a claim belongs to whoever negotiates: to their reservation, purchase or accepted offer.';
+  'Whether a claim belongs to whoever negotiates: to their reservation, purchase, accepted offer or hold.';
 
 create function app_private.negotiable_claim(negotiation app_public.negotiations, field text) returns app_hidden.claims
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

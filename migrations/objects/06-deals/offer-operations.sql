@@ -58,6 +58,10 @@ declare
   claim app_hidden.claims := app_private.negotiable_claim(negotiation, 'offerId');
   other record;
 begin
+  if claim.subject_type = 'unit_hold' then
+    perform app_private.take_over_hold(negotiation.unit_id, null, negotiation.lead_id, 'negotiation', negotiation.id);
+    claim := null; -- it lasts longer than a hold
+  end if;
   -- Without reservation or purchase the unit is theirs for as long as a reservation of the project lasts.
   claim := app_private.take_claim(negotiation.unit_id, null, coalesce(claim.kind, 'RESERVATION'),
     coalesce(claim.subject_type, 'negotiation'), coalesce(claim.subject_id, negotiation.id),

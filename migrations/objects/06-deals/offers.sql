@@ -264,7 +264,10 @@ begin
     where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id or d.buyer_id = (select b.id from app_public.buyers b
         where b.lead_id = new.lead_id and b.unit_id = new.unit_id and b.status <> 'CANCELLED' and b.deleted_at is null))
       and d.offer_id is null and (d.reservation_id is null or d.reservation_id = new.reservation_id)
-      and d.deleted_at is null and d.status not in ('CANCELLED', 'WAIVED', 'REFUNDED');
+      and d.deleted_at is null and d.status not in ('CANCELLED', 'WAIVED', 'REFUNDED')
+      -- Not what the lead paid for another home that they bought.
+      and coalesce((select b.unit_id = new.unit_id from app_public.buyers b
+        where b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)), true);
   return null;
 end $$;
 comment on function app_private.tg_offers__deposits() is

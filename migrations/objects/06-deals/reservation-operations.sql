@@ -10,6 +10,26 @@ end $$;
 comment on function app_private.lock_lead(uuid) is
   'Locks a lead and, before it, its deals.';
 
+create function app_private.lock_leads(ids uuid[]) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform from app_public.reservations r where r.lead_id = any (ids) order by r.id for no key update;
+  perform from app_public.negotiations n where n.lead_id = any (ids) order by n.id for no key update;
+  perform from app_public.buyers b where b.lead_id = any (ids) order by b.id for no key update;
+  perform from app_public.leads l where l.id = any (ids) order by l.id for no key update;
+end $$;
+comment on function app_private.lock_leads(uuid[]) is
+  'Locks leads and, before them, their deals; each in the order of ids.';
+
+create function app_hidden.lock_seen_leads(ids uuid[]) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.lock_leads(array(select l.id from app_public.leads l where l.id = any (ids)
+    and l.deleted_at is null and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')));
+end $$;
+comment on function app_hidden.lock_seen_leads(uuid[]) is
+  'Locks those of the leads that the viewer may write, and their deals, in the order of locks.';
+
 create function app_hidden.lock_seen(relation regclass, id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -20,6 +40,8 @@ begin
     when 'app_public.leads' then perform app_private.lock_lead(id);
     when 'app_public.buyers' then perform app_private.lock_purchase(id);
     when 'app_public.reservations' then perform app_private.lock_reservation(id);
+    when 'app_public.unit_holds' then
+      perform app_private.lock_inventory(h.unit_id, h.lot_id) from app_public.unit_holds h where h.id = lock_seen.id;
     when 'app_public.negotiations' then perform app_private.lock_negotiation(id);
     when 'app_public.appointments' then
       perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
@@ -164,7 +186,7 @@ begin
     input || jsonb_build_object('buyer_id', app_public.current_user_id(),
     'assignee_id', purchase.assignee_id,
     'lead_id', (select l.id from app_public.leads l where l.id = purchase.lead_id and l.deleted_at is null
-      and l.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED'))));
+      and l.status not in ('LOST', 'UNQUALIFIED'))));
   perform set_config('plat.actor_type', before, true);
   return app_hidden.masked(result);
 end $$;

@@ -5,8 +5,8 @@
 -- Chosen where nothing else says so:
 -- - The price begins as the list price alone; the premium of the lot is kept beside it, and whoever negotiates it in
 --   changes the price while the reservation is open.
--- - A lead that is LOST, UNQUALIFIED or CONVERTED reserves nothing, and becomes neither of the first two while it has
---   an open reservation.
+-- - A lead that is LOST or UNQUALIFIED reserves nothing, and becomes neither while it has an open reservation. One that
+--   is CONVERTED reserves another home, and stays CONVERTED.
 -- - Nobody reserves while the sales of the project are PAUSED.
 -- - A buyer reserves and cancels for themselves in a project where they have a purchase in force; what else there is to
 --   a reservation is the sales team's.
@@ -62,7 +62,8 @@ comment on column app_public.reservations.list_price_snapshot is
   E'@insertOptional\n\nThe list price when it was made; never changes.';
 comment on column app_public.reservations.premium_snapshot is 'The premium of the lot when it was made; never changes.';
 comment on column app_public.reservations.currency is 'Currency of its amounts: the one of the project.';
-comment on column app_public.reservations.fee is 'What it costs, as the project had it when it was made.';
+comment on column app_public.reservations.fee is
+  'What it costs, as the project had it when it was made; paid as its feeDeposit.';
 comment on column app_public.reservations.cancellation_fee is
   'What is kept when it is cancelled, as the project had it when it was made.';
 comment on column app_public.reservations.occupancy_type is 'What the home is bought for.';
@@ -135,6 +136,8 @@ begin
       format('There is no such %s.', case when new.unit_id is not null then 'unit' else 'lot' end),
       jsonb_build_object('field', case when new.unit_id is not null then 'unitId' else 'lotId' end));
   end if;
+  -- What the viewer holds for a lead is reserved for that lead.
+  new.lead_id := coalesce(new.lead_id, (app_private.active_hold(new.unit_id, new.lot_id, null)).lead_id);
   if new.lead_id is not null and not exists (
     select from app_public.leads l where l.id = new.lead_id and l.project_id = new.project_id and l.deleted_at is null)
       then
@@ -258,6 +261,7 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 1 to 8,760 hours.', '{"field": "expiration"}');
   end if;
   new.expires_at := now() + make_interval(hours => new.expiration);
+  perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'reservation', new.id);
   claim := app_private.take_claim(new.unit_id, new.lot_id, 'RESERVATION', 'reservation', new.id, new.expires_at);
   new.currency := project.currency;
   new.fee := project.reservation_fee;
@@ -340,9 +344,6 @@ begin
         and r.assignee_id is distinct from lead.assignee_id;
       if lead.deleted_at is not null then
         perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
-      elsif lead.status = 'CONVERTED' then
-        perform app_hidden.fail('CONFLICT', 'This lead is a buyer already; make a new lead, or leave the lead out.',
-          '{"field": "leadId"}');
       elsif lead.status in ('LOST', 'UNQUALIFIED') then
         perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
           '{"field": "leadId"}');

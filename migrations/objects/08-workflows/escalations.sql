@@ -73,10 +73,11 @@ language sql stable as $$
   select $2 is not null and exists (
     select from app_public.reservations r where r.id = claim.subject_id and r.lead_id = $2
     union all select from app_public.buyers b where b.id = claim.subject_id and b.lead_id = $2
-    union all select from app_public.negotiations n where n.id = claim.subject_id and n.lead_id = $2)
+    union all select from app_public.negotiations n where n.id = claim.subject_id and n.lead_id = $2
+    union all select from app_public.unit_holds h where h.id = claim.subject_id and h.lead_id = $2)
 $$;
 comment on function app_private.is_party_of_claim(app_hidden.claims, uuid) is
-  'Whether a claim is of this lead: of its reservation, purchase or accepted offer.';
+  'Whether a claim is of this lead: of its reservation, purchase, accepted offer or hold.';
 
 create function app_private.release_claim_by_ticket(ticket app_public.escalation_tickets) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -122,18 +123,17 @@ begin
     and l.id <> kept.id;
   if gone.id is null or gone.project_id <> kept.project_id then
     perform app_hidden.fail('CONFLICT', 'One of the two leads is gone.');
-  elsif gone.status = 'CONVERTED' then
-    perform app_hidden.fail('CONFLICT', 'Both leads are buyers; cancel one of the purchases first.');
   elsif exists (select from app_public.negotiations n join app_public.negotiations o on o.unit_id = n.unit_id
       where n.lead_id = kept.id and o.lead_id = gone.id and n.status not in ('ACCEPTED', 'CANCELLED')
         and o.status not in ('ACCEPTED', 'CANCELLED')
         and n.deleted_at is null and o.deleted_at is null) then
     perform app_hidden.fail('CONFLICT',
       'Both leads negotiate about the same unit; call one of the negotiations off first.');
-  elsif kept.status = 'CONVERTED' and exists (select from app_public.reservations r
-      where r.lead_id = gone.id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then
+  end if;
+  if (select count(*) from app_public.buyers b where b.lead_id in (kept.id, gone.id) and b.unit_id is null
+    and b.lot_id is null and b.status <> 'CANCELLED' and b.deleted_at is null) > 1 then
     perform app_hidden.fail('CONFLICT',
-      'One of them is a buyer, the other has an open reservation; convert or cancel that first.');
+      'Both leads have a purchase without a home; cancel or delete one of these purchases first.');
   end if;
   -- Whatever refers to the one refers to the other, whichever module made the reference.
   for reference in

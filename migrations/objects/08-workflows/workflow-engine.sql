@@ -77,8 +77,11 @@ language plpgsql stable as $$
 declare
   found jsonb;
 begin
-  execute format('select jsonb_object_agg(r.id, %s) from app_public.%I r where r.id = any ($1)',
-    app_private.record_json(table_name), table_name) into found using ids;
+  execute format('select jsonb_object_agg(r.id, %s%s) from app_public.%I r where r.id = any ($1)',
+    app_private.record_json(table_name), case table_name
+      when 'leads' then ' || app_private.names_in_texts(r.first_name, r.last_name, r.name, r.name)'
+      when 'buyers' then ' || app_private.names_in_texts(r.first_name, r.last_name, r.legal_name, '
+        'coalesce(r.legal_name, r.company, r.email))' else '' end, table_name) into found using ids;
   return data || coalesce(found, '{}');
 end $$;
 
@@ -123,10 +126,15 @@ begin
     select p.key::uuid,
       (select coalesce(jsonb_object_agg(r.key, r.value -> (p.value ->> r.key)), '{}') from jsonb_each(records) r)
       || case when 'assignee' = any (wanted) then jsonb_build_object('assignee', (
-          select jsonb_build_object('id', u.id, 'fullName', app_public.users_full_name(u), 'firstName', u.first_name,
+          select jsonb_build_object('id', u.id, 'fullName', app_public.users_full_name(u), 'firstName',
+              coalesce(u.first_name, app_public.users_full_name(u)),
             'lastName', u.last_name, 'title', u.title,
             'phone', u.phone, 'email', i.email)
-          from app_public.users u left join app_hidden.user_identities i on i.user_id = u.id
+          from app_public.users u
+          -- The address of somebody of another organization is not for its texts.
+          left join app_hidden.user_identities i on i.user_id = u.id and exists (
+            select from app_public.organization_user_connections m where m.user_id = u.id
+              and m.organization_id = (p.value ->> 'organization')::uuid)
             where u.id = app_private.assignee_of(of_type, p.key::uuid,
             (p.value ->> 'lead')::uuid, (p.value ->> 'buyer')::uuid))) else '{}' end
     from jsonb_each(places) p;

@@ -78,6 +78,12 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
   ('reservation', '{reservation.extended}', null, null, null, 'sale.read', '{TEAM}', false, false,
     'Reservation {{ data.number }} of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %}, extended '
     'to {{ data.expiresAt | when: timeZone }}', null, null),
+  ('reservation', '{buyer.status_changed}', 'status', '{"{\"status\": \"CANCELLED\"}"}', null, 'buyer.read', '{TEAM}',
+    false, false,
+    'Purchase{% if home %} of {{ home }}{% endif %} in {{ project }}{% if person %} by {{ person }}{% endif %}, '
+    'cancelled', null, null),
+  ('reservation', '{unit_hold.expired}', null, null, null, 'sale.read', '{userId}', false, false,
+    'Your hold of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %} ran out', null, null),
   ('offer', '{offer.created}', null, null, null, 'sale.read', '{TEAM}', false, false,
     '{% if data.side == "BUYER" %}{{ person | default: "The buyer" }} offers{% else %}The seller asks{% endif %} {{ '
     'data.price | money: data.currency }} for {{ home }} in {{ project }}', null, null),
@@ -129,10 +135,9 @@ language sql stable as $$
   union all
   -- Who is a member of the organization itself is told as such, or not at all.
   select m.id, m.user_id, m.notifications
-  from app_public.project_organizations a
-  join app_private.role_permissions r on r.role = a.role and r.permission = $4 and r.in_affiliated
+  from app_private.affiliate_permissions a
   join app_public.organization_user_connections m on m.organization_id = a.organization_id
-  where a.project_id = $2 and a.role <> 'OWNER' and (r.reach = 'ALL' or m.user_id = $3)
+  where a.project_id = $2 and a.permission = $4 and (a.reach = 'ALL' or m.user_id = $3)
     and not exists (select from app_public.organization_user_connections o where o.organization_id = $1
       and o.user_id = m.user_id)
 $$;
@@ -215,9 +220,10 @@ begin
         (select l.assignee_id from app_public.leads l where l.id = case when h.subject_type = 'lead' then h.subject_id
           else (h.data ->> 'leadId')::uuid end),
         -- The buyer of a reservation is a user; its purchase is elsewhere.
-        (select b.assignee_id from app_public.buyers b where b.id = (h.data ->> case when h.subject_type = 'reservation'
-          then 'purchaseId' else 'buyerId' end)::uuid),
-        case when h.subject_type = 'reservation' then (h.data ->> 'assigneeId')::uuid end) as assignee_id
+        (select b.assignee_id from app_public.buyers b where b.id = case when h.subject_type = 'buyer' then h.subject_id
+          else (h.data ->> case when h.subject_type = 'reservation' then 'purchaseId' else 'buyerId' end)::uuid end),
+        case when h.subject_type in ('reservation', 'unit_hold') then (h.data ->> 'assigneeId')::uuid end)
+        as assignee_id
     from happened h
   ), named as materialized (
     -- Whom the record names, where the rule goes by that; null for the team.

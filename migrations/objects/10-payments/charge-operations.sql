@@ -47,18 +47,18 @@ $$;
 comment on function app_private.payment_facts(app_public.payment_intents) is
   'What the processor is told of a payment, and how far it is.';
 
-create function app_private.amount_of_payment(input jsonb, currency text) returns numeric
+create function app_private.amount_of_payment(input jsonb, currency text, field text default 'amount') returns numeric
 language plpgsql stable as $$
 declare
-  amount numeric := app_hidden.to_money(app_hidden.checked(input ->> 'amount', 'app_public.money', 'amount')::numeric,
-    currency, 'amount');
+  amount numeric := app_hidden.to_money(app_hidden.checked(input ->> 'amount', 'app_public.money', field)::numeric,
+    currency, field);
 begin
   if amount <= 0 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give an amount above zero.', '{"field": "amount"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give an amount above zero.', jsonb_build_object('field', field));
   elsif scale(amount) = 3 and amount <> round(amount, 2) then
     perform app_hidden.fail('BAD_USER_INPUT',
       format('Cards in %s are charged to the second digit after the point; let the third be 0.', currency),
-      '{"field": "amount"}');
+      jsonb_build_object('field', field));
   end if;
   return amount;
 end $$;
@@ -102,9 +102,8 @@ begin
     is_own := coalesce(deposit.buyer_id = any (array(select app_hidden.viewer_purchases())), false)
       or coalesce(deposit.lead_id = any (array(select app_hidden.viewer_purchase_leads())), false)
       or coalesce(deposit.reservation_id = any (array(select app_hidden.viewer_purchase_reservations())), false);
-    if deposit.id is null or not (is_own or app_hidden.deal_can(deposit.organization_id, deposit.project_id, coalesce(
-        (select b.assignee_id from app_public.buyers b where b.id = deposit.buyer_id),
-        (select l.assignee_id from app_public.leads l where l.id = deposit.lead_id)), 'sale.read')) then
+    if deposit.id is null or not (is_own or app_hidden.deal_can(deposit.organization_id, deposit.project_id,
+        app_private.assignee_of_deposit(deposit), 'sale.read')) then
       perform app_hidden.fail('NOT_FOUND', 'There is no such deposit.', '{"field": "depositId"}');
     end if;
     intent.project_id := deposit.project_id;
@@ -174,6 +173,15 @@ begin
       'The organization takes no payments yet: createOrganizationPaymentsRepresentative names whom the processor wants '
       'to know first.',
       '{"field": "organizationId"}');
+  end if;
+  -- Who pays for a reservation pays its fee first.
+  if reservation.id is not null then
+    select d.* into deposit from app_public.deposits d
+      where d.reservation_id = reservation.id and d.is_reservation_fee and d.deleted_at is null
+        and d.status in ('SCHEDULED', 'INVOICED', 'PARTIALLY_PAID')
+        and intent.amount <= app_private.deposit_due(d) - d.amount_paid + d.amount_refunded
+      for no key update;
+    intent.deposit_id := deposit.id;
   end if;
   if deposit.id is not null then
     due := app_private.deposit_due(deposit);
@@ -266,6 +274,8 @@ declare
   refund jsonb;
 begin
   select p.* into intent from app_public.payment_intents p where p.id = id for update;
+  -- What is paid may confirm the reservation: in the order of locks, that comes before its deposit.
+  perform app_private.lock_reservation(intent.reservation_id) where intent.reservation_id is not null;
   if intent.id is null or (intent.processor_id is not null and intent.processor_id <> state ->> 'id') then
     return '{"open": false}';
   end if;

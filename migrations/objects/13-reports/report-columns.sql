@@ -111,12 +111,13 @@ select app_private.add_report_subject('DEPOSITS', 'deposits', '{sale.read}', 'de
 select app_private.add_report_columns('DEPOSITS', '{id, title, status, status_changed_at, sequence, amount, percent,
   percent_base, amount_due, amount_paid, amount_refunded, currency, due_at, is_overdue, due_rule,
     due_offset_days, paid_at, method, reference, held_by, sent_to_holder_at, released_at, refunded_at, forfeited_at,
-      invoice_number, notes, inserted_at, updated_at, project_id, lead_id,
+      invoice_number, notes, is_reservation_fee, inserted_at, updated_at, project_id, lead_id,
     buyer_id, reservation_id}',
   '{id, title, status, amount_due, amount_paid, currency, due_at, is_overdue, paid_at, method, held_by}');
 select app_private.add_report_links('DEPOSITS', array[
   ['project', 'project_id', 'projects', 'x.title', 'text', 'Title of the project.', ''],
   ['buyer', 'buyer_id', 'buyers', 'app_public.buyers_full_name(x)', 'text', 'Name of the buyer.', 'buyer.read'],
+  ['reservation', 'reservation_id', 'reservations', 'x.number', 'text', 'Number of the reservation.', 'sale.read'],
   ['lead', 'lead_id', 'leads', 'x.name', 'text', 'Name of the lead.', 'lead.read']], '{project, buyer}');
 select app_private.add_report_subject('APPOINTMENTS', 'appointments', '{lead.read, buyer.read}', 'appointments');
 select app_private.add_report_columns('APPOINTMENTS', '{id, title, type, status, status_changed_at, starts_at, ends_at,

@@ -50,6 +50,149 @@ export function accountExists(): Rendered {
   });
 }
 
+/** The code by which a new address confirms that an account gets it. */
+export function newAddressCode(values: { code: string; link: string; expiresAt: Date }): Rendered {
+  return render({
+    subject: "Confirm your new e-mail address",
+    blocks: [
+      "Somebody, hopefully you, wants this e-mail address for their account. If it was you, confirm it, signed in with the account:",
+      { link: values.link, label: "Confirm the new address" },
+      "A program confirms it with confirmEmailChange and this code:",
+      { code: values.code },
+      `It works until ${when(values.expiresAt)}, and only for whoever is signed in with the account.`,
+      "If it was not you, do nothing: the account does not get your address.",
+    ],
+    footer: "You get this mail because somebody wanted this e-mail address for an account.",
+  });
+}
+
+/** To the owner of an address: somebody wanted it for another account. */
+export function addressIsTaken(): Rendered {
+  return render({
+    subject: "You have an account already",
+    blocks: [
+      "Somebody, hopefully you, wanted this e-mail address for another account. It has one already, and nothing was changed.",
+      "If it was you, sign in with the account of this address, or change its address first.",
+      "If it was not you, there is nothing to do: whoever asked was not told that you have an account.",
+    ],
+    footer: "You get this mail because somebody wanted this e-mail address for an account.",
+  });
+}
+
+/** To the present address of an account: what confirms that it gets another one, and what stops it. */
+export function formerAddressCode(values: {
+  email: string;
+  code: string;
+  link: string;
+  stop: string;
+  expiresAt: Date;
+}): Rendered {
+  return render({
+    subject: "Your account gets another e-mail address",
+    blocks: [
+      `Somebody who knows your password wants another e-mail address for your account: ${values.email}.`,
+      "If it was not you, stop it. That ends all sign-ins of the account, too; then reset your password.",
+      { link: values.stop, label: "Stop the change" },
+      "If it was you, confirm it, signed in with the account:",
+      { link: values.link, label: "Confirm the change" },
+      "A program confirms it with confirmEmailChange and this code:",
+      { code: values.code },
+      `It works until ${when(values.expiresAt)}. Never give the code to anybody who asks for it.`,
+    ],
+    footer: "You get this mail because it is the e-mail address of your account.",
+  });
+}
+
+/** What became of an account, as app_private.tell_account says it. */
+export interface AccountChange {
+  change: keyof typeof accountChanges;
+  facts: { device?: string; name?: string; email?: string; left?: number };
+  network?: string;
+}
+
+const signInOfOthers =
+  "If it was not you, reset your password now: that ends all sign-ins and access tokens of the account.";
+
+/** The subject, what happened, and what to do about it, of each change. */
+const accountChanges = {
+  NEW_NETWORK: () => ["Sign-in from a new network", "Somebody signed in to your account.", signInOfOthers],
+  SESSION_COPIED: () => [
+    "A sign-in was ended",
+    "A refresh token of your account came a second time. Somebody may have copied it, so the sign-in that it belongs to was ended: sign in again there.",
+    "If you do not know why, end your other sign-ins (logout) and change your password.",
+  ],
+  PASSWORD_CHANGED: () => [
+    "Your password was changed",
+    "The password of your account was changed.",
+    "If it was not you, reset it now, and write to us.",
+  ],
+  PASSWORD_RESET: () => [
+    "Your password was reset",
+    "The password of your account was reset with a code that was sent to this address.",
+    "If it was not you, somebody reads your mail: secure your mailbox, then reset the password.",
+  ],
+  SECOND_FACTOR_ENABLED: () => [
+    "Your account has a second factor now",
+    "Signing in asks for a code of your authenticator app from now on. All other sign-ins were ended.",
+    "Keep the recovery codes apart from the device with the app. If it was not you, write to us.",
+  ],
+  SECOND_FACTOR_DISABLED: () => [
+    "The second factor was taken away",
+    "Signing in to your account takes the password alone again.",
+    "If it was not you, reset your password now, and have a second factor again.",
+  ],
+  SECOND_FACTOR_GUESSED: () => [
+    "Wrong codes for your account",
+    "Somebody who knows the password of your account gave three wrong codes of the second factor.",
+    "If it was not you, change your password now.",
+  ],
+  RECOVERY_CODE_USED: ({ left }: AccountChange["facts"]) => [
+    "A recovery code was used",
+    `A recovery code took the place of your authenticator app. ${left} are left.`,
+    "If it was not you, reset your password now, and renew the recovery codes.",
+  ],
+  RECOVERY_CODES_RENEWED: () => [
+    "Your recovery codes were renewed",
+    "Your account has ten new recovery codes; those of before work no more.",
+    signInOfOthers,
+  ],
+  EMAIL_CHANGED: ({ email }: AccountChange["facts"]) => [
+    "The e-mail address of your account was changed",
+    `The address of your account is ${email} now. Both addresses confirmed it.`,
+    "If it was not you, write to us.",
+  ],
+  EMAIL_CHANGE_STOPPED: () => [
+    "The change of your e-mail address was stopped",
+    "Somebody who knows the password of your account wanted another e-mail address for it. The link of the mail that we sent here stopped that, and ended all sign-ins of the account.",
+    "If it was not you who asked for the change, reset your password now.",
+  ],
+  ACCESS_TOKEN_CREATED: ({ name }: AccountChange["facts"]) => [
+    "An access token was made",
+    `The access token "${name}" of your account was made. Programs work with it in your name.`,
+    "If it was not you, revoke it (revokeAccessToken) and change your password.",
+  ],
+} satisfies Record<string, (facts: AccountChange["facts"]) => [string, string, string]>;
+
+/** To a user: something about their account changed, in case it was not them. */
+export function accountChanged({ change, facts, network, at }: AccountChange & { at: Date }): Rendered {
+  const [subject, happened, advice] = accountChanges[change](facts);
+  return render({
+    subject,
+    blocks: [
+      happened!,
+      {
+        facts: [
+          ["When", when(at)],
+          ["From", network ?? null],
+          ["Program", facts.device ?? null],
+        ],
+      },
+      advice!,
+    ],
+    footer: "You get this mail because it is about the security of your account.",
+  });
+}
+
 /** Asks the owner of an address whether they want what somebody typed the address in for. */
 export function consentRequest(values: {
   purpose: "NEWS" | "MAILBOX" | "RECIPIENT";
@@ -140,6 +283,97 @@ export function buyerInvite(values: Invitation & { project: string }): Rendered 
       "acceptBuyerInvite",
     ),
     footer: `You get this mail because ${organization} entered this e-mail address with a purchase. If you do not know them, ignore it.`,
+  });
+}
+
+/** What an organization does in a project, in words. */
+const parts: Record<string, string> = {
+  SELLER: "sell homes",
+  AGENCY: "bring buyers as an agency",
+  BROKER: "bring buyers as a broker",
+  BUILDER: "build",
+  MARKETER: "do the marketing",
+  LENDER: "finance buyers",
+  TITLE: "close purchases",
+  VIEWER: "look on",
+};
+const partIn = (role: string, project: string): string => `${parts[role] ?? "take part"} in ${project}`;
+
+/** The invitation of an organization to have a part in a project: to an address, with a token, or to an organization. */
+export function projectInvite(
+  values: Omit<Invitation, "token"> & {
+    id: string;
+    token: string | null;
+    project: string;
+    role: string;
+    invitedOrganization: string | null;
+  },
+): Rendered {
+  const { id, token, organization, invitedBy, invitedOrganization, project, role, link, message, expiresAt } =
+    values;
+  const offer = `${invitedBy ? `${invitedBy} of ${organization}` : organization} invites ${invitedOrganization ?? "your organization"} to ${partIn(role, project)}.`;
+  return render({
+    subject: `${organization} invites you to ${project}`,
+    blocks: token
+      ? [
+          ...invitation({ ...values, token }, offer, "See the invitation", "acceptProjectOrganizationInvite"),
+          "Name the organization that accepts; if there is none yet, found it first.",
+        ]
+      : [
+          offer,
+          ...(message ? [{ quote: message }] : []),
+          { link, label: "See the invitation" },
+          "An owner or administrator accepts or declines. A program does so with acceptProjectOrganizationInvite or declineProjectOrganizationInvite and this id:",
+          { code: id },
+          `It can be accepted until ${when(expiresAt)}. Until then, neither organization sees anything of the other.`,
+        ],
+    footer: token
+      ? `You get this mail because somebody at ${organization} entered this e-mail address. If you do not know them, ignore it.`
+      : `You get this mail because you administer ${invitedOrganization ?? "the invited organization"}.`,
+  });
+}
+
+/** What became of the part of an organization in a project, for the other side. */
+export function affiliationChanged(values: {
+  what: "ACCEPTED" | "DECLINED" | "CHANGED" | "ENDED" | "LEFT";
+  project: string;
+  owner: string;
+  /** The other organization, by name, or the invited address. */
+  other: string;
+  role: string;
+}): Rendered {
+  const { what, project, owner, other, role } = values;
+  const { subject, said, toOwner } = {
+    ACCEPTED: {
+      subject: `${other} takes part in ${project}`,
+      said: `${other} has accepted the invitation to ${partIn(role, project)}. You can assign leads to its people from now on.`,
+      toOwner: true,
+    },
+    DECLINED: {
+      subject: `${other} declined`,
+      said: `${other} has declined the invitation to ${partIn(role, project)}.`,
+      toOwner: true,
+    },
+    CHANGED: {
+      subject: `What ${other} may do in ${project}`,
+      said: `${owner} has changed what ${other} may do in ${project}. It is there to ${parts[role] ?? "take part"}.`,
+      toOwner: false,
+    },
+    ENDED: {
+      subject: `${other} and ${project}`,
+      said: `${owner} has ended the part of ${other} in ${project}. Its people do not see the project any more; what was open has been handed over.`,
+      toOwner: false,
+    },
+    LEFT: {
+      subject: `${other} has left ${project}`,
+      said: `${other} has ended its part in ${project}. What was open with its people has been handed over: assign what nobody works on.`,
+      toOwner: true,
+    },
+  }[what];
+  return render({
+    subject,
+    blocks: [said],
+    footer: `You get this mail because you own or administer ${toOwner ? owner : other}.`,
   });
 }
 

@@ -1,0 +1,586 @@
+/**
+ * A day of business: a developer opens a tower of 200 homes, and sells, from the first project to a resale.
+ *
+ *   npm start                  in one terminal
+ *   npm run example            in another
+ *
+ * It plays what a program of yours would do, one request after another, and prints what it did. Read it from the top: each chapter
+ * is a function, each request a GraphQL document as the service takes it. docs/example.md goes through it.
+ */
+import { codeIn, connect, download, mailTo, Refused, wait, type Ask } from "./plat.ts";
+
+/** So that the day can be played again on the same service. */
+const today = Date.now().toString(36);
+const email = (name: string) => `${name}.${today}@example.com`;
+const password = "correct horse battery";
+
+let chapters = 0;
+const chapter = (title: string) => console.log(`\n${++chapters}. ${title}`);
+const done = (text: string) => console.log(`   ${text}`);
+const money = (amount: string, currency = "CAD") =>
+  new Intl.NumberFormat("en-CA", { style: "currency", currency }).format(Number(amount));
+
+/** What the service refuses is part of the day, too: the refusal is what the chapter wants to see. */
+async function refused(what: Promise<unknown>): Promise<Refused> {
+  const outcome = await what.catch((error: unknown) => error);
+  if (outcome instanceof Refused) return outcome;
+  throw new Error("This should have been refused.", { cause: outcome });
+}
+
+/** Somebody without an account. */
+const anybody = connect();
+
+// --- Accounts --------------------------------------------------------------------------------------------------------------
+
+const CREATE_ACCOUNT = `mutation ($input: CreateAccountInput!) { createAccount(input: $input) { id } }`;
+const LOGIN = `mutation ($input: LoginInput!) { login(input: $input) { token expiresAt } }`;
+const VERIFY_EMAIL = `mutation ($input: VerifyEmailInput!) { verifyEmail(input: $input) { email } }`;
+
+/** An account, confirmed by the code that its mail brings, and whoever asks with its token from then on. */
+async function signUp(firstName: string, lastName: string): Promise<Ask> {
+  const address = email(firstName.toLowerCase());
+  await anybody(CREATE_ACCOUNT, { input: { email: address, password, firstName, lastName } });
+  const { login } = await anybody(LOGIN, { input: { username: address, password } });
+  const ask = connect({ token: login.token });
+  const mail = await mailTo(address, /confirm your e-mail address/i);
+  await ask(VERIFY_EMAIL, { input: { token: codeIn(mail) } });
+  done(`${firstName} ${lastName} signed up as ${address} and confirmed the address.`);
+  return ask;
+}
+
+// --- 1. The developer ------------------------------------------------------------------------------------------------------
+
+const CREATE_ORGANIZATION = `mutation ($input: CreateOrganizationInput!) {
+  createOrganization(input: $input) { id slug viewerRole }
+}`;
+const INVITE = `mutation ($input: CreateOrganizationInviteInput!) {
+  createOrganizationInvite(input: $input) { status }
+}`;
+const ACCEPT_INVITE = `mutation ($input: AcceptOrganizationInviteInput!) {
+  acceptOrganizationInvite(input: $input) { role user { id } }
+}`;
+const CREATE_REPRESENTATIVE = `mutation ($input: CreateOrganizationPaymentsRepresentativeInput!) {
+  createOrganizationPaymentsRepresentative(input: $input) { id }
+}`;
+const PAYMENTS_STATUS = `query ($id: ID!) { organization(id: $id) { paymentsStatus } }`;
+
+/** Ada founds the developer, Sam sells for it, and the payment processor knows whom it deals with. */
+async function foundDeveloper() {
+  chapter("The developer and its people");
+  const ada = await signUp("Ada", "Lang");
+  const { createOrganization: developer } = await ada(CREATE_ORGANIZATION, {
+    input: { name: `Skyline Homes ${today}`, kind: "DEVELOPER", timeZone: "America/Toronto" },
+  });
+  done(`Ada founded ${developer.slug} and is its ${developer.viewerRole}.`);
+
+  await ada(INVITE, { input: { organizationId: developer.id, email: email("sam"), role: "MEMBER" } });
+  const sam = await signUp("Sam", "Okafor");
+  const invitation = await mailTo(email("sam"), /invitation to join/i);
+  const { acceptOrganizationInvite: membership } = await sam(ACCEPT_INVITE, {
+    input: { token: codeIn(invitation) },
+  });
+  done(`Sam took the invitation and is a ${membership.role}.`);
+
+  await ada(CREATE_REPRESENTATIVE, {
+    input: {
+      organizationId: developer.id,
+      kind: "AUTHORIZED_REPRESENTATIVE",
+      firstName: "Ada",
+      lastName: "Lang",
+      email: email("ada"),
+      dob: "1980-05-17",
+      title: "Director",
+      address: { thoroughfare: "1 Quay Street", locality: "Toronto", postalCode: "M5J 2N8", country: "CA" },
+    },
+  });
+  await wait(
+    () => ada(PAYMENTS_STATUS, { id: developer.id }),
+    ({ organization }) => organization.paymentsStatus === "ENABLED",
+  );
+  done("The payment processor has verified whom it deals with: cards can be charged.");
+  return { ada, sam, developer, samId: membership.user.id as string };
+}
+
+// --- 2. The tower ----------------------------------------------------------------------------------------------------------
+
+const CREATE_PROJECT = `mutation ($input: CreateProjectInput!) {
+  createProject(input: $input) { id slug status currency }
+}`;
+const CREATE_FLOOR_PLAN = `mutation ($input: CreateFloorPlanInput!) { createFloorPlan(input: $input) { id code } }`;
+const CREATE_MILESTONE = `mutation ($input: CreateDepositScheduleMilestoneInput!) {
+  createDepositScheduleMilestone(input: $input) { id title }
+}`;
+const CREATE_CATEGORY = `mutation ($input: CreateSpecCategoryInput!) { createSpecCategory(input: $input) { id } }`;
+const CREATE_ELEMENT = `mutation ($input: CreateSpecElementInput!) { createSpecElement(input: $input) { id } }`;
+const CREATE_OPTION = `mutation ($input: CreateSpecOptionInput!) { createSpecOption(input: $input) { id title price } }`;
+const CREATE_SOURCE = `mutation ($input: CreateLeadSourceInput!) { createLeadSource(input: $input) { id code } }`;
+const CREATE_REASON = `mutation ($input: CreateFalloutReasonInput!) { createFalloutReason(input: $input) { id name } }`;
+const IMPORT_UNITS = `mutation ($input: ImportUnitsInput!) {
+  importUnits(input: $input) { createdCount failedCount errors { row column message } }
+}`;
+const RELEASE = `mutation ($input: UpdateUnitsInput!) { updateUnits(input: $input) { id } }`;
+const STOCK = `query ($projectId: ID!) {
+  unitsConnection(filter: { projectId: $projectId }) { totalCount groupedAggregates(groupBy: STATUS) { keys distinctCount { id } } }
+}`;
+
+const plans = [
+  { code: "S1", title: "Studio", bedrooms: 0, baths: 1, sqft: 410, basePrice: 419_000 },
+  { code: "A1", title: "One bedroom", bedrooms: 1, baths: 1, sqft: 560, basePrice: 549_000 },
+  { code: "B1", title: "Two bedrooms", bedrooms: 2, baths: 2, sqft: 790, basePrice: 729_000 },
+  { code: "C1", title: "Three bedrooms", bedrooms: 3, baths: 2, sqft: 1_040, basePrice: 959_000 },
+];
+
+/** 25 floors of eight homes, each floor 2,500 above the one below: the price list, as a spreadsheet would have it. */
+function priceList(): string {
+  const lines = ["Unit #;Plan;Floor;Price;Beds;Baths;Sqft"];
+  for (let floor = 1; floor <= 25; floor++)
+    for (let place = 1; place <= 8; place++) {
+      const plan = plans[Math.floor((place - 1) / 2)]!;
+      const price = plan.basePrice + (floor - 1) * 2_500;
+      lines.push(
+        [
+          floor * 100 + place,
+          plan.code,
+          floor,
+          `$${price.toLocaleString("en")}`,
+          plan.bedrooms,
+          plan.baths,
+          plan.sqft,
+        ].join(";"),
+      );
+    }
+  return lines.join("\n");
+}
+
+/** The project with all that selling takes, and its 200 homes from the price list. */
+async function openTower(ada: Ask, developer: { id: string }) {
+  chapter("The tower");
+  const { createProject: tower } = await ada(CREATE_PROJECT, {
+    input: {
+      organizationId: developer.id,
+      title: `Harbour Tower ${today}`,
+      status: "SELLING",
+      visibility: "PUBLIC",
+      type: "CONDOMINIUM",
+      currency: "CAD",
+      timeZone: "America/Toronto",
+      address: { thoroughfare: "9 Quay Street", locality: "Toronto", postalCode: "M5J 2N8", country: "CA" },
+      reservationFee: 5_000,
+      reservationExpiration: 7,
+      // Where the law gives buyers days to think it over, a purchase is IN_REVIEW until they have passed.
+      rescissionDays: 0,
+      soldTrigger: "FIRM",
+    },
+  });
+  const projectId = tower.id as string;
+  for (const plan of plans) await ada(CREATE_FLOOR_PLAN, { input: { projectId, status: "ACTIVE", ...plan } });
+  done(`${tower.slug} is ${tower.status}, with ${plans.length} floor plans.`);
+
+  await ada(CREATE_MILESTONE, {
+    input: {
+      projectId,
+      title: "On signing",
+      percent: 5,
+      percentBase: "PURCHASE_PRICE",
+      dueRule: "ON_SIGNING",
+    },
+  });
+  await ada(CREATE_MILESTONE, {
+    input: {
+      projectId,
+      title: "On closing",
+      percent: 15,
+      percentBase: "PURCHASE_PRICE",
+      dueRule: "ON_CLOSING",
+    },
+  });
+  const { createSpecCategory: kitchen } = await ada(CREATE_CATEGORY, {
+    input: { projectId, title: "Kitchen" },
+  });
+  const { createSpecElement: counter } = await ada(CREATE_ELEMENT, {
+    input: { categoryId: kitchen.id, title: "Counter", required: true },
+  });
+  const { createSpecOption: quartz } = await ada(CREATE_OPTION, {
+    input: { elementId: counter.id, title: "Quartz", tier: "UPGRADE", price: 4_800, cost: 2_900 },
+  });
+  const { createLeadSource: source } = await ada(CREATE_SOURCE, {
+    input: { projectId, name: "Show home", category: "WALK_IN" },
+  });
+  const { createFalloutReason: reason } = await ada(CREATE_REASON, {
+    input: { projectId, name: "Loan refused", category: "FINANCING" },
+  });
+  done("Deposits are due at signing and closing; kitchens can be chosen; sources and reasons have names.");
+
+  const file = new File([priceList()], "price-list.csv", { type: "text/csv" });
+  const { importUnits: imported } = await ada(IMPORT_UNITS, { input: { projectId, file } });
+  if (imported.failedCount > 0) throw new Error(JSON.stringify(imported.errors));
+  done(`The price list brought ${imported.createdCount} homes, UNRELEASED.`);
+
+  const { updateUnits: released } = await ada(RELEASE, {
+    input: { projectId, filter: { level: { max: 20 } }, status: "AVAILABLE" },
+  });
+  const { unitsConnection: stock } = await ada(STOCK, { projectId });
+  done(`${released.length} of ${stock.totalCount} are released; the top five floors are kept back.`);
+  return { tower, quartz, source, reason };
+}
+
+// --- 3. People who ask -----------------------------------------------------------------------------------------------------
+
+const CREATE_WORKFLOW = `mutation ($input: CreateWorkflowInput!) { createWorkflow(input: $input) { id } }`;
+const ENABLE_WORKFLOW = `mutation ($input: EnableWorkflowInput!) { enableWorkflow(input: $input) { name status } }`;
+const PUBLIC_PROJECT = `query ($id: ID!) {
+  project(id: $id) { title floorPlans { title sqft } units(first: 1, filter: { status: [AVAILABLE] }) { number price } }
+}`;
+const CONTACT = `mutation ($input: ContactProjectInput!) { contactProject(input: $input) { id } }`;
+const LEADS = `query ($filter: LeadsFilter) { leads(filter: $filter, first: 50) { id name email status tags tasks { title } } }`;
+const CREATE_LEAD = `mutation ($input: CreateLeadInput!) { createLead(input: $input) { id name status phone } }`;
+const CREATE_NOTE = `mutation ($input: CreateLeadNoteInput!) { createLeadNote(input: $input) { author { fullName } } }`;
+const CREATE_CALL = `mutation ($input: CreatePhoneCallInput!) { createPhoneCall(input: $input) { lead { status } } }`;
+const CREATE_APPOINTMENT = `mutation ($input: CreateAppointmentInput!) {
+  createAppointment(input: $input) { startsAt status }
+}`;
+const SUGGEST_EMAIL = `mutation ($input: SuggestLeadEmailInput!) {
+  suggestLeadEmail(input: $input) { subject status facts { field } warnings }
+}`;
+
+/** What nobody should forget is a workflow's; the rest is entered as it happens. */
+async function meetLeads(ada: Ask, sam: Ask, { developer, tower, source, samId }: Parts) {
+  chapter("People who ask");
+  const { createWorkflow: workflow } = await ada(CREATE_WORKFLOW, {
+    input: {
+      organizationId: developer.id,
+      projectId: tower.id,
+      name: "Call whoever asks",
+      subjectType: "LEAD",
+      trigger: { type: "EVENT", event: "lead.created" },
+      steps: [
+        { type: "ADD_TAG", config: { tag: "to-call" } },
+        {
+          type: "CREATE_TASK",
+          config: { title: "Call {{ lead.name }}", type: "CALL", dueInSeconds: 86_400 },
+        },
+      ],
+    },
+  });
+  await ada(ENABLE_WORKFLOW, { input: { id: workflow.id } });
+
+  const { project: page } = await anybody(PUBLIC_PROJECT, { id: tower.slug });
+  done(
+    `Anybody reads of ${page.title}: ${page.floorPlans.length} plans, a home at ${money(page.units[0].price)}.`,
+  );
+  await anybody(CONTACT, {
+    input: { projectId: tower.slug, name: "Mira Chen", email: email("mira"), text: "Is a high floor left?" },
+  });
+  const {
+    leads: [mira],
+  } = await wait(
+    () => sam(LEADS, { filter: { projectIds: [tower.id] } }),
+    ({ leads }) => leads[0]?.tasks.length === 1,
+  );
+  done(
+    `Mira's question made a lead (${mira.status}); the workflow tagged it ${mira.tags} and wants: ${mira.tasks[0].title}.`,
+  );
+
+  const enter = async (name: string, more = {}) => {
+    const { createLead: lead } = await sam(CREATE_LEAD, {
+      input: {
+        projectId: tower.id,
+        name,
+        email: email(name.split(" ")[0]!.toLowerCase()),
+        sourceId: source.id,
+        assigneeId: samId,
+        ...more,
+      },
+    });
+    return lead;
+  };
+  const bo = await enter("Bo Larsen", { phone: "416 555 0123", tags: ["two-bedroom"] });
+  const nia = await enter("Nia Rossi");
+  const again = await refused(enter("B. Larsen", { email: email("bo").toUpperCase() }));
+  done(`Bo and Nia walked in. Bo a second time: ${again.code} on ${again.extensions.field}.`);
+
+  await sam(CREATE_NOTE, { input: { leadId: bo.id, text: "Two bedrooms, not below the 10th floor." } });
+  const { createPhoneCall: call } = await sam(CREATE_CALL, {
+    input: { leadId: bo.id, direction: "OUTBOUND", outcome: "APPOINTMENT_SET" },
+  });
+  const tomorrow = new Date(Date.now() + 86_400_000);
+  const { createAppointment: tour } = await sam(CREATE_APPOINTMENT, {
+    input: {
+      leadId: bo.id,
+      type: "IN_PERSON_TOUR",
+      startsAt: tomorrow.toISOString(),
+      endsAt: new Date(tomorrow.getTime() + 3_600_000).toISOString(),
+    },
+  });
+  done(`Sam called Bo, who is ${call.lead.status} now; a tour is ${tour.status}.`);
+  const { suggestLeadEmail: draft } = await sam(SUGGEST_EMAIL, {
+    input: { leadId: bo.id, purpose: "Confirm the tour and name homes that fit." },
+  });
+  done(`A mail to Bo is drafted from ${draft.facts.length} facts: "${draft.subject}". Nothing was sent.`);
+  return { mira, bo, nia };
+}
+
+// --- 4. A reservation ------------------------------------------------------------------------------------------------------
+
+const FREE_HOMES = `query ($filter: UnitsFilter!) { units(filter: $filter, first: 1) { id title number price status } }`;
+const RESERVE = `mutation ($input: CreateReservationInput!) {
+  createReservation(input: $input) { id number status price expiresAt unit { number status } lead { status } }
+}`;
+
+/** A free home with so many bedrooms on these floors. */
+async function freeHome(ask: Ask, projectId: string, bedrooms: number, floors: [number, number]) {
+  const filter = {
+    projectId,
+    status: ["AVAILABLE"],
+    bedrooms: { min: bedrooms, max: bedrooms },
+    level: { min: floors[0], max: floors[1] },
+  };
+  const { units } = await ask(FREE_HOMES, { filter });
+  return units[0] as { id: string; title: string; number: string; price: string };
+}
+
+/** Bo takes a home; nobody else can from then on. */
+async function reserve(sam: Ask, tower: { id: string }, bo: { id: string }, mira: { id: string }) {
+  chapter("A reservation");
+  const home = await freeHome(sam, tower.id, 2, [10, 20]);
+  const { createReservation: reservation } = await sam(RESERVE, {
+    input: { unitId: home.id, leadId: bo.id, acceptedTerms: true, status: "CONFIRMED" },
+  });
+  done(
+    `Bo reserved ${home.number}: ${reservation.number}, ${money(reservation.price)}; the home is ${reservation.unit.status}.`,
+  );
+  const late = await refused(
+    sam(RESERVE, { input: { unitId: home.id, leadId: mira.id, acceptedTerms: true } }),
+  );
+  done(`Mira wants the same home: ${late.code}, until ${late.extensions.claimedUntil}.`);
+  return { home, reservation };
+}
+
+// --- 5. A negotiation ------------------------------------------------------------------------------------------------------
+
+const NEGOTIATE = `mutation ($input: CreateNegotiationInput!) { createNegotiation(input: $input) { id status listPrice } }`;
+const OFFER = `mutation ($input: CreateOfferInput!) { createOffer(input: $input) { id status price } }`;
+const RESPOND = `mutation ($input: CreateOfferResponseInput!) {
+  createOfferResponse(input: $input) { offer { status negotiation { status reservation { price } unit { status } } } }
+}`;
+
+/** Bo bids, the developer answers, Bo agrees. */
+async function negotiate(ada: Ask, home: { id: string }, bo: { id: string }, reservation: { id: string }) {
+  chapter("A negotiation");
+  const { createNegotiation: negotiation } = await ada(NEGOTIATE, {
+    input: { unitId: home.id, leadId: bo.id, reservationId: reservation.id, floorPrice: 700_000 },
+  });
+  const { createOffer: bid } = await ada(OFFER, {
+    input: { negotiationId: negotiation.id, side: "BUYER", price: 705_000, financingType: "CONVENTIONAL" },
+  });
+  const { createOffer: counter } = await ada(OFFER, {
+    input: { negotiationId: negotiation.id, side: "SELLER", price: 735_000, parentId: bid.id },
+  });
+  const {
+    createOfferResponse: { offer },
+  } = await ada(RESPOND, { input: { offerId: counter.id, action: "ACCEPT" } });
+  done(
+    `Bo bid ${money(bid.price)}, the developer asked ${money(counter.price)}: ${offer.status}. ` +
+      `The reservation is at ${money(offer.negotiation.reservation.price)}, the home ${offer.negotiation.unit.status}.`,
+  );
+}
+
+// --- 6. The purchase -------------------------------------------------------------------------------------------------------
+
+const CONVERT = `mutation ($input: ConvertLeadInput!) {
+  convertLead(input: $input) { id status price deposits { id title amountDue status } unit { status } lead { status } }
+}`;
+const INVITE_BUYER = `mutation ($input: InviteBuyerInput!) { inviteBuyer(input: $input) }`;
+const ACCEPT_PURCHASE = `mutation ($input: AcceptBuyerInviteInput!) {
+  acceptBuyerInvite(input: $input) { id unit { number } price deposits { id title amountDue } }
+}`;
+const ADD_CARD = `mutation ($input: CreateProcessorCardInput!) { createProcessorCard(input: $input) { id brand last4 } }`;
+const PAY = `mutation ($input: CreatePaymentIntentInput!) {
+  createPaymentIntent(input: $input) { status charge { id status amount } }
+}`;
+const DEPOSIT = `query ($id: ID!, $buyerId: ID!) {
+  deposit(id: $id) { title status amountPaid }
+  buyer(id: $buyerId) { netPurchasePriceBalance }
+}`;
+const PERSONALIZE = `mutation ($input: CreatePersonalizationInput!) { createPersonalization(input: $input) { id total } }`;
+const SUBMIT = `mutation ($input: UpdatePersonalizationInput!) { updatePersonalization(input: $input) { status total } }`;
+
+/** The reservation becomes a purchase; Bo follows it, pays the first deposit and chooses the kitchen. */
+async function purchase(
+  ada: Ask,
+  { bo, home, quartz }: { bo: { id: string }; home: { id: string }; quartz: { id: string } },
+) {
+  chapter("The purchase");
+  const { convertLead: buyer } = await ada(CONVERT, { input: { leadId: bo.id, legalName: "Bo Larsen" } });
+  done(`The lead is ${buyer.lead.status}, the purchase ${buyer.status}, the home ${buyer.unit.status}.`);
+  await ada(INVITE_BUYER, { input: { buyerId: buyer.id, email: email("bo") } });
+  const invitation = await mailTo(email("bo"), /your home in/i);
+  const asBo = await signUp("Bo", "Larsen");
+  const { acceptBuyerInvite: seen } = await asBo(ACCEPT_PURCHASE, { input: { token: codeIn(invitation) } });
+  done(
+    `Bo sees the purchase of ${seen.unit.number}: ${seen.deposits.map((d: any) => `${d.title} ${money(d.amountDue)}`).join(", ")}.`,
+  );
+
+  const { createProcessorCard: card } = await asBo(ADD_CARD, { input: { token: "tok_visa" } });
+  const [first] = seen.deposits;
+  const { createPaymentIntent: payment } = await asBo(PAY, {
+    input: { depositId: first.id, amount: first.amountDue, cardId: card.id },
+  });
+  const { deposit, buyer: owed } = await wait(
+    () => asBo(DEPOSIT, { id: first.id, buyerId: buyer.id }),
+    (answer) => answer.deposit.status === "PAID",
+  );
+  done(
+    `Bo paid ${money(payment.charge.amount)} by ${card.brand} ${card.last4}: ${deposit.title} is ${deposit.status}, ` +
+      `${money(owed.netPurchasePriceBalance)} are left.`,
+  );
+
+  const { createPersonalization: kitchen } = await asBo(PERSONALIZE, {
+    input: { unitId: home.id, buyerId: buyer.id, selections: [{ optionId: quartz.id }] },
+  });
+  const submit = async (ask: Ask, status: string) =>
+    (await ask(SUBMIT, { input: { id: kitchen.id, status } })).updatePersonalization;
+  await submit(asBo, "SUBMITTED");
+  const approved = await submit(ada, "APPROVED");
+  done(
+    `Bo chose a quartz counter for ${money(approved.total)}; the choice is ${approved.status} and its price frozen.`,
+  );
+  return { buyer, asBo };
+}
+
+// --- 7. The closing --------------------------------------------------------------------------------------------------------
+
+const AGREEMENT = `mutation ($input: CreateAgreementInput!) { createAgreement(input: $input) { id status } }`;
+const UPDATE_AGREEMENT = `mutation ($input: UpdateAgreementInput!) { updateAgreement(input: $input) { status } }`;
+const UPDATE_BUYER = `mutation ($input: UpdateBuyerInput!) {
+  updateBuyer(input: $input) { status unit { number status soldPrice } netPurchasePrice }
+}`;
+const SOLD = `{ recentlySoldUnits { number soldPrice soldAt } }`;
+
+/** The contract, and the keys. */
+async function close(ada: Ask, buyer: { id: string }) {
+  chapter("The closing");
+  const { createAgreement: agreement } = await ada(AGREEMENT, {
+    input: { buyerId: buyer.id, title: "Purchase agreement", type: "PURCHASE" },
+  });
+  for (const status of ["SENT", "VIEWED", "PARTIALLY_SIGNED", "SIGNED", "EXECUTED"])
+    await ada(UPDATE_AGREEMENT, { input: { id: agreement.id, status } });
+  done("The purchase agreement was sent, read, signed and executed.");
+  let home;
+  for (const status of ["CLEAR_TO_CLOSE", "CLOSED"])
+    ({ updateBuyer: home } = await ada(UPDATE_BUYER, { input: { id: buyer.id, status } }));
+  const { recentlySoldUnits: sold } = await ada(SOLD);
+  done(
+    `Bo has the keys: ${home.unit.number} is ${home.unit.status}, sold at ${money(home.unit.soldPrice)} (${sold.length} in the list).`,
+  );
+}
+
+// --- 8. A deal that fails, and the resale ----------------------------------------------------------------------------------
+
+const UPDATE_RESERVATION = `mutation ($input: UpdateReservationInput!) {
+  updateReservation(input: $input) { status purchase { id } unit { id number status price } }
+}`;
+const BUYER = `query ($id: ID!) { buyer(id: $id) { status } }`;
+
+/** Nia's loan is refused; the home is free again at its list price, and Mira buys it. */
+async function resell(
+  ada: Ask,
+  sam: Ask,
+  { tower, nia, mira, reason }: Parts & { nia: { id: string }; mira: { id: string } },
+) {
+  chapter("A deal that fails, and the resale");
+  const home = await freeHome(sam, tower.id, 1, [15, 20]);
+  const { createReservation: reservation } = await sam(RESERVE, {
+    input: { unitId: home.id, leadId: nia.id, acceptedTerms: true },
+  });
+  const { convertLead: first } = await ada(CONVERT, { input: { leadId: nia.id, price: 560_000 } });
+  done(
+    `Nia bought ${home.number} at ${money(first.price)}, ${money(home.price)} in the list: ${first.status}.`,
+  );
+  const { updateReservation: refund } = await ada(UPDATE_RESERVATION, {
+    input: { id: reservation.id, status: "REFUNDED", falloutReasonId: reason.id },
+  });
+  const { buyer: gone } = await ada(BUYER, { id: first.id });
+  done(
+    `Her loan is refused: the reservation is ${refund.status}, the purchase ${gone.status}, the home ${refund.unit.status} at ${money(refund.unit.price)}.`,
+  );
+  const { convertLead: second } = await ada(CONVERT, { input: { leadId: mira.id, unitId: home.id } });
+  done(`Mira buys it the same day, at ${money(second.price)}: the home is ${second.unit.status}.`);
+}
+
+// --- 9. The evening --------------------------------------------------------------------------------------------------------
+
+const REPORT = `mutation ($input: CreateCustomReportInput!) { createCustomReport(input: $input) { rows(first: 20) } }`;
+const CREATE_EXPORT = `mutation ($input: CreateCustomExportInput!) { createCustomExport(input: $input) { id } }`;
+const RUN_EXPORT = `mutation ($input: RunCustomExportInput!) { runCustomExport(input: $input) { id status } }`;
+const EXPORT = `query ($id: ID!) { export(id: $id) { status rowCount url filename } }`;
+const SEARCH = `query ($query: String!) { search(query: $query, first: 5) { title type } }`;
+const EVENTS = `query ($filter: EventsFilter) { events(filter: $filter, first: 1000) { name } }`;
+
+/** What the developer looks at before it goes home. */
+async function lookBack(ada: Ask, { developer, tower }: Parts) {
+  chapter("The evening");
+  const { createCustomReport: report } = await ada(REPORT, {
+    input: {
+      organizationId: developer.id,
+      projectId: tower.id,
+      name: "Homes by status",
+      kind: "INVENTORY",
+      subject: "UNITS",
+      groupBy: ["status"],
+      columns: [
+        { aggregate: "COUNT", as: "homes" },
+        { column: "price", aggregate: "SUM", as: "value" },
+      ],
+    },
+  });
+  for (const row of report.rows.rows)
+    done(`${row.status.padEnd(10)} ${String(row.homes).padStart(3)} × ${money(row.value)}`);
+
+  const { createCustomExport: definition } = await ada(CREATE_EXPORT, {
+    input: {
+      organizationId: developer.id,
+      projectId: tower.id,
+      name: "All homes",
+      subject: "UNITS",
+      format: "CSV",
+    },
+  });
+  const { runCustomExport: run } = await ada(RUN_EXPORT, { input: { id: definition.id } });
+  const { export: file } = await wait(
+    () => ada(EXPORT, { id: run.id }),
+    (answer) => answer.export.status === "COMPLETED",
+  );
+  const lines = (await download(file.url)).trim().split("\n").length;
+  done(`${file.filename} was exported: ${file.rowCount} rows, ${lines} lines with the header.`);
+
+  const { search: found } = await wait(
+    () => ada(SEARCH, { query: "larsen" }),
+    ({ search }) => search.length > 0,
+  );
+  done(`Search for "larsen": ${found.map((hit: any) => `${hit.title} (${hit.type})`).join(", ")}.`);
+  const { events } = await ada(EVENTS, { filter: { organizationId: developer.id } });
+  done(`The day left ${events.length} events, from the first home to the last.`);
+}
+
+// --- The day ---------------------------------------------------------------------------------------------------------------
+
+interface Parts {
+  developer: { id: string };
+  tower: { id: string; slug: string };
+  source: { id: string };
+  reason: { id: string };
+  samId: string;
+}
+
+const { ada, sam, developer, samId } = await foundDeveloper();
+const { tower, quartz, source, reason } = await openTower(ada, developer);
+const parts: Parts = { developer, tower, source, reason, samId };
+const { mira, bo, nia } = await meetLeads(ada, sam, parts);
+const { home, reservation } = await reserve(sam, tower, bo, mira);
+await negotiate(ada, home, bo, reservation);
+const { buyer } = await purchase(ada, { bo, home, quartz });
+await close(ada, buyer);
+await resell(ada, sam, { ...parts, nia, mira });
+await lookBack(ada, parts);
+console.log("\nThe day is done.");

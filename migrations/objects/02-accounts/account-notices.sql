@@ -1,0 +1,22 @@
+-- Mails about changes of an account that its user should know of, in case it was somebody else: by a job, after the
+-- change is committed, to the address of the account where its user has confirmed it.
+
+create function app_private.tell_account(user_id uuid, change text, facts jsonb default '{}', email text default null)
+returns void
+language sql volatile as $$
+  select app_private.add_job('account__changed', jsonb_strip_nulls(jsonb_build_object('user_id', $1, 'change', $2,
+    'facts', $3, 'email', $4, 'at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    'network', app_private.network_of(app_hidden.setting('ip')))))
+$$;
+comment on function app_private.tell_account(uuid, text, jsonb, text) is
+  'Has the user told by mail what became of their account, at an address that is theirs no longer where one is given.';
+
+create function app_private.account_notice(user_id uuid, former_email text) returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select coalesce(former_email, i.email) from app_public.users u
+  join app_hidden.user_identities i on i.user_id = u.id
+  where u.id = $1 and u.email_verified_at is not null and u.deleted_at is null
+$$;
+comment on function app_private.account_notice(uuid, text) is
+  'Where the user is told; null for one who has not confirmed the address.';
+grant execute on function app_private.account_notice to plat_worker;

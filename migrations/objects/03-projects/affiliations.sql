@@ -1,0 +1,516 @@
+-- Affiliation: the part that an organization has in a project. The owner's is made with the project; others are invited
+-- and accept (affiliation-invites.sql). What the members of an affiliated organization may do there is what
+-- role_permissions gives its role, or the part of it that the owner leaves them (permissions).
+--
+-- It ends by deleteProjectOrganization, of the owner or of the organization itself, and with it all access at once:
+-- every policy asks for it. Nobody who cannot see a deal works on it, so what is open with people who would lose sight
+-- of it is handed over before, or the end is refused with what is open.
+
+-- Which others have a part in a project is for its owner to know.
+create policy portfolio on app_public.project_organizations for select to plat_user
+  using (owner_id = any (array(select app_hidden.viewer_organizations('project.read')))
+    or organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
+    or (role = 'OWNER' and project_id = any (array(select app_hidden.viewer_projects('project.read')))));
+create policy managers_update on app_public.project_organizations for update to plat_user
+  using (role <> 'OWNER' and owner_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+create policy both_delete on app_public.project_organizations for delete to plat_user
+  using (role <> 'OWNER' and (owner_id = any (array(select app_hidden.viewer_organizations('project.manage')))
+    or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))));
+
+select app_private.make_record('project_organizations', 'affiliation', 'project.manage', other_party => 'owner_id');
+
+grant select on app_public.project_organizations to plat_user, plat_anonymous;
+grant update (role, permissions) on app_public.project_organizations to plat_user;
+grant delete on app_public.project_organizations to plat_user;
+
+comment on table app_public.project_organizations is 'An organization that has a part in a project.';
+comment on column app_public.project_organizations.owner_id is
+  E'@behavior -*\n\nThe organization that owns the project.';
+comment on column app_public.project_organizations.role is 'What it does there.';
+comment on column app_public.project_organizations.permissions is
+  'What its members may do, of the permissions that its role has; null for all of them. project.read always is.';
+comment on constraint project_organizations_project_id_fkey on app_public.project_organizations is
+  E'@fieldName project\n@foreignFieldName organizations\n@backwardDescription The organizations with a part in the '
+  'project; for an affiliated one the owner and itself; empty for outsiders.\n\nThe project.';
+comment on constraint project_organizations_organization_id_fkey on app_public.project_organizations is
+  E'@foreignFieldName affiliations\n@backwardPermission org.member\n@backwardDescription Its parts in projects, those '
+  'that it owns included; null for outsiders.\n\nThe organization.';
+comment on constraint project_organizations_one_owner on app_public.project_organizations is
+  'A project has one owner; give another role.';
+comment on table app_private.former_affiliates is
+  'Users of other organizations who worked on deals of an organization: it goes on reading their names after their '
+  'part in its projects has ended.';
+
+-- What a role may be cut down to.
+create function app_private.check_affiliate_permissions(role text, permissions text[]) returns text[]
+language plpgsql stable as $$
+declare
+  wanted constant text[] := array(select distinct p from unnest(permissions || '{project.read}'::text[]) p order by p);
+  unknown text;
+  lacking text;
+begin
+  if permissions is null then
+    return null;
+  end if;
+  select p into unknown from unnest(wanted) p where not exists (select from app_private.role_permissions r
+    where r.role = check_affiliate_permissions.role and r.in_affiliated and r.permission = p) order by p limit 1;
+  if unknown is not null or cardinality(permissions) > 100 then
+    perform app_hidden.fail('BAD_USER_INPUT', format('The role %s has no permission %s in a project; give some of: %s.',
+      role, left(unknown, 100), (select string_agg(r.permission, ', ' order by r.permission)
+        from app_private.role_permissions r where r.role = check_affiliate_permissions.role and r.in_affiliated)),
+      '{"field": "permissions"}');
+  end if;
+  -- Nobody changes what they cannot read.
+  select p into lacking from unnest(wanted) p
+    where p like '%.write' and replace(p, '.write', '.read') <> all (wanted)
+      and exists (select from app_private.role_permissions r where r.role = check_affiliate_permissions.role
+        and r.in_affiliated and r.permission = replace(p, '.write', '.read')) order by p limit 1;
+  if lacking is not null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      format('%s takes %s; give both.', lacking, replace(lacking, '.write', '.read')), '{"field": "permissions"}');
+  end if;
+  return wanted;
+end $$;
+comment on function app_private.check_affiliate_permissions(text, text[]) is
+  'The permissions that a role is cut down to, project.read included, in order; refuses those that it does not have, '
+  'and writing without reading. Null, for all, stays null.';
+
+create function app_private.affiliate_role_lacks(owner_id uuid, role text, permissions text[]) returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select r.permission from app_private.role_permissions r
+  where r.role = affiliate_role_lacks.role and r.in_affiliated
+    and (permissions is null or r.permission = any (permissions))
+    and not app_hidden.organization_can(affiliate_role_lacks.owner_id, r.permission)
+  order by r.permission limit 1
+$$;
+comment on function app_private.affiliate_role_lacks(uuid, text, text[]) is
+  'A permission that an affiliated organization would have and the viewer does not have in the organization that owns '
+  'the project; null where the viewer may give the role.';
+
+create function app_private.require_affiliate_role(owner_id uuid, role text, permissions text[]) returns void
+language plpgsql stable as $$
+declare
+  lacking constant text := app_private.affiliate_role_lacks(owner_id, role, permissions);
+begin
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
+        role, lacking), jsonb_build_object('permission', lacking));
+  end if;
+end $$;
+comment on function app_private.require_affiliate_role(uuid, text, text[]) is
+  'Refuses a viewer who would give an organization a permission that they do not have, be it because of the token in '
+  'use.';
+
+create function app_private.tg_project_organizations__prepare() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if new.role = 'OWNER' and (tg_op = 'INSERT' or old.role = 'OWNER') then
+    return new;
+  end if;
+  if new.role = 'OWNER' then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A project keeps its owner; give another role.', '{"field": "role"}');
+  end if;
+  new.permissions := app_private.check_affiliate_permissions(new.role, new.permissions);
+  if tg_op = 'UPDATE' and app_public.current_user_id() is not null then
+    perform app_private.require_affiliate_role(new.owner_id, new.role, new.permissions);
+  end if;
+  return new;
+end $$;
+create trigger _200_prepare before insert or update on app_public.project_organizations for each row
+  execute function app_private.tg_project_organizations__prepare();
+create trigger _060_refuse_archived before insert or update on app_public.project_organizations for each row
+  when (new.role <> 'OWNER') execute function app_private.tg__refuse_archived();
+
+-- Who works on deals.
+create function app_private.sells_in(user_id uuid, project_id uuid, locks boolean default false) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if exists (select from app_public.projects p
+      join app_public.organization_user_connections m on m.organization_id = p.organization_id
+      where p.id = sells_in.project_id and m.user_id = sells_in.user_id) then
+    return true;
+  end if;
+  if locks then
+    -- Whoever ends the affiliation at this moment waits, and finds the deal; or was first, and this finds none.
+    perform from app_public.project_organizations a
+      join app_public.organization_user_connections m on m.organization_id = a.organization_id
+      where a.project_id = sells_in.project_id and m.user_id = sells_in.user_id order by a.id for share of a;
+  end if;
+  return exists (select from app_private.affiliate_permissions a
+    join app_public.organization_user_connections m on m.organization_id = a.organization_id
+    where a.project_id = sells_in.project_id and m.user_id = sells_in.user_id and a.permission = 'lead.read');
+end $$;
+comment on function app_private.sells_in(uuid, uuid, boolean) is
+  'Whether a user can work on deals of a project: a member of the organization that owns it, or of an affiliated one '
+  'that may see its own leads there. locks: so that it stays so until the transaction ends.';
+
+create function app_private.affiliate_sells(role text, permissions text[]) returns boolean
+language sql stable as $$
+  select (permissions is null or 'lead.read' = any (permissions)) and exists (
+    select from app_private.role_permissions r where r.role = affiliate_sells.role and r.in_affiliated
+      and r.permission = 'lead.read')
+$$;
+comment on function app_private.affiliate_sells(text, text[]) is
+  'Whether an affiliated organization with this role and these permissions sees its own leads.';
+
+create function app_private.people_losing_deals(affiliation app_public.project_organizations) returns uuid[]
+language sql volatile as $$
+  select array(select m.user_id from app_public.organization_user_connections m
+    where m.organization_id = affiliation.organization_id
+      and not app_private.sells_in(m.user_id, affiliation.project_id) order by 1)
+$$;
+comment on function app_private.people_losing_deals(app_public.project_organizations) is
+  'The members of an affiliated organization who cannot work on deals of the project, as affiliations are now.';
+
+-- What is open. Of what hangs on a lead or purchase, the assignee follows that.
+create function app_private.open_deals(project_id uuid, people uuid[]) returns app_public.open_deals
+language sql stable as $$
+  select row(
+    (select count(*) from app_public.leads d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED')),
+    (select count(*) from app_public.buyers d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status not in ('CLOSED', 'CANCELLED')),
+    (select count(*) from app_public.unit_holds d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status = 'ACTIVE'),
+    (select count(*) from app_public.reservations d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status in ('PENDING', 'CONFIRMED')),
+    (select count(*) from app_public.negotiations d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status in ('OPEN', 'ACTIVE')),
+    (select count(*) from app_public.offers d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.status = 'PENDING'),
+    (select count(*) from app_public.personalizations d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status in ('DRAFT', 'SUBMITTED', 'CHANGES_REQUESTED', 'APPROVED')),
+    (select count(*) from app_public.appointments d where d.project_id = $1
+      and (d.assignee_id = any ($2) or d.host_id = any ($2))
+      and d.deleted_at is null and d.status in ('REQUESTED', 'SCHEDULED', 'CONFIRMED')),
+    (select count(*) from app_public.tasks d where d.project_id = $1 and d.assignee_id = any ($2)
+      and d.deleted_at is null and d.status in ('OPEN', 'IN_PROGRESS', 'WAITING')))::app_public.open_deals
+$$;
+comment on function app_private.open_deals(uuid, uuid[]) is
+  'How much of a project is open with these people, of each kind.';
+
+comment on type app_public.open_deals is 'How much is open with the people of an organization in a project.';
+comment on column app_public.open_deals.leads is E'@notNull\n\nLeads that are neither converted nor lost.';
+comment on column app_public.open_deals.buyers is E'@notNull\n\nPurchases that are neither closed nor cancelled.';
+comment on column app_public.open_deals.holds is E'@notNull\n\nUnits and lots that are held.';
+comment on column app_public.open_deals.reservations is E'@notNull\n\nReservations in force.';
+comment on column app_public.open_deals.negotiations is E'@notNull\n\nNegotiations that go on.';
+comment on column app_public.open_deals.offers is E'@notNull\n\nOffers that wait for an answer.';
+comment on column app_public.open_deals.personalizations is E'@notNull\n\nPersonalizations that are not signed.';
+comment on column app_public.open_deals.appointments is
+  E'@notNull\n\nAppointments to come, those that they only receive included.';
+comment on column app_public.open_deals.tasks is E'@notNull\n\nTasks that are not done.';
+
+create function app_private.hand_over_deals(project_id uuid, people uuid[], to_user uuid) returns app_public.open_deals
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  handed app_public.open_deals := app_private.open_deals(project_id, people);
+  lead_ids uuid[] := array(select l.id from app_public.leads l where l.project_id = project_id
+    and l.assignee_id = any (people) and l.deleted_at is null
+    and l.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED') order by l.id);
+  buyer_ids uuid[] := array(select b.id from app_public.buyers b where b.project_id = project_id
+    and b.assignee_id = any (people) and b.deleted_at is null and b.status not in ('CLOSED', 'CANCELLED')
+    order by b.id);
+begin
+  -- In the order of locks: what hangs on a deal before the deal.
+  perform from app_public.reservations r where r.lead_id = any (lead_ids) or r.purchase_id = any (buyer_ids)
+    order by r.id for no key update;
+  perform from app_public.negotiations n where n.lead_id = any (lead_ids) or n.buyer_id = any (buyer_ids)
+    order by n.id for no key update;
+  perform from app_public.buyers b where b.id = any (buyer_ids) or b.lead_id = any (lead_ids)
+    order by b.id for no key update;
+  update app_public.buyers b set assignee_id = to_user where b.id = any (buyer_ids);
+  update app_public.leads l set assignee_id = to_user where l.id = any (lead_ids);
+  -- What is open and follows no lead or purchase that is.
+  update app_public.unit_holds d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status = 'ACTIVE';
+  update app_public.reservations d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status in ('PENDING', 'CONFIRMED');
+  update app_public.negotiations d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status in ('OPEN', 'ACTIVE');
+  update app_public.offers d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.status = 'PENDING';
+  update app_public.personalizations d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null
+    and d.status in ('DRAFT', 'SUBMITTED', 'CHANGES_REQUESTED', 'APPROVED');
+  update app_public.appointments d set
+      assignee_id = case when d.assignee_id = any (people) then to_user else d.assignee_id end,
+      host_id = case when d.host_id = any (people) then app_private.free_host(to_user, d.id, d.starts_at, d.ends_at)
+        else d.host_id end
+    where d.project_id = project_id and (d.assignee_id = any (people) or d.host_id = any (people))
+      and d.deleted_at is null and d.status in ('REQUESTED', 'SCHEDULED', 'CONFIRMED');
+  update app_public.tasks d set assignee_id = to_user where d.project_id = project_id
+    and d.assignee_id = any (people) and d.deleted_at is null and d.status in ('OPEN', 'IN_PROGRESS', 'WAITING');
+  return handed;
+end $$;
+comment on function app_private.hand_over_deals(uuid, uuid[], uuid) is
+  'Gives whatever of a project is open with these people to one user, or to nobody (null), and says how much that was. '
+  'An appointment at a time at which that user receives somebody else has no host then.';
+
+create function app_private.free_host(user_id uuid, appointment_id uuid, starts_at timestamptz,
+  ends_at timestamptz) returns uuid
+language sql stable as $$
+  select user_id where not exists (select from app_public.appointments a
+    where a.host_id = user_id and a.id <> appointment_id and a.deleted_at is null
+      and a.status in ('SCHEDULED', 'CONFIRMED')
+      and tstzrange(a.starts_at, a.ends_at) && tstzrange(free_host.starts_at, free_host.ends_at))
+$$;
+comment on function app_private.free_host(uuid, uuid, timestamptz, timestamptz) is
+  'The user, where they receive nobody else at that time.';
+
+create function app_private.remember_affiliates(owner_id uuid, project_id uuid, people uuid[]) returns void
+language sql volatile as $$
+  insert into app_private.former_affiliates (owner_id, user_id)
+    select $1, p from unnest(people) p
+    where exists (select from app_public.leads l where l.assignee_id = p and l.project_id = $2)
+      or exists (select from app_public.buyers b where b.assignee_id = p and b.project_id = $2)
+    on conflict do nothing
+$$;
+comment on function app_private.remember_affiliates(uuid, uuid, uuid[]) is
+  'Keeps the names of those of the people readable for the owner of a project who have worked on its deals.';
+
+-- Whoever ends it, or cuts it down: nobody who cannot see a deal works on it afterwards.
+create function app_private.tg_project_organizations__open_deals() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  people uuid[];
+  still app_public.open_deals;
+begin
+  if tg_op = 'UPDATE' and (not app_private.affiliate_sells(old.role, old.permissions)
+    or app_private.affiliate_sells(new.role, new.permissions)) then
+    return null;
+  end if;
+  people := app_private.people_losing_deals(old);
+  perform app_private.remember_affiliates(old.owner_id, old.project_id, people) where tg_op = 'DELETE';
+  -- An archived project is read-only: nobody works there.
+  if exists (select from app_public.projects p where p.id = old.project_id
+    and p.archived_at is null and p.deleted_at is null) then
+    still := app_private.open_deals(old.project_id, people);
+    if exists (select from jsonb_each(to_jsonb(still)) c where c.value <> '0') then
+      perform app_hidden.fail('CONFLICT', format(
+        'People of this organization work on what is open in the project: %s. Give handOver, with assigneeId for '
+        'whoever takes it over, or assign it to others first.',
+        (select string_agg(format('%s %s', c.value, case when c.value = '1' then left(c.key, -1) else c.key end), ', '
+          order by c.place) from json_each_text(row_to_json(still)) with ordinality c (key, value, place)
+          where c.value <> '0')),
+        jsonb_build_object('dependents', (select jsonb_object_agg(c.key, c.value) from jsonb_each(to_jsonb(still)) c
+          where c.value <> '0')));
+    end if;
+  end if;
+  return null;
+end $$;
+create trigger _500_open_deals after delete on app_public.project_organizations for each row
+  when (old.role <> 'OWNER') execute function app_private.tg_project_organizations__open_deals();
+create trigger _500_open_deals_again after update of role, permissions on app_public.project_organizations for each row
+  when (old.role <> 'OWNER') execute function app_private.tg_project_organizations__open_deals();
+
+-- What an organization of the portfolio made that acts later does no more than its maker may: it is looked at again.
+create function app_private.tg_project_organizations__review() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.review_principals(m.user_id, old.owner_id) from app_public.organization_user_connections m
+    where m.organization_id = old.organization_id order by m.user_id;
+  return null;
+end $$;
+create trigger _800_review after delete on app_public.project_organizations for each row
+  when (old.role <> 'OWNER') execute function app_private.tg_project_organizations__review();
+create trigger _800_review_again after update of role, permissions on app_public.project_organizations for each row
+  when (old.role <> 'OWNER') execute function app_private.tg_project_organizations__review();
+
+-- A member who leaves an affiliated organization leaves its deals.
+create function app_private.tg_members__leave_affiliations() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.hand_over_deals(a.project_id, array[old.user_id], null),
+    app_private.remember_affiliates(a.owner_id, a.project_id, array[old.user_id])
+  from (select a.* from app_public.project_organizations a
+    join app_public.projects p on p.id = a.project_id and p.archived_at is null and p.deleted_at is null
+    where a.organization_id = old.organization_id and a.role <> 'OWNER' order by a.project_id) a
+  where not app_private.sells_in(old.user_id, a.project_id);
+  return null;
+end $$;
+create trigger _510_leave_affiliations after delete on app_public.organization_user_connections for each row
+  execute function app_private.tg_members__leave_affiliations();
+
+-- Operations.
+create function app_private.hand_over_affiliation(id uuid, role text, permissions text[], hand_over boolean,
+  assignee_id uuid) returns app_public.open_deals
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  affiliation app_public.project_organizations;
+  losing uuid[];
+begin
+  select a.* into affiliation from app_public.project_organizations a where a.id = id and a.role <> 'OWNER'
+    and (a.owner_id = any (array(select app_hidden.viewer_organizations('project.manage')))
+      or (role is null and a.organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))));
+  -- Whether there is one, and who may, is told by what follows.
+  if affiliation.id is null or not (coalesce(hand_over, false) or assignee_id is not null)
+    or (role is not null and (not app_private.affiliate_sells(affiliation.role, affiliation.permissions)
+      or app_private.affiliate_sells(role, permissions)))
+    or exists (select from app_public.projects p
+      where p.id = affiliation.project_id and p.archived_at is not null) then
+    return row(0, 0, 0, 0, 0, 0, 0, 0, 0);
+  end if;
+  -- Those who go on, by another organization of theirs, keep their deals.
+  losing := array(select m.user_id from app_public.organization_user_connections m
+    where m.organization_id = affiliation.organization_id
+      and not exists (select from app_public.organization_user_connections o where o.user_id = m.user_id
+        and o.organization_id = affiliation.owner_id)
+      and not exists (select from app_public.organization_user_connections o
+        join app_private.affiliate_permissions p on p.organization_id = o.organization_id
+          and p.project_id = affiliation.project_id and p.permission = 'lead.read'
+        where o.user_id = m.user_id and o.organization_id <> affiliation.organization_id));
+  if assignee_id is not null and (assignee_id = any (losing)
+    or not app_private.viewer_sees('app_public.users', assignee_id)
+    or not app_private.sells_in(assignee_id, affiliation.project_id)) then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Name somebody who works on deals of the project afterwards: a member of the organization that owns it, or of '
+      'another one that sells there.', '{"field": "assigneeId"}');
+  end if;
+  return app_private.hand_over_deals(affiliation.project_id, losing, assignee_id);
+end $$;
+comment on function app_private.hand_over_affiliation(uuid, text, text[], boolean, uuid) is
+  'Hands over what is open with those who work on no deals of the project any more once the affiliation has ended, or '
+  'has the role and permissions given; to a user, or to nobody. For those who may end or change it.';
+grant execute on function app_private.hand_over_affiliation to plat_user;
+
+create function app_public.update_project_organization(input jsonb, hand_over boolean default false,
+  assignee_id uuid default null) returns app_public.project_organizations
+language plpgsql volatile as $$
+declare
+  before app_public.project_organizations;
+begin
+  perform app_hidden.require_viewer();
+  select a.* into before from app_public.project_organizations a
+    where a.id = app_hidden.record_id('project_organizations', input ->> 'id');
+  if before.role = 'OWNER' then
+    perform app_hidden.fail('CONFLICT', 'This is the organization that owns the project; its part stays.',
+      '{"field": "id"}');
+  end if;
+  perform app_private.hand_over_affiliation(before.id, coalesce(input ->> 'role', before.role),
+    case when not input ? 'permissions' then before.permissions when input -> 'permissions' <> 'null'
+      then array(select jsonb_array_elements_text(input -> 'permissions')) end,
+    hand_over, update_project_organization.assignee_id)
+    where before.id is not null;
+  return app_hidden.update_record(null::app_public.project_organizations, input);
+end $$;
+comment on function app_public.update_project_organization is
+  E'@arg handOver Whether what is open with its people goes to the organization that owns the project, where they '
+  'would not see their deals any more; refused with CONFLICT and what is open otherwise.\n'
+  '@arg assigneeId Who takes over what is open; nobody until somebody assigns it where left out.\n\n'
+  'Changes what an affiliated organization may do in a project: its role, and which of the permissions of that. Takes '
+  'project.manage in the organization that owns the project; the owners of the other one get a mail.';
+
+create function app_public.delete_project_organization(id uuid, hand_over boolean default false,
+  assignee_id uuid default null) returns app_public.delete_project_organization_payload
+language plpgsql volatile as $$
+declare
+  affiliation app_public.project_organizations;
+  handed app_public.open_deals;
+begin
+  perform app_hidden.require_viewer();
+  select a.* into affiliation from app_public.project_organizations a where a.id = delete_project_organization.id;
+  if affiliation.role = 'OWNER' then
+    perform app_hidden.fail('CONFLICT', 'This is the organization that owns the project; its part stays.',
+      '{"field": "id"}');
+  end if;
+  handed := app_private.hand_over_affiliation(affiliation.id, null, null, hand_over,
+    delete_project_organization.assignee_id);
+  perform app_hidden.delete_record(null::app_public.project_organizations, delete_project_organization.id::text);
+  return row(affiliation.id, true, affiliation.project_id, affiliation.organization_id, handed);
+end $$;
+comment on function app_public.delete_project_organization is
+  E'@arg handOver Whether what is open with its people goes to the organization that owns the project; refused with '
+  'CONFLICT and what is open otherwise.\n'
+  '@arg assigneeId Who takes over what is open; nobody until somebody assigns it where left out.\n\n'
+  'Ends the part of an organization in a project, and all its access to it at once. Takes project.manage in the '
+  'organization that owns the project, or org.admin in the affiliated one, which leaves; the owners of the other one '
+  'get a mail. Deals that are over keep the names of their people.';
+grant execute on function app_public.update_project_organization, app_public.delete_project_organization to plat_user,
+  plat_anonymous;
+
+comment on type app_public.delete_project_organization_payload is
+  E'@foreignKey (project_id) references projects (id)|@fieldName project\n'
+  '@foreignKey (organization_id) references organizations (id)|@fieldName organization\n\n'
+  'What the end of an affiliation changed.';
+comment on column app_public.delete_project_organization_payload.id is E'@notNull\n\nThe affiliation that has ended.';
+comment on column app_public.delete_project_organization_payload.deleted is E'@notNull\n\nWhether it has ended.';
+comment on column app_public.delete_project_organization_payload.project_id is E'@behavior -*\n\nThe project.';
+comment on column app_public.delete_project_organization_payload.organization_id is
+  E'@behavior -*\n\nThe organization that had a part in it.';
+comment on column app_public.delete_project_organization_payload.handed_over is
+  E'@notNull\n\nHow much was open with its people and was handed over.';
+
+-- What both sides read of it.
+create function app_public.project_organizations_open_deals(a app_public.project_organizations) returns
+  app_public.open_deals
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select d.* from app_public.project_organizations p
+  cross join lateral app_private.open_deals(p.project_id, array(select m.user_id
+    from app_public.organization_user_connections m where m.organization_id = p.organization_id)) d
+  where p.id = a.id
+    and (p.owner_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+      or (p.role <> 'OWNER' and p.organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))))
+$$;
+
+create function app_hidden.people_of_affiliation(id uuid) returns setof uuid
+language sql stable security definer rows 20 set search_path = pg_catalog, pg_temp as $$
+  select m.user_id from app_public.project_organizations a
+    join app_public.organization_user_connections m on m.organization_id = a.organization_id
+    where a.id = people_of_affiliation.id
+      and app_private.viewer_sees('app_public.project_organizations', people_of_affiliation.id)
+$$;
+comment on function app_hidden.people_of_affiliation(uuid) is
+  'The members of an organization that has a part in a project, for those who see that it has.';
+grant execute on function app_hidden.people_of_affiliation to plat_user, plat_anonymous;
+
+create function app_public.project_organizations_people(a app_public.project_organizations) returns
+  setof app_public.users
+language sql stable rows 20 as $$
+  -- Of them, those whom the viewer knows.
+  select u.* from app_hidden.masked_users u
+  where u.id = any (array(select app_hidden.people_of_affiliation(a.id)))
+  order by lower(u.last_name), lower(u.first_name), u.id
+$$;
+grant execute on function app_public.project_organizations_open_deals, app_public.project_organizations_people to
+  plat_user, plat_anonymous;
+comment on function app_public.project_organizations_open_deals is
+  'How much is open with its people in the project; seen by the organization that owns the project where the viewer '
+  'sees all leads, and by those who administer the affiliated one.';
+comment on function app_public.project_organizations_people is
+  E'@ordered\n\nThe people of the organization, by name, such as to assign leads to them; of another organization, '
+  'what they show of themselves: no address. Empty for those who do not know them.';
+
+create function app_private.organization_of_assignee(user_id uuid, project_id uuid) returns uuid
+language sql stable as $$
+  select a.organization_id from app_public.project_organizations a
+    join app_public.organization_user_connections m on m.organization_id = a.organization_id
+    where a.project_id = $2 and m.user_id = $1 order by a.role <> 'OWNER', a.id limit 1
+$$;
+comment on function app_private.organization_of_assignee(uuid, uuid) is
+  'The organization by which a user has a part in a project; the one that owns it first.';
+
+create function app_public.leads_assignee_organization(l app_public.leads) returns app_public.organizations
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select app_hidden.masked(o) from app_public.leads r
+    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
+      and o.deleted_at is null
+  where r.id = l.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'lead.read')
+$$;
+
+create function app_public.buyers_assignee_organization(b app_public.buyers) returns app_public.organizations
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select app_hidden.masked(o) from app_public.buyers r
+    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
+      and o.deleted_at is null
+  where r.id = b.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'buyer.read')
+$$;
+grant execute on function app_public.leads_assignee_organization, app_public.buyers_assignee_organization to plat_user,
+  plat_anonymous;
+comment on function app_public.leads_assignee_organization is
+  'The organization for which the assignee works in the project; null where nobody is assigned.';
+comment on function app_public.buyers_assignee_organization is
+  'The organization for which the assignee works in the project; null where nobody is assigned, and for the buyer.';

@@ -1,0 +1,153 @@
+-- Persons: who a lead or a purchase is about. An organization knows each of them once, by the e-mail address, whichever
+-- project they registered in, however often, and whatever they bought. A purchase is of the person of its lead.
+--
+-- A person has no data of their own: name and address stand on leads and purchases, where they are changed and erased,
+-- and the viewer sees of a person what they see of these. The id is random, so that nobody who registers an address
+-- learns from it whether the address was known. Of the address its digest is kept, to find the person by.
+
+create policy seers_of_deals on app_public.persons for select to plat_user
+  using (exists (select from app_public.leads l where l.person_id = persons.id)
+    or exists (select from app_public.buyers b where b.person_id = persons.id));
+comment on policy seers_of_deals on app_public.persons is
+  '@perRow Persons are looked up by id, from a lead or a purchase.';
+
+grant select on app_public.persons to plat_user, plat_anonymous;
+
+comment on table app_public.persons is
+  E'@behavior -operation\n\nSomebody who is a lead or buyer of an organization, once or several times.';
+comment on column app_public.persons.id is 'The id; says nothing about when they became known.';
+comment on column app_public.persons.organization_id is E'@behavior -*\n\nThe organization that knows them.';
+comment on column app_public.persons.email_digest is E'@secret\n@behavior -*\n\nSHA-256 of the e-mail address.';
+comment on constraint persons_organization_id_fkey on app_public.persons is
+  E'@fieldName organization\n@backwardBehavior -*\n\nThe organization that knows them.';
+comment on index app_public.persons_email is 'There is a person with this e-mail address already.';
+comment on column app_public.leads.person_id is
+  'Who the lead is; the same for all leads and purchases of a person.';
+comment on column app_public.buyers.person_id is
+  'Who buys; the same for all leads and purchases of a person.';
+comment on constraint leads_person_id_fkey on app_public.leads is
+  E'@fieldName person\n@foreignFieldName leads\n@backwardDescription The leads that they are or were, of all projects '
+  'that the viewer sees, latest first.\n\nWho the lead is; the same for all leads and purchases of a person.';
+comment on constraint buyers_person_id_fkey on app_public.buyers is
+  E'@fieldName person\n@foreignFieldName purchases\n@backwardDescription What they buy and bought, of all projects '
+  'that the viewer sees, latest first.\n\nWho buys; the same for all leads and purchases of a person.';
+
+create function app_public.persons_name(p app_public.persons) returns text
+language sql stable as $$
+  select coalesce(
+    (select l.name from app_public.leads l where l.person_id = p.id order by l.id desc limit 1),
+    (select app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email)
+      from app_public.buyers b where b.person_id = p.id order by b.id desc limit 1))
+$$;
+grant execute on function app_public.persons_name to plat_user, plat_anonymous;
+comment on function app_public.persons_name is
+  'What they are called, by the latest lead or purchase that the viewer sees.';
+
+create function app_private.person_of(organization_id uuid, email text) returns uuid
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  digest constant bytea := sha256(convert_to(lower(email), 'UTF8'));
+  result uuid;
+begin
+  loop
+    select p.id into result from app_public.persons p
+      where p.organization_id = organization_id and p.email_digest = digest;
+    exit when result is not null;
+    insert into app_public.persons (organization_id, email_digest) values (organization_id, digest)
+      on conflict do nothing returning id into result;
+    exit when result is not null;
+  end loop;
+  return result;
+end $$;
+comment on function app_private.person_of(uuid, text) is
+  'The person whom an organization knows by an e-mail address, from now on where it did not; without an address '
+  'somebody new. Who registers one address at the same moment gets the same person.';
+
+create function app_private.rename_person(person_id uuid, email text) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  update app_public.persons p set email_digest = sha256(convert_to(lower(email), 'UTF8'))
+    where p.id = rename_person.person_id;
+  return found;
+exception when unique_violation then
+  return false; -- somebody else is known by it
+end $$;
+comment on function app_private.rename_person(uuid, text) is
+  'Has a person known by another e-mail address; false, and nothing done, where another person has it.';
+
+-- Who has another address than before is the same person, unless the address is known as that of another one, or
+-- another lead or purchase of the person keeps the former one.
+create function app_private.tg_leads__person() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if tg_op = 'UPDATE' and (new.email is null or (
+    not exists (select from app_public.leads l where l.person_id = old.person_id and l.id <> old.id
+      and l.email is not distinct from old.email)
+    and not exists (select from app_public.buyers b where b.person_id = old.person_id and b.lead_id is null
+      and b.email is not distinct from old.email)
+    and app_private.rename_person(old.person_id, new.email))) then
+    return new;
+  end if;
+  new.person_id := app_private.person_of(new.organization_id, new.email);
+  return new;
+end $$;
+create trigger _210_person_first before insert on app_public.leads for each row
+  execute function app_private.tg_leads__person();
+create trigger _210_person before update of email on app_public.leads for each row
+  when (old.email is distinct from new.email) execute function app_private.tg_leads__person();
+
+create function app_private.tg_leads__person_of_purchases() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  update app_public.buyers b set person_id = new.person_id where b.lead_id = new.id and b.deleted_at is null
+    and b.person_id is distinct from new.person_id;
+  return null;
+end $$;
+create trigger _420_person_of_purchases after update of email on app_public.leads for each row
+  when (old.person_id is distinct from new.person_id)
+    execute function app_private.tg_leads__person_of_purchases();
+
+create function app_private.tg_buyers__person() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if new.lead_id is not null then
+    new.person_id := (select l.person_id from app_public.leads l where l.id = new.lead_id);
+  elsif tg_op = 'INSERT' or (new.email is not null
+    and (exists (select from app_public.leads l where l.person_id = old.person_id
+        and l.email is not distinct from old.email)
+      or exists (select from app_public.buyers b where b.person_id = old.person_id and b.id <> old.id
+        and b.lead_id is null and b.email is not distinct from old.email)
+      or not app_private.rename_person(old.person_id, new.email))) then
+    new.person_id := app_private.person_of(new.organization_id, new.email);
+  end if;
+  return new;
+end $$;
+create trigger _210_person_first before insert on app_public.buyers for each row
+  execute function app_private.tg_buyers__person();
+create trigger _210_person before update of email, lead_id on app_public.buyers for each row
+  when (row(old.email, old.lead_id) is distinct from row(new.email, new.lead_id))
+    execute function app_private.tg_buyers__person();
+comment on function app_private.tg_leads__person() is 'Says who a lead is, by its e-mail address.';
+comment on function app_private.tg_leads__person_of_purchases() is
+  'The purchases of a lead are of the person that the lead is.';
+comment on function app_private.tg_buyers__person() is
+  'Says who buys: the person of the lead, without one by the e-mail address.';
+
+-- What was signed for after the buyer had accepted an invitation is shown to them at once, under the address that they
+-- accepted it with, as is what they reserved themselves. A draft waits for its own invitation.
+create function app_private.tg_buyers__account() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  new.user_id := coalesce(
+    (select r.buyer_id from app_public.reservations r where r.id = new.reservation_id),
+    (select b.user_id from app_public.buyers b
+      join app_hidden.user_identities i on i.user_id = b.user_id and i.email = new.email
+      where b.person_id = new.person_id and b.user_id is not null and b.deleted_at is null order by b.id desc limit 1));
+  return new;
+end $$;
+create trigger _220_account before insert on app_public.buyers for each row
+  when (new.user_id is null and new.status not in ('DRAFT', 'CANCELLED'))
+    execute function app_private.tg_buyers__account();
+comment on function app_private.tg_buyers__account() is
+  'Shows a purchase to the account that sees the other purchases of the person.';

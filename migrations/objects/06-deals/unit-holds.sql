@@ -1,0 +1,399 @@
+-- Holds: whoever sells keeps a unit or lot for a short time, such as while somebody thinks it over. The claim does the
+-- keeping, and its deadline is the hold's: where it is over, whoever releases it (settle_claim, or who takes the next
+-- one) ends the hold too.
+--
+--   ACTIVE → CONVERTED   the holder, or whoever sells to the lead that it is for, reserves, sells or accepts an offer
+--          → EXPIRED     at expires_at
+--          → RELEASED    by deleteUnitHold, or by a ticket
+--
+-- Chosen where nothing else says so:
+-- - It lasts the hours of the project where none are given. Altogether, extended and held again by the same person, it
+--   lasts as many as the project allows at most; then the home is free for as many hours before that person holds it
+--   again. Otherwise nobody would ever have to reserve.
+-- - A person, and all of an organization together, hold so many homes of a project at a time as the project allows.
+-- - A hold for a lead becomes a reservation of that lead only, by whoever sells to it; one for nobody in particular a
+--   reservation by whoever made it.
+-- - Nobody holds while the sales of the project are PAUSED, or for a lead that is LOST or UNQUALIFIED.
+
+select app_private.make_deal_table('unit_holds', 'sale.read', 'sale.write', 'unitHolds', 'The holds, newest first',
+  deletable => false);
+select app_private.make_project_record('unit_holds', 'unit_hold', 'sale.write', event_permission => 'sale.read');
+select app_private.make_state_machine('unit_holds', 'unit_hold',
+  steps => array[
+    ['ACTIVE', 'CONVERTED', 'service'], ['ACTIVE', 'EXPIRED', 'service'], ['ACTIVE', 'RELEASED', 'service']],
+  initial => array['ACTIVE']);
+
+grant select on app_public.unit_holds to plat_user, plat_anonymous;
+grant insert (unit_id, lot_id, lead_id, expiration, notes), update (lead_id, expiration, notes)
+  on app_public.unit_holds to plat_user;
+
+comment on table app_public.unit_holds is $$
+@portfolio sale.read
+@defaultOrder inserted_at desc
+@filterLists status
+
+A unit or lot that is kept for somebody for a short time, without a reservation.$$;
+comment on column app_public.unit_holds.project_id is E'@filter projectIds\n\nThe project.';
+comment on column app_public.unit_holds.unit_id is E'@filter\n\nThe unit; either this or a lot.';
+comment on column app_public.unit_holds.lot_id is E'@filter\n\nThe lot; either this or a unit.';
+comment on column app_public.unit_holds.lead_id is E'@filter\n\nThe lead that it is kept for.';
+comment on column app_public.unit_holds.user_id is E'@filter userIds\n\nWho holds it.';
+comment on column app_public.unit_holds.holder_organization_id is
+  E'@behavior -*\n\nThe organization that whoever holds it sells for.';
+comment on column app_public.unit_holds.assignee_id is
+  'The member who works on it: that of the lead, else whoever holds it.';
+comment on column app_public.unit_holds.status is E'@filter\n\nWhat became of it.';
+comment on column app_public.unit_holds.status_changed_at is 'Since when it has its status.';
+comment on column app_public.unit_holds.expiration is
+  E'@insertOptional\n\nHours that it lasts; those of the project where left out. In a change they count from now.';
+comment on column app_public.unit_holds.held_since is
+  'Since when the same person holds it: holdExpirationLimit of the project counts from there.';
+comment on column app_public.unit_holds.expires_at is E'@filter\n\nWhen it ends by itself.';
+comment on column app_public.unit_holds.extended_count is 'How often its hours were made to count anew.';
+comment on column app_public.unit_holds.notes is E'@masked\n\nWhat the sales team notes.';
+comment on column app_public.unit_holds.inserted_at is E'@filter\n\nWhen it was made; the order of unitHolds.';
+comment on constraint unit_holds_one_thing on app_public.unit_holds is 'Name either the unit or the lot.';
+comment on constraint unit_holds_expiration_range on app_public.unit_holds is 'Give 1 to 720 hours.';
+comment on constraint unit_holds_unit_id_fkey on app_public.unit_holds is
+  E'@fieldName unit\n@foreignFieldName holds\n@backwardPermission sale.read\n@backwardDescription Its holds, newest '
+  'first; null without the permission sale.read.\n\nThe unit.';
+comment on constraint unit_holds_lot_id_fkey on app_public.unit_holds is
+  E'@fieldName lot\n@foreignFieldName holds\n@backwardPermission sale.read\n@backwardDescription Its holds, newest '
+  'first; null without the permission sale.read.\n\nThe lot.';
+comment on constraint unit_holds_lead_id_fkey on app_public.unit_holds is
+  E'@fieldName lead\n@foreignFieldName holds\n@backwardDescription The holds, newest first.\n\nThe lead that it is '
+  'kept for.';
+comment on constraint unit_holds_user_id_fkey on app_public.unit_holds is
+  E'@fieldName user\n@backwardBehavior -*\n\nWho holds it.';
+comment on constraint unit_holds_holder_organization_id_fkey on app_public.unit_holds is
+  E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe organization that whoever holds it sells for.';
+comment on constraint unit_holds_assignee_id_fkey on app_public.unit_holds is
+  E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on it.';
+
+insert into app_private.event_names (subject, column_name, value, name) values
+  ('unit_hold', 'status', 'CONVERTED', 'converted'), ('unit_hold', 'status', 'EXPIRED', 'expired'),
+  ('unit_hold', 'status', 'RELEASED', 'released'), ('unit_hold', 'extended_count', null, 'extended');
+
+create function app_private.tg_unit_holds__about() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if num_nonnulls(new.unit_id, new.lot_id) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
+  end if;
+  new.project_id := coalesce((select u.project_id from app_public.units u where u.id = new.unit_id
+    and u.deleted_at is null),
+    (select l.project_id from app_public.lots l where l.id = new.lot_id and l.deleted_at is null));
+  if new.project_id is null then
+    perform app_hidden.fail('NOT_FOUND',
+      format('There is no such %s.', case when new.unit_id is not null then 'unit' else 'lot' end),
+      jsonb_build_object('field', case when new.unit_id is not null then 'unitId' else 'lotId' end));
+  end if;
+  return new;
+end $$;
+comment on function app_private.tg_unit_holds__about() is 'The project of a hold is that of its unit or lot.';
+create trigger _010_about before insert on app_public.unit_holds for each row
+  execute function app_private.tg_unit_holds__about();
+
+create function app_private.tg_unit_holds__prepare() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  lead app_public.leads;
+begin
+  if tg_op = 'UPDATE' and old.status <> 'ACTIVE' and new.lead_id is distinct from old.lead_id then
+    perform app_hidden.fail('CONFLICT', 'This hold is over; make a new one.', '{"field": "leadId"}');
+  end if;
+  if new.lead_id is null or (tg_op = 'UPDATE' and new.lead_id is not distinct from old.lead_id) then
+    if tg_op = 'INSERT' or new.lead_id is distinct from old.lead_id then
+      new.assignee_id := new.user_id;
+    end if;
+    return new;
+  end if;
+  select l.* into lead from app_public.leads l where l.id = new.lead_id and l.project_id = new.project_id
+    and l.deleted_at is null;
+  if lead.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
+  elsif lead.status in ('LOST', 'UNQUALIFIED') then
+    perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
+      '{"field": "leadId"}');
+  end if;
+  new.assignee_id := coalesce(lead.assignee_id, new.user_id);
+  return new;
+end $$;
+comment on function app_private.tg_unit_holds__prepare() is
+  'The lead that a hold is for is of the same project; whoever works on the lead works on the hold.';
+create trigger _200_prepare before insert or update of lead_id on app_public.unit_holds for each row
+  execute function app_private.tg_unit_holds__prepare();
+
+-- In whose name the viewer holds: that of the project's own organization before that of one with a part in it.
+create function app_private.selling_organization(project_id uuid) returns uuid
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select m.organization_id
+  from app_public.organization_user_connections m
+  join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = $1
+  where m.user_id = app_public.current_user_id()
+    and (app_hidden.setting('organization_id') is null
+      or m.organization_id = app_hidden.setting('organization_id')::uuid)
+    and exists (select from app_private.role_permissions r where r.permission = 'sale.write'
+      and r.role = case when p.role = 'OWNER' then m.role else p.role end and r.in_affiliated = (p.role <> 'OWNER')
+      and (p.permissions is null or r.permission = any (p.permissions)))
+  order by p.role = 'OWNER' desc, m.organization_id limit 1
+$$;
+comment on function app_private.selling_organization(uuid) is
+  'The organization that the viewer sells homes of a project for; null where they may not.';
+
+create function app_private.require_fewer_holds(hold app_public.unit_holds) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  project record;
+  own int;
+  of_organization int;
+begin
+  if hold.user_id is null then
+    return; -- by the service
+  end if;
+  -- One after the other from here to the end of the transaction, so that two at once are both counted.
+  perform pg_advisory_xact_lock(hashtextextended('plat.holds ' || hold.project_id, 0));
+  select p.holds_per_person, p.holds_per_organization into project from app_public.projects p
+    where p.id = hold.project_id;
+  select count(*) filter (where h.user_id = hold.user_id),
+      count(*) filter (where h.holder_organization_id = hold.holder_organization_id)
+    into own, of_organization
+    from app_public.unit_holds h
+    where h.project_id = hold.project_id and h.status = 'ACTIVE' and h.deleted_at is null and h.id <> hold.id
+      and h.expires_at > clock_timestamp();
+  if own >= project.holds_per_person then
+    perform app_hidden.fail('LIMIT_EXCEEDED', case when project.holds_per_person = 0
+      then 'Nobody holds homes of this project; reserve instead.'
+      else format('You hold %s homes of this project, as many as one person may (holdsPerPerson); reserve one, or give '
+        'one back with deleteUnitHold.', own) end,
+      jsonb_build_object('limit', project.holds_per_person));
+  elsif of_organization >= project.holds_per_organization then
+    perform app_hidden.fail('LIMIT_EXCEEDED',
+      format('Your organization holds %s homes of this project, as many as one may (holdsPerOrganization); reserve '
+        'one, or give one back with deleteUnitHold.', of_organization),
+      jsonb_build_object('limit', project.holds_per_organization));
+  end if;
+end $$;
+comment on function app_private.require_fewer_holds(app_public.unit_holds) is
+  'Refuses a hold of a person, or of an organization, that has as many in the project as it allows.';
+
+create function app_private.hold_until(hold app_public.unit_holds) returns timestamptz
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  most constant interval := make_interval(hours => (select p.hold_expiration_limit from app_public.projects p
+    where p.id = hold.project_id));
+  until_when constant timestamptz := clock_timestamp() + make_interval(hours => hold.expiration);
+  last_moment constant timestamptz := hold.held_since + most;
+begin
+  if last_moment <= clock_timestamp() then
+    perform app_hidden.fail('CONFLICT',
+      format('You have held this %s as long as the project allows (holdExpirationLimit); reserve it, or leave it to '
+        'others for a while.', case when hold.unit_id is not null then 'unit' else 'lot' end),
+      '{"field": "expiration"}');
+  elsif until_when > last_moment + interval '1 second' then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      format('The project allows %s hours at most (holdExpirationLimit)%s.', extract(epoch from most)::int / 3600,
+        case when clock_timestamp() - hold.held_since > interval '1 minute'
+          then format(', which end at %s',
+            to_char(last_moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) else '' end),
+      '{"field": "expiration"}');
+  end if;
+  return least(until_when, last_moment);
+end $$;
+comment on function app_private.hold_until(app_public.unit_holds) is
+  'When a hold ends whose hours count from now; refused where that is later than the project allows.';
+
+create function app_private.tg_unit_holds__take() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  project record;
+  former app_public.unit_holds;
+begin
+  -- Who may not, whom the policy refuses in a moment, is told nothing about what is claimed.
+  if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
+    and not app_hidden.deal_can(new.organization_id, new.project_id, new.assignee_id, 'sale.write') then
+    new.expires_at := now();
+    new.expiration := coalesce(new.expiration, 1);
+    return new;
+  end if;
+  select p.status, p.hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
+    from app_public.projects p where p.id = new.project_id;
+  if project.status = 'PAUSED' then
+    perform app_hidden.fail('CONFLICT', 'The sales of this project are paused; nothing is held meanwhile.');
+  end if;
+  new.expiration := coalesce(new.expiration, project.hold_expiration);
+  new.holder_organization_id := app_private.selling_organization(new.project_id);
+  perform app_private.lock_inventory(new.unit_id, new.lot_id);
+  -- Held again before it was free for as long as a hold may last, it goes on.
+  select h.* into former from app_public.unit_holds h
+    where (h.unit_id = new.unit_id or h.lot_id = new.lot_id) and h.user_id = new.user_id
+      and h.status in ('EXPIRED', 'RELEASED') and h.status_changed_at > now() - project.most
+    order by h.inserted_at desc, h.id desc limit 1;
+  new.held_since := coalesce(former.held_since, clock_timestamp());
+  new.expires_at := app_private.hold_until(new);
+  perform app_private.take_claim(new.unit_id, new.lot_id, 'HOLD', 'unit_hold', new.id, new.expires_at);
+  perform app_private.require_fewer_holds(new);
+  return new;
+end $$;
+comment on function app_private.tg_unit_holds__take() is 'Claims the unit or lot for a new hold.';
+create trigger _400_take before insert on app_public.unit_holds for each row
+  execute function app_private.tg_unit_holds__take();
+
+-- Named in an update, the hours count from now, also when they are as many as before.
+create function app_private.tg_unit_holds__extend() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- By the clock: who waited for a lock began before the end.
+  if old.status <> 'ACTIVE' or old.expires_at <= clock_timestamp() then
+    perform app_hidden.fail('CONFLICT', 'This hold is over and cannot be extended; make a new one.',
+      '{"field": "expiration"}');
+  end if;
+  new.expires_at := app_private.hold_until(new);
+  new.extended_count := old.extended_count + 1;
+  update app_hidden.claims c set expires_at = new.expires_at where c.subject_id = new.id and c.released_at is null;
+  return new;
+end $$;
+create trigger _250_extend before update of expiration on app_public.unit_holds for each row
+  execute function app_private.tg_unit_holds__extend();
+
+create function app_private.end_hold(hold_id uuid, status text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.unit_holds h set status = end_hold.status where h.id = hold_id and h.status = 'ACTIVE';
+  perform set_config('plat.service', before, true);
+end $$;
+comment on function app_private.end_hold(uuid, text) is 'Ends an active hold whose claim has ended or gone over.';
+
+create function app_private.tg_claims__hold() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.end_hold(new.subject_id, case when new.release_reason = 'EXPIRED' then 'EXPIRED'
+    else 'RELEASED' end);
+  return null;
+end $$;
+comment on function app_private.tg_claims__hold() is 'A claim that is released ends its hold, whoever released it.';
+create trigger _510_hold after update of released_at on app_hidden.claims for each row
+  when (old.released_at is null and new.released_at is not null and new.subject_type = 'unit_hold')
+  execute function app_private.tg_claims__hold();
+
+create function app_private.hold_is_of(hold_id uuid, lead_id uuid) returns boolean
+language sql stable as $$
+  select exists (select from app_public.unit_holds h where h.id = $1 and (h.lead_id = $2
+    or (app_public.current_user_id() in (h.user_id, h.assignee_id) and (h.lead_id is null or $2 is null))))
+$$;
+comment on function app_private.hold_is_of(uuid, uuid) is
+  'Whether a hold gives way to what the viewer does with the home for a lead, or for nobody in particular: it is for '
+  'that lead, or it is the viewer''s own and for no other one.';
+
+create function app_private.active_hold(unit_id uuid, lot_id uuid, lead_id uuid) returns app_public.unit_holds
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select h.* from app_hidden.claims c join app_public.unit_holds h on h.id = c.subject_id
+  where c.released_at is null and c.subject_type = 'unit_hold' and not app_hidden.claim_is_over(c)
+    and (c.unit_id = $1 or ($1 is null and c.unit_id is null and c.lot_id = $2))
+    and app_private.hold_is_of(h.id, $3)
+$$;
+comment on function app_private.active_hold(uuid, uuid, uuid) is
+  'The hold of a unit or lot that gives way to what the viewer does with it for the lead; null where there is none.';
+
+create function app_private.take_over_hold(unit_id uuid, lot_id uuid, lead_id uuid, subject_type text,
+  subject_id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  hold app_public.unit_holds;
+begin
+  perform app_private.lock_inventory(take_over_hold.unit_id, take_over_hold.lot_id);
+  hold := app_private.active_hold(take_over_hold.unit_id, take_over_hold.lot_id, take_over_hold.lead_id);
+  if hold.id is not null then
+    update app_hidden.claims c set subject_type = take_over_hold.subject_type, subject_id = take_over_hold.subject_id
+      where c.subject_id = hold.id and c.released_at is null;
+    perform app_private.end_hold(hold.id, 'CONVERTED');
+  end if;
+end $$;
+comment on function app_private.take_over_hold(uuid, uuid, uuid, text, uuid) is
+  'Gives the claim of a hold to the reservation, purchase or negotiation that it gives way to, which calls take_claim '
+  'next; nothing where there is no such hold.';
+
+create function app_public.update_unit_hold(input jsonb) returns app_public.unit_holds
+language plpgsql volatile as $$
+begin
+  perform app_hidden.require_viewer();
+  perform app_hidden.lock_seen('app_public.unit_holds', app_hidden.record_id('unit_holds', input ->> 'id'));
+  return app_hidden.update_record(null::app_public.unit_holds, input);
+end $$;
+comment on function app_public.update_unit_hold is
+  'Changes a hold: lets its hours count from now (`expiration`), as far as holdExpirationLimit of the project allows, '
+  'or names the lead that it is for. Members that are left out stay as they are.';
+
+create function app_private.release_hold(hold_id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  hold app_public.unit_holds;
+begin
+  select h.* into hold from app_public.unit_holds h where h.id = release_hold.hold_id
+    and app_hidden.deal_can(h.organization_id, h.project_id, h.assignee_id, 'sale.write');
+  if hold.id is null then
+    perform app_hidden.refuse('unit_holds', 'delete');
+  end if;
+  perform app_private.lock_inventory(hold.unit_id, hold.lot_id);
+  select h.* into hold from app_public.unit_holds h where h.id = hold.id and h.deleted_at is null for no key update;
+  if hold.status is distinct from 'ACTIVE' then
+    perform app_hidden.fail('CONFLICT', format('This hold is over: it is %s.', coalesce(hold.status, 'deleted')),
+      '{"field": "id"}');
+  end if;
+  perform app_private.release_claim((app_private.active_claim(hold.id)).id, 'RELEASED');
+  update app_public.unit_holds h set deleted_at = now() where h.id = hold.id;
+end $$;
+comment on function app_private.release_hold(uuid) is
+  'Gives back a unit or lot that the viewer, or somebody of their team, holds.';
+
+create function app_public.delete_unit_hold(id uuid) returns app_public.delete_unit_hold_payload
+language plpgsql volatile as $$
+declare
+  hold app_public.unit_holds;
+begin
+  perform app_hidden.require_viewer();
+  select h.* into hold from app_hidden.masked_unit_holds h where h.id = delete_unit_hold.id;
+  if hold.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such hold.', '{"field": "id"}');
+  end if;
+  perform app_private.release_hold(hold.id);
+  return row(hold.id, true, hold.unit_id, hold.lot_id);
+end $$;
+comment on function app_public.delete_unit_hold is
+  E'@arg id The hold.\n\nEnds a hold: the unit or lot is AVAILABLE again. Refused with CONFLICT when it is over '
+  'already.';
+comment on type app_public.delete_unit_hold_payload is
+  E'@foreignKey (unit_id) references units (id)|@fieldName unit\n'
+  '@foreignKey (lot_id) references lots (id)|@fieldName lot\n\nWhat deleteUnitHold did.';
+comment on column app_public.delete_unit_hold_payload.id is E'@notNull\n\nThe deleted hold.';
+comment on column app_public.delete_unit_hold_payload.deleted is E'@notNull\n\nWhether it is deleted.';
+comment on column app_public.delete_unit_hold_payload.unit_id is E'@behavior -*\n\nThe unit that it was of.';
+comment on column app_public.delete_unit_hold_payload.lot_id is E'@behavior -*\n\nThe lot that it was of.';
+
+create function app_public.unit_holds_notes(h app_public.unit_holds) returns app_public.long_text
+language sql stable as $$
+  select case when h.notes is not null
+    and app_hidden.deal_can(h.organization_id, h.project_id, h.assignee_id, 'sale.read') then h.notes end
+$$;
+comment on function app_public.unit_holds_notes is 'What the sales team noted; null for everybody else.';
+
+create function app_public.units_active_hold(u app_public.units) returns app_public.unit_holds
+language sql stable as $$
+  select h.* from app_hidden.masked_unit_holds h where h.unit_id = u.id and h.status = 'ACTIVE'
+    and h.deleted_at is null limit 1
+$$;
+comment on function app_public.units_active_hold is 'The hold that it has now; null without the permission sale.read.';
+
+create function app_public.lots_active_hold(l app_public.lots) returns app_public.unit_holds
+language sql stable as $$
+  select h.* from app_hidden.masked_unit_holds h where h.lot_id = l.id and h.status = 'ACTIVE'
+    and h.deleted_at is null limit 1
+$$;
+comment on function app_public.lots_active_hold is 'The hold that it has now; null without the permission sale.read.';
+
+grant execute on function app_private.release_hold to plat_user;
+grant execute on function app_public.update_unit_hold, app_public.delete_unit_hold, app_public.unit_holds_notes,
+  app_public.units_active_hold, app_public.lots_active_hold to plat_user, plat_anonymous;

@@ -1,0 +1,45 @@
+/**
+ * /stop-email-change/<token>, the link of the mail to the present address of an account that is to get another one. Mail scanners
+ * follow links, so a GET only asks; the POST of the page's button stops the change.
+ */
+import type { RequestHandler } from "express";
+import type { Pool } from "pg";
+import { CodedError } from "../errors.ts";
+import { escapeHtml } from "../providers/mail/letter.ts";
+import { button, sendPage } from "./page.ts";
+
+/** @param pool connections of plat_authenticator */
+export function stopEmailChangePage(pool: Pick<Pool, "query">): RequestHandler<{ token: string }> {
+  return async (request, response) => {
+    const { token } = request.params;
+    response.setHeader("Cache-Control", "no-store");
+    response.setHeader("Referrer-Policy", "no-referrer");
+    const isStopping = request.method === "POST";
+    const { rows } = isStopping
+      ? await pool.query<{ found: boolean }>("select app_private.stop_email_change($1) as found", [token])
+      : await pool.query<{ found: string | null }>("select app_private.email_change_to_stop($1) as found", [
+          token,
+        ]);
+    const { found } = rows[0]!;
+    if (!found)
+      throw new CodedError(
+        "FORBIDDEN",
+        "This link is incomplete or older than a day, or the change was stopped or made already.",
+      );
+    if (isStopping)
+      sendPage(
+        response,
+        "The change was stopped",
+        "<p>Your account keeps its e-mail address, and all its sign-ins have ended.</p>",
+        "<p>Whoever asked for the change knows your password: reset it before you sign in again.</p>",
+      );
+    else
+      sendPage(
+        response,
+        "Stop the change?",
+        `<p>Your account is to get the e-mail address <strong>${escapeHtml(String(found))}</strong>.</p>`,
+        "<p>Stop it if it was not you who asked for it. That ends all sign-ins of the account, too.</p>",
+        button("Stop the change"),
+      );
+  };
+}

@@ -1,0 +1,33 @@
+import type { Task } from "graphile-worker";
+import { deliver } from "../jobs/deliver.ts";
+import { accountChanged, type AccountChange } from "../providers/mail/templates.ts";
+
+/**
+ * Tells the user {user_id} what became of their account: {change} with its {facts}, {at} that time, from {network}; at {email}, an
+ * address that was theirs, where one is given. Run twice: goes out once.
+ */
+const task: Task = async (payload, helpers) => {
+  const {
+    user_id: userId,
+    email,
+    at,
+    ...rest
+  } = payload as {
+    user_id: string;
+    email?: string;
+    at: string;
+  } & AccountChange;
+  const { rows } = await helpers.query<{ to: string | null }>(
+    'select app_private.account_notice($1, $2) as "to"',
+    [userId, email ?? null],
+  );
+  const { to } = rows[0]!;
+  if (to === null) return;
+  await deliver(helpers, {
+    key: `account changed ${helpers.job.id}`,
+    to,
+    ...accountChanged({ ...rest, at: new Date(at) }),
+  });
+};
+
+export default task;

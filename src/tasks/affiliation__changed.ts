@@ -1,0 +1,40 @@
+import type { Task } from "graphile-worker";
+import { deliverToEach } from "../jobs/deliver.ts";
+import { affiliationChanged } from "../providers/mail/templates.ts";
+
+type Change = Parameters<typeof affiliationChanged>[0];
+
+/**
+ * Tells the other side what became of the part of {organizationId} (of {email}, where an address was invited) in {projectId}: {what}.
+ * Run twice: goes to those only who did not get it.
+ */
+const task: Task = async (payload, helpers) => {
+  const { what, projectId, organizationId, role, userId, email } = payload as {
+    what: Change["what"];
+    projectId: string;
+    organizationId: string | null;
+    role: string;
+    userId: string | null;
+    email: string | null;
+  };
+  const { rows } = await helpers.query<{
+    recipients: string[];
+    project: string;
+    owner: string;
+    organization: string | null;
+  }>("select * from app_private.affiliation_notice($1, $2, $3, $4)", [
+    what,
+    projectId,
+    organizationId,
+    userId,
+  ]);
+  const [found] = rows;
+  if (!found) return;
+  const { recipients, project, owner, organization } = found;
+  await deliverToEach(helpers, recipients, {
+    key: `affiliation ${helpers.job.id}`,
+    ...affiliationChanged({ what, project, owner, role, other: email ?? organization ?? "The organization" }),
+  });
+};
+
+export default task;

@@ -1,0 +1,53 @@
+import type { Task } from "graphile-worker";
+import { deliver, isSettled } from "../jobs/deliver.ts";
+import { idOf } from "../jobs/payload.ts";
+import { addressIsTaken, formerAddressCode, newAddressCode } from "../providers/mail/templates.ts";
+
+interface Issued {
+  /** The new address. */
+  wanted: string;
+  /** Where its mail goes; null where that has had enough of them today. */
+  email: string | null;
+  code: string | null;
+  former_email: string | null;
+  former_code: string;
+  stop_token: string;
+  expires_at: Date;
+}
+
+/**
+ * Mails the codes of the change of address that the user {user_id} asked for: to the present address first, where somebody may have to
+ * stop it, then to the new one. The codes are made here, so that they stand in no payload.
+ * Run twice: once both mails were taken nothing happens; before that, new codes replace the former ones, in both mails.
+ */
+const task: Task = async (payload, helpers) => {
+  const userId = idOf(payload, "user_id");
+  const { id, revision } = helpers.job;
+  // Asked for again while the job waits, it is the same job in its next revision.
+  const key = `email change ${id} ${revision}`;
+  if (await isSettled(helpers, `${key} new`)) return;
+  const { rows } = await helpers.query<Issued>("select * from app_private.issue_email_change($1)", [userId]);
+  const issued = rows[0];
+  if (!issued) return;
+  const { email, code, former_email: formerEmail, former_code: formerCode, expires_at: expiresAt } = issued;
+  const confirms = (text: string) => `${helpers.webUrl}/#confirm-email-change=${text}`;
+  if (formerEmail !== null) {
+    await deliver(helpers, {
+      // With the codes of this try, also where an earlier one got here.
+      key: `${key} former ${helpers.job.attempts}`,
+      to: formerEmail,
+      ...formerAddressCode({
+        email: issued.wanted,
+        code: formerCode,
+        link: confirms(formerCode),
+        stop: `${helpers.serviceUrl}/stop-email-change/${issued.stop_token}`,
+        expiresAt,
+      }),
+    });
+  }
+  if (email === null) return;
+  const letter = code === null ? addressIsTaken() : newAddressCode({ code, link: confirms(code), expiresAt });
+  await deliver(helpers, { key: `${key} new`, to: email, ...letter });
+};
+
+export default task;

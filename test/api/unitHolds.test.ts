@@ -1,0 +1,454 @@
+/** Holds of units and lots: what one keeps, for whom, for how long, how many, and what it becomes. */
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import type { Person } from "../harness/api.ts";
+import { passTime } from "../harness/clock.ts";
+import { signUpBuyer } from "../harness/deals.ts";
+import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { createIn, mutationOf, type Create } from "../harness/records.ts";
+import { digest } from "../harness/untouched.ts";
+import { affiliate, programOf } from "../harness/world.ts";
+
+let world: Portfolio;
+let owen: Person;
+let max: Person;
+/** Of an agency with a part in the project: own leads only. */
+let sam: Person;
+let create: Create;
+let project: { id: string };
+let serial = 0;
+
+beforeAll(async () => {
+  world = await startPortfolio();
+  ({ owen, max, sam } = world);
+  create = createIn(owen);
+  project = await createProject(owen, {
+    organizationId: world.harbour.id,
+    title: "Holding Heights",
+    holdsPerPerson: 100,
+    holdsPerOrganization: 100,
+  });
+  await affiliate(world, project, world.sisters, "AGENCY");
+  await affiliate(world, project, world.brick, "BUILDER");
+});
+afterAll(() => world.stop());
+
+const unit = (input: Record<string, unknown> = {}) =>
+  create("createUnit", {
+    projectId: project.id,
+    title: `Home ${++serial}`,
+    status: "AVAILABLE",
+    price: 400_000,
+    ...input,
+  });
+const lead = async (input: Record<string, unknown> = {}) =>
+  (await createLead(owen, { projectId: project.id, name: `Lena ${++serial}`, ...input })).id;
+
+const fields = `id status statusChangedAt expiration heldSince expiresAt extendedCount notes version unit { id status }
+  lot { id status } lead { id } user { id } assignee { id } project { id }`;
+const creation = mutationOf("createUnitHold", `{ ${fields} }`);
+const change = mutationOf("updateUnitHold", `{ ${fields} }`);
+const deletion = mutationOf("deleteUnitHold", "{ id deleted unit { id status } lot { id status } }");
+const reservation = mutationOf("createReservation", "{ id price lead { id } unit { status } expiresAt }");
+const hold = async (input: Record<string, unknown>, person = owen) =>
+  (await person.get(creation, { input })).createUnitHold;
+const update = async (input: Record<string, unknown>, person = owen) =>
+  (await person.get(change, { input })).updateUnitHold;
+const release = async (id: string, person = owen) =>
+  (await person.get(deletion, { input: { id } })).deleteUnitHold;
+const reserve = async (input: Record<string, unknown>, person = owen) =>
+  (await person.get(reservation, { input: { acceptedTerms: true, ...input } })).createReservation;
+/** Does what has to be refused and proves that it changed nothing. */
+const refuse = async (person: Person, document: string, input: Record<string, unknown>) => {
+  const tables = ["unit_holds", "units", "lots", "reservations", "buyers", "events"].map(
+    (name) => `app_public.${name}`,
+  );
+  const before = await digest(world, tables);
+  const refusal = await person.refused(document, { input });
+  expect(await digest(world, tables)).toEqual(before);
+  return refusal;
+};
+const refuseHold = (input: Record<string, unknown>, person = owen) => refuse(person, creation, input);
+const refuseReserve = (input: Record<string, unknown>, person = owen) =>
+  refuse(person, reservation, { acceptedTerms: true, ...input });
+const read = async (id: string, person = owen) =>
+  (await person.get(`query ($id: ID!) { unitHold(id: $id) { ${fields} } }`, { id })).unitHold;
+const unitNow = async (id: string, person = owen) =>
+  (
+    await person.get(
+      `query ($id: ID!) { unit(id: $id) { status price standardStatus activeHold { id } holds { id } } }`,
+      { id },
+    )
+  ).unit;
+const eventNames = async (id: string) =>
+  (
+    await world.owner.query<{ name: string }>(
+      "select name from app_public.events where subject_id = $1 order by id",
+      [id],
+    )
+  ).rows.map(({ name }) => name);
+const hoursFromNow = (time: string) => Math.round((Date.parse(time) - Date.now()) / 3_600_000) + 0;
+
+describe("a hold", () => {
+  test("keeps a unit for the hours of the project, and gives it back", async () => {
+    const home = await unit();
+    const held = await hold({ unitId: home, notes: "Calls back tomorrow" });
+    expect(held).toMatchObject({
+      status: "ACTIVE",
+      expiration: 24,
+      extendedCount: 0,
+      notes: "Calls back tomorrow",
+      unit: { id: home, status: "HELD" },
+      lot: null,
+      lead: null,
+      user: { id: owen.id },
+      assignee: { id: owen.id },
+      project: { id: project.id },
+    });
+    expect(hoursFromNow(held.expiresAt)).toBe(24);
+    expect(await unitNow(home)).toMatchObject({
+      status: "HELD",
+      standardStatus: "HOLD",
+      activeHold: { id: held.id },
+      holds: [{ id: held.id }],
+    });
+    expect(await release(held.id)).toEqual({
+      id: held.id,
+      deleted: true,
+      unit: { id: home, status: "AVAILABLE" },
+      lot: null,
+    });
+    expect(await unitNow(home)).toMatchObject({ status: "AVAILABLE", activeHold: null, holds: [] });
+    expect(await read(held.id)).toBeNull();
+    expect(await refuse(owen, deletion, { id: held.id })).toMatchObject({ code: "NOT_FOUND", field: "id" });
+    expect(await eventNames(held.id)).toEqual([
+      "unit_hold.created",
+      "unit_hold.released",
+      "unit_hold.deleted",
+    ]);
+    expect(await eventNames(home)).toEqual(["unit.created", "unit.status_changed", "unit.status_changed"]);
+  });
+
+  test("keeps a lot, and a unit keeps the lot that it stands on", async () => {
+    const lots = await Promise.all(
+      [1, 2].map((number) =>
+        create("createLot", {
+          projectId: project.id,
+          number: `H${number}`,
+          status: "AVAILABLE",
+          price: 90_000,
+        }),
+      ),
+    );
+    const held = await hold({ lotId: lots[0], expiration: 2 });
+    expect(held).toMatchObject({ expiration: 2, unit: null, lot: { id: lots[0], status: "HELD" } });
+    expect(await refuseReserve({ lotId: lots[0] }, max)).toMatchObject({
+      code: "INVENTORY_UNAVAILABLE",
+      field: "lotId",
+    });
+    const home = await unit({ lotId: lots[1] });
+    await hold({ unitId: home });
+    expect(await refuseHold({ lotId: lots[1] })).toMatchObject({
+      code: "INVENTORY_UNAVAILABLE",
+      field: "lotId",
+    });
+    const { lot } = await owen.get(
+      "query ($id: ID!) { lot(id: $id) { status activeHold { id } holds { id } } }",
+      { id: lots[0] },
+    );
+    expect(lot).toEqual({ status: "HELD", activeHold: { id: held.id }, holds: [{ id: held.id }] });
+  });
+
+  test("ends by itself at its end, which nobody reads too late", async () => {
+    const home = await unit();
+    const held = await hold({ unitId: home, expiration: 3 });
+    await passTime(world.owner, "4 hours");
+    expect(await unitNow(home)).toMatchObject({ status: "AVAILABLE", activeHold: null });
+    expect(await read(held.id)).toMatchObject({ status: "EXPIRED" });
+    expect(await refuse(owen, deletion, { id: held.id })).toMatchObject({
+      code: "CONFLICT",
+      message: "This hold is over: it is EXPIRED.",
+    });
+    expect(await refuse(owen, change, { id: held.id, expiration: 3 })).toMatchObject({ code: "CONFLICT" });
+    expect(await eventNames(held.id)).toEqual(["unit_hold.created", "unit_hold.expired"]);
+  });
+
+  test("excludes whatever others do with the home, and its status is not set by hand", async () => {
+    const home = await unit();
+    const held = await hold({ unitId: home });
+    const lena = await lead();
+    const taken = { code: "INVENTORY_UNAVAILABLE", claimedUntil: held.expiresAt };
+    expect(await refuseReserve({ unitId: home, leadId: lena }, max)).toMatchObject(taken);
+    expect(await refuseReserve({ unitId: home }, max)).toMatchObject(taken);
+    expect(await refuseHold({ unitId: home }, max)).toMatchObject({ ...taken, field: "unitId" });
+    expect(await refuse(max, mutationOf("convertLead"), { leadId: lena, unitId: home })).toMatchObject(taken);
+    expect(await refuse(owen, mutationOf("updateUnit"), { id: home, status: "OFF_MARKET" })).toMatchObject({
+      code: "INVALID_TRANSITION",
+      field: "status",
+    });
+    expect(await refuse(owen, mutationOf("deleteUnit", "{ id }"), { id: home })).toMatchObject({
+      code: "CONFLICT",
+      dependents: { claims: 1 },
+    });
+  });
+
+  test("names what cannot be", async () => {
+    const home = await unit();
+    const lots = await create("createLot", { projectId: project.id, number: `X${++serial}` });
+    for (const input of [{}, { unitId: home, lotId: lots }])
+      expect(await refuseHold(input)).toMatchObject({ code: "BAD_USER_INPUT", field: "unitId" });
+    expect(await refuseHold({ unitId: home, expiration: 0 })).toMatchObject({ code: "BAD_USER_INPUT" });
+    expect(await refuseHold({ unitId: home, expiration: 73 })).toMatchObject({
+      code: "BAD_USER_INPUT",
+      field: "expiration",
+      message: "The project allows 72 hours at most (holdExpirationLimit).",
+    });
+    expect(await refuseHold({ unitId: await unit({ status: "UNRELEASED" }) })).toMatchObject({
+      code: "INVENTORY_UNAVAILABLE",
+    });
+    expect(await refuseHold({ unitId: home, leadId: world.leads.open.id })).toMatchObject({
+      code: "NOT_FOUND",
+      field: "leadId",
+    });
+    const lost = await lead();
+    const { falloutReasons } = (
+      await owen.get(`query ($id: ID!) { project(id: $id) { falloutReasons(first: 1) { id } } }`, project)
+    ).project;
+    await owen.get(mutationOf("updateLead"), {
+      input: { id: lost, status: "LOST", falloutReasonId: falloutReasons[0].id },
+    });
+    expect(await refuseHold({ unitId: home, leadId: lost })).toMatchObject({
+      code: "CONFLICT",
+      field: "leadId",
+    });
+    await owen.get(mutationOf("updateProject"), { input: { id: project.id, status: "PAUSED" } });
+    expect(await refuseHold({ unitId: home })).toMatchObject({ code: "CONFLICT" });
+    await owen.get(mutationOf("updateProject"), { input: { id: project.id, status: "SELLING" } });
+  });
+});
+
+describe("how long and how many", () => {
+  test("is extended from now, altogether as long as the project allows", async () => {
+    const home = await unit();
+    const { id } = await hold({ unitId: home, expiration: 48 });
+    await passTime(world.owner, "40 hours");
+    const extended = await update({ id, expiration: 24 });
+    expect(extended).toMatchObject({ extendedCount: 1, expiration: 24, status: "ACTIVE" });
+    expect(hoursFromNow(extended.expiresAt)).toBe(24);
+    expect(await refuse(owen, change, { id, expiration: 33 })).toMatchObject({
+      code: "BAD_USER_INPUT",
+      field: "expiration",
+    });
+    await passTime(world.owner, "20 hours");
+    expect(await unitNow(home)).toMatchObject({ status: "HELD" });
+    expect(await update({ id, notes: "Still thinking" })).toMatchObject({ extendedCount: 1 });
+    expect(await eventNames(id)).toEqual(["unit_hold.created", "unit_hold.extended", "unit_hold.updated"]);
+    // Given back and held again it goes on; others, and the same person after as many hours, begin anew.
+    await release(id);
+    const again = await hold({ unitId: home, expiration: 1 });
+    expect(hoursFromNow(again.heldSince)).toBe(-60);
+    expect(await refuse(owen, change, { id: again.id, expiration: 24 })).toMatchObject({
+      code: "BAD_USER_INPUT",
+    });
+    await passTime(world.owner, "13 hours");
+    expect(await read(again.id)).toMatchObject({ status: "EXPIRED" });
+    expect(await refuseHold({ unitId: home })).toMatchObject({ code: "CONFLICT", field: "expiration" });
+    const other = await hold({ unitId: home }, max);
+    expect(hoursFromNow(other.heldSince)).toBe(0);
+    await release(other.id, max);
+    await passTime(world.owner, "72 hours");
+    expect(hoursFromNow((await hold({ unitId: home })).heldSince)).toBe(0);
+  });
+
+  test("no more homes at a time than the project allows a person and an organization", async () => {
+    const tower = await createProject(owen, {
+      organizationId: world.harbour.id,
+      title: "Small Tower",
+      holdsPerPerson: 2,
+      holdsPerOrganization: 3,
+      holdExpiration: 5,
+      holdExpirationLimit: 5,
+    });
+    await affiliate(world, tower, world.sisters, "BROKER");
+    const homes = await Promise.all(Array.from({ length: 8 }, () => unit({ projectId: tower.id })));
+    const mine = [await hold({ unitId: homes[0] }), await hold({ unitId: homes[1] })];
+    expect(mine[0]).toMatchObject({ expiration: 5 });
+    expect(await refuseHold({ unitId: homes[2] })).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 2 });
+    await hold({ unitId: homes[2] }, max);
+    expect(await refuseHold({ unitId: homes[3] }, max)).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 3 });
+    // Another organization has holds of its own.
+    await hold({ unitId: homes[3] }, sam);
+    // What is reserved, or over, does not count.
+    await reserve({ unitId: homes[0] });
+    await hold({ unitId: homes[4] });
+    await passTime(world.owner, "6 hours");
+    // Many at once: no more than there is room for.
+    const answers = await Promise.all(
+      homes.slice(4).map((unitId) => max.ask(creation, { input: { unitId } })),
+    );
+    expect(answers.filter(({ errors }) => !errors)).toHaveLength(2);
+    for (const { errors } of answers.filter(({ errors: refusal }) => refusal))
+      expect(errors![0]!.extensions).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 2 });
+    await owen.get(mutationOf("updateProject"), { input: { id: tower.id, holdsPerPerson: 0 } });
+    const further = await unit({ projectId: tower.id });
+    expect(await refuseHold({ unitId: further })).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 0 });
+    expect(
+      await owen.refused(mutationOf("updateProject"), { input: { id: tower.id, holdExpiration: 6 } }),
+    ).toMatchObject({ code: "BAD_USER_INPUT", message: "A hold lasts no longer than holdExpirationLimit." });
+  });
+
+  test("of twenty who hold a home at the same moment, one does", async () => {
+    const home = await unit();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        [owen, max, sam][i % 3]!.ask(creation, { input: { unitId: home } }),
+      ),
+    );
+    const refusals = answers.flatMap(({ errors }) => errors ?? []);
+    expect(refusals).toHaveLength(19);
+    for (const { extensions } of refusals)
+      expect(extensions).toMatchObject({ code: "INVENTORY_UNAVAILABLE", claimedUntil: expect.any(String) });
+    const { rows } = await world.owner.query(
+      "select count(*)::int from app_hidden.claims where unit_id = $1 and released_at is null",
+      [home],
+    );
+    expect(rows).toEqual([{ count: 1 }]);
+  });
+});
+
+describe("what it becomes", () => {
+  test("a reservation of whoever holds it, of the lead it is for, at the price that was listed then", async () => {
+    const home = await unit();
+    const lena = await lead();
+    const held = await hold({ unitId: home, leadId: lena });
+    await owen.get(mutationOf("updateUnit"), { input: { id: home, price: 450_000 } });
+    const other = await lead();
+    expect(await refuseReserve({ unitId: home, leadId: other })).toMatchObject({
+      code: "INVENTORY_UNAVAILABLE",
+    });
+    expect(await reserve({ unitId: home })).toMatchObject({
+      price: "400000.00",
+      lead: { id: lena },
+      unit: { status: "RESERVED" },
+    });
+    expect(await read(held.id)).toMatchObject({ status: "CONVERTED" });
+    expect(await eventNames(held.id)).toEqual(["unit_hold.created", "unit_hold.converted"]);
+    expect(await refuse(owen, deletion, { id: held.id })).toMatchObject({ code: "CONFLICT" });
+    // Its hours are the reservation's now.
+    await passTime(world.owner, "25 hours");
+    expect(await unitNow(home)).toMatchObject({ status: "RESERVED", activeHold: null });
+  });
+
+  test("a reservation by a colleague for the lead that it is for", async () => {
+    const home = await unit();
+    const lena = await lead();
+    const held = await hold({ unitId: home });
+    await update({ id: held.id, leadId: lena });
+    expect(await reserve({ unitId: home, leadId: lena }, max)).toMatchObject({ lead: { id: lena } });
+    const { lead: shown } = await owen.get("query ($id: ID!) { lead(id: $id) { status holds { status } } }", {
+      id: lena,
+    });
+    expect(shown).toEqual({ status: "RESERVED", holds: [{ status: "CONVERTED" }] });
+  });
+
+  test("a purchase, and an accepted offer", async () => {
+    const [sold, offered] = [await unit(), await unit()];
+    const [buys, offers] = [await lead(), await lead()];
+    const first = await hold({ unitId: sold, leadId: buys });
+    await owen.get(mutationOf("convertLead"), { input: { leadId: buys, unitId: sold } });
+    expect(await read(first.id)).toMatchObject({ status: "CONVERTED", unit: { status: "SOLD" } });
+
+    const second = await hold({ unitId: offered, leadId: offers });
+    const negotiationId = await create("createNegotiation", { unitId: offered, leadId: offers });
+    const offer = await create("createOffer", { negotiationId, side: "BUYER", price: 390_000 });
+    await owen.get(mutationOf("createOfferResponse"), { input: { offerId: offer, action: "ACCEPT" } });
+    expect(await read(second.id)).toMatchObject({ status: "CONVERTED", unit: { status: "PENDING" } });
+    await passTime(world.owner, "30 hours");
+    expect(await unitNow(offered)).toMatchObject({ status: "PENDING" });
+  });
+});
+
+describe("who", () => {
+  test("whoever may sell, own leads or own holds only in another organization; nobody else learns of it", async () => {
+    const home = await unit();
+    const samsLead = (await createLead(sam, { projectId: project.id, name: "Sasha" })).id;
+    const nobodys = await lead();
+    const buyer = await signUpBuyer(world);
+    const reader = await programOf(world, owen, { scopes: ["inventory.read", "project.read", "sale.read"] });
+
+    expect(await refuseHold({ unitId: home, leadId: nobodys }, sam)).toMatchObject({
+      code: "NOT_FOUND",
+      field: "leadId",
+    });
+    for (const [person, code] of [
+      [world.bob, "FORBIDDEN"],
+      [reader, "FORBIDDEN"],
+      [world.olga, "NOT_FOUND"],
+      [buyer.person, "NOT_FOUND"],
+      [world.anonymous, "UNAUTHENTICATED"],
+    ] as const)
+      expect([code, (await refuseHold({ unitId: home }, person)).code]).toEqual([code, code]);
+
+    const held = await hold({ unitId: home, leadId: samsLead }, sam);
+    expect(held).toMatchObject({ user: { id: sam.id }, assignee: { id: sam.id } });
+    const own = await hold({ unitId: await unit() });
+    for (const [person, ids] of [
+      [sam, [held.id]],
+      [reader, [held.id, own.id]],
+      [max, [held.id, own.id]],
+      [world.bob, []],
+      [world.olga, []],
+      [buyer.person, []],
+    ] as const) {
+      const { unitHolds, unitHoldsConnection } = await person.get(
+        `query ($filter: UnitHoldsFilter) { unitHolds(filter: $filter) { id }
+           unitHoldsConnection(filter: $filter) { totalCount } }`,
+        { filter: { projectIds: [project.id], status: ["ACTIVE"] } },
+      );
+      const seen = unitHolds.map(({ id }: { id: string }) => id);
+      for (const id of [held.id, own.id])
+        expect([person.email, seen.includes(id)]).toEqual([
+          person.email,
+          (ids as readonly string[]).includes(id),
+        ]);
+      expect(unitHoldsConnection.totalCount).toBe(unitHolds.length);
+    }
+    expect((await world.anonymous.refused("{ unitHolds { id } }")).code).toBe("UNAUTHENTICATED");
+    for (const person of [sam, world.bob, world.olga, buyer.person]) {
+      expect(await read(own.id, person)).toBeNull();
+      expect((await refuse(person, deletion, { id: own.id })).code).toBe("NOT_FOUND");
+      expect((await refuse(person, change, { id: own.id, expiration: 1 })).code).toBe("NOT_FOUND");
+    }
+    for (const document of [deletion, change])
+      expect((await refuse(reader, document, { id: own.id })).code).toBe("FORBIDDEN");
+    expect((await world.anonymous.refused(deletion, { input: { id: own.id } })).code).toBe("UNAUTHENTICATED");
+    // A stranger on a public page reads that it is kept, not for whom, nor until when.
+    const shown = await create("createUnit", {
+      projectId: world.park.id,
+      title: "Shown",
+      status: "AVAILABLE",
+      price: 1,
+    });
+    await hold({ unitId: shown });
+    expect(
+      (
+        await world.anonymous.get(
+          `query ($id: ID!) { unit(id: $id) { status price activeHold { id } holds { id } } }`,
+          { id: shown },
+        )
+      ).unit,
+    ).toEqual({ status: "HELD", price: null, activeHold: null, holds: null });
+    expect(await refuseHold({ unitId: shown }, world.olga)).toMatchObject({ code: "FORBIDDEN" });
+
+    // The lead's next assignee has the hold as well; the team gives back what others hold.
+    await owen.get(mutationOf("updateLead"), { input: { id: samsLead, assigneeId: max.id } });
+    expect(await read(held.id, sam)).toBeNull();
+    expect(await read(held.id, max)).toMatchObject({ assignee: { id: max.id } });
+    await release(held.id, max);
+  });
+
+  test("a program sends it twice under one key and gets the same hold", async () => {
+    const home = await unit();
+    const input = { unitId: home, idempotencyKey: "hold once" };
+    expect((await hold(input)).id).toBe((await hold(input)).id);
+  });
+});

@@ -1,0 +1,50 @@
+/** The day of business that the tutorial tells, played by `npm run example` against the service as users start it. */
+import { expect, test } from "@jest/globals";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { startChild } from "../harness/child.ts";
+import { migratedFolder, startService } from "../harness/service.ts";
+
+const repository = join(import.meta.dirname, "../..");
+
+/** Plays the day against a service whose data are in that folder. */
+async function play(address: string, dataDir: string): Promise<{ code: number | null; output: string }> {
+  const child = startChild(["example/day.ts"], {
+    cwd: repository,
+    env: { PATH: process.env.PATH, PLAT_URL: address, PLAT_DATA: dataDir },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  child.stdout!.setEncoding("utf8").on("data", (text: string) => (output += text));
+  child.stderr!.setEncoding("utf8").on("data", (text: string) => (output += text));
+  const code = await new Promise<number | null>((end) => void child.once("close", end));
+  return { code, output };
+}
+
+test("the day goes from the first account to the resale, and tells what it did", async () => {
+  await using folder = await migratedFolder();
+  await using service = await startService({ env: { DATA_DIR: folder.path } });
+  const { code, output } = await play(service.baseUrl, folder.path);
+  expect(output).toContain("The day is done.");
+  expect(code).toBe(0);
+
+  // The chapters are those of the tutorial.
+  const guide = await readFile(join(repository, "docs/example.md"), "utf8");
+  const chapters = [...output.matchAll(/^\d+\. .*$/gm)].map(([line]) => line);
+  expect([...guide.matchAll(/^## (\d+\. .*)$/gm)].map(([, title]) => title)).toEqual(chapters);
+
+  for (const said of [
+    "The price list brought 200 homes",
+    "160 of 200 are released",
+    "Bo a second time: CONFLICT on email",
+    "Mira wants the same home: INVENTORY_UNAVAILABLE",
+    "the developer asked $735,000.00: ACCEPTED",
+    "Reservation fee is PAID, $730,000.00 are left",
+    "1005 is CLOSED, sold at $735,000.00",
+    "the reservation is REFUNDED, the purchase CANCELLED, the home AVAILABLE at $584,000.00",
+    "Mira buys it the same day, at $584,000.00",
+    "200 rows, 201 lines with the header",
+    "Bo Larsen (LEAD), Bo Larsen (BUYER)",
+  ])
+    expect(output).toContain(said);
+});
