@@ -4335,11 +4335,9 @@ grant execute on function app_public.buyers_appointments(app_public.buyers) to p
 
 -- The organization for which the assignee works in the project; null where nobody is assigned, and for the buyer.
 create function app_public.buyers_assignee_organization(b app_public.buyers) returns app_public.organizations
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_hidden.masked(o) from app_public.buyers r
-    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
-      and o.deleted_at is null
-  where r.id = b.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'buyer.read')
+language sql stable as $function$
+  select o.* from app_hidden.masked_organizations o
+  where b.assignee_id is not null and o.id = (select app_hidden.organization_of_buyer(b.id))
 $function$;
 grant execute on function app_public.buyers_assignee_organization(app_public.buyers) to plat_anonymous, plat_user;
 
@@ -12281,11 +12279,9 @@ grant execute on function app_public.leads_allowed_transitions(app_public.leads)
 
 -- The organization for which the assignee works in the project; null where nobody is assigned.
 create function app_public.leads_assignee_organization(l app_public.leads) returns app_public.organizations
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_hidden.masked(o) from app_public.leads r
-    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
-      and o.deleted_at is null
-  where r.id = l.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'lead.read')
+language sql stable as $function$
+  select o.* from app_hidden.masked_organizations o
+  where l.assignee_id is not null and o.id = (select app_hidden.organization_of_lead(l.id))
 $function$;
 grant execute on function app_public.leads_assignee_organization(app_public.leads) to plat_anonymous, plat_user;
 
@@ -46589,6 +46585,22 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.organization_can(uuid, text) to plat_anonymous, plat_user;
 
+-- The organization whose people work on a purchase, for those of the team who read it.
+create function app_hidden.organization_of_buyer(id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.organization_of_assignee(b.assignee_id, b.project_id) from app_public.buyers b
+  where b.id = $1 and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+$function$;
+grant execute on function app_hidden.organization_of_buyer(uuid) to plat_anonymous, plat_user;
+
+-- The organization whose people work on a lead, for those who read the lead.
+create function app_hidden.organization_of_lead(id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.organization_of_assignee(l.assignee_id, l.project_id) from app_public.leads l
+  where l.id = $1 and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.read')
+$function$;
+grant execute on function app_hidden.organization_of_lead(uuid) to plat_anonymous, plat_user;
+
 create function app_hidden.organization_user_connections_event_value(
   record_id uuid, value jsonb, record jsonb
 ) returns jsonb
@@ -59170,7 +59182,8 @@ declare
 begin
   perform app_private.rate_limit('invite.affiliates', invite.owner_id::text);
   perform app_private.rate_limit('invite.affiliate', invite.owner_id || ' ' || recipient);
-  perform app_private.admit_invitation(invite.owner_id, recipient);
+  -- An address gets few invitations, whoever sends them; an organization is one of many that work with it.
+  perform app_private.admit_invitation(invite.owner_id, invite.email);
   delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('project_organization_invite__created',
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
@@ -65310,7 +65323,7 @@ insert into app_private.limits (name, most, within, description) values
   ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
   ('email_change.account', 5, '01:00:00', 'Changes of the e-mail address that a user asks for.'),
   ('invite.address', 5, '01:00:00', 'Invitations to an organization for one address.'),
-  ('invite.affiliate', 10, '24:00:00', 'Invitations of one organization or address to projects of another one.'),
+  ('invite.affiliate', 50, '24:00:00', 'Invitations of one organization or address to projects of another one.'),
   ('invite.affiliates', 100, '01:00:00', 'Invitations of an organization to have a part in its projects.'),
   ('invite.buyer', 5, '01:00:00', 'Invitations of one buyer.'),
   ('invite.buyer_address', 10, '01:00:00', 'Invitations of an organization to buyers with one address.'),
