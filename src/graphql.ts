@@ -49,6 +49,8 @@ export interface GraphqlOptions {
   poolSize: number;
   /** Bytes that documents with their plans may take. */
   documentBytes?: number;
+  /** Milliseconds that others wait after an introspection query was answered; see admission.ts. */
+  introspectionHoldMs?: number;
   jwtKeys: readonly LoginTokenKey[];
   /** What secrets are sealed with. */
   seal: Seal;
@@ -124,6 +126,7 @@ export async function startGraphql({
   authenticatorUrl,
   poolSize,
   documentBytes,
+  introspectionHoldMs,
   jwtKeys,
   seal,
   loopbackWebhooks = false,
@@ -176,6 +179,7 @@ export async function startGraphql({
         pool,
         connections,
         ...(documentBytes !== undefined && { documentBytes }),
+        ...(introspectionHoldMs !== undefined && { introspectionHoldMs }),
         ...signs({ jwtKeys, baseUrl }),
         files,
         seal,

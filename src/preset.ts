@@ -90,6 +90,8 @@ export interface PresetOptions {
   connections?: FairSemaphore;
   /** Bytes that documents with their plans may take. */
   documentBytes?: number;
+  /** Milliseconds that others wait after an introspection query was answered. */
+  introspectionHoldMs?: number;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -127,6 +129,7 @@ export function createPreset({
   integrationTransforms,
   connections,
   documentBytes,
+  introspectionHoldMs,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines, ...(connections && { connections }) }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
@@ -207,7 +210,7 @@ export function createPreset({
         adaptor,
       },
     ],
-    plat: { signLoginToken, signFileAddress, documentBytes },
+    plat: { signLoginToken, signFileAddress, documentBytes, introspectionHoldMs },
     grafast: {
       context: (requestContext) => {
         const request = requestContext.expressv4?.req;
