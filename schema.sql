@@ -4335,11 +4335,9 @@ grant execute on function app_public.buyers_appointments(app_public.buyers) to p
 
 -- The organization for which the assignee works in the project; null where nobody is assigned, and for the buyer.
 create function app_public.buyers_assignee_organization(b app_public.buyers) returns app_public.organizations
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_hidden.masked(o) from app_public.buyers r
-    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
-      and o.deleted_at is null
-  where r.id = b.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'buyer.read')
+language sql stable as $function$
+  select o.* from app_hidden.masked_organizations o
+  where b.assignee_id is not null and o.id = (select app_hidden.organization_of_buyer(b.id))
 $function$;
 grant execute on function app_public.buyers_assignee_organization(app_public.buyers) to plat_anonymous, plat_user;
 
@@ -12281,11 +12279,9 @@ grant execute on function app_public.leads_allowed_transitions(app_public.leads)
 
 -- The organization for which the assignee works in the project; null where nobody is assigned.
 create function app_public.leads_assignee_organization(l app_public.leads) returns app_public.organizations
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_hidden.masked(o) from app_public.leads r
-    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
-      and o.deleted_at is null
-  where r.id = l.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'lead.read')
+language sql stable as $function$
+  select o.* from app_hidden.masked_organizations o
+  where l.assignee_id is not null and o.id = (select app_hidden.organization_of_lead(l.id))
 $function$;
 grant execute on function app_public.leads_assignee_organization(app_public.leads) to plat_anonymous, plat_user;
 
@@ -17377,6 +17373,8 @@ create table app_public.organizations (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
+  -- Language of mails to people whose own is not known.
+  language                 app_public.language_code     not null default 'en',
   constraint organizations_pkey primary key (id),
   -- This is no phone number; give one with its country code, such as +1 416 555 0123.
   constraint organizations_phone_e164 check (phone::text ~ '^\+[1-9][0-9]{6,14}$')
@@ -17404,10 +17402,10 @@ grant select on app_public.organizations to plat_masker;
 grant
   select (
       id, name, slug, kind, description, website_url, time_zone, has_public_project, inserted_at, updated_at,
-      version, deleted_at
+      version, deleted_at, language
     ) on app_public.organizations to plat_anonymous, plat_user;
 grant update (
-  name, slug, kind, description, email, phone, website_url, address, time_zone
+  name, slug, kind, description, email, phone, website_url, address, time_zone, language
 ) on app_public.organizations to plat_user;
 
 create trigger _100_slug before insert or update on app_public.organizations
@@ -17465,6 +17463,7 @@ begin
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
@@ -17508,6 +17507,7 @@ begin
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
@@ -17527,6 +17527,7 @@ begin
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
@@ -17564,13 +17565,15 @@ begin
     || case when o.time_zone is distinct from n.time_zone then jsonb_build_object('timeZone', jsonb_build_array(o.time_zone, n.time_zone)) else '{}' end
     || case when o.has_public_project is distinct from n.has_public_project then jsonb_build_object('hasPublicProject', jsonb_build_array(o.has_public_project, n.has_public_project)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.language is distinct from n.language then jsonb_build_object('language', jsonb_build_array(o.language, n.language)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.kind as kind,
     n.name as name,
     n.slug as slug,
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
@@ -17588,7 +17591,8 @@ begin
     o.time_zone,
     o.has_public_project,
     o.inserted_at,
-    o.deleted_at) is distinct
+    o.deleted_at,
+    o.language) is distinct
       from row(n.id,
     n.name,
     n.slug,
@@ -17601,7 +17605,8 @@ begin
     n.time_zone,
     n.has_public_project,
     n.inserted_at,
-    n.deleted_at) order by n.id returning stream_id)
+    n.deleted_at,
+    n.language) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -32039,7 +32044,8 @@ create table app_public.users (
   phone                    app_public.phone_number, -- Phone number for work.
   -- Time zone of mails and digests, such as America/Toronto.
   time_zone                app_public.time_zone         not null default 'UTC',
-  language                 app_public.language_code     not null default 'en', -- Language of mails.
+  -- Language of messages and mails; that of the browser which the account was made with, until it is changed.
+  language                 app_public.language_code     not null default 'en',
   status                   app_public.user_status       not null default 'ACTIVE', -- Whether the user can sign in.
   -- @masked
   --
@@ -39818,7 +39824,7 @@ create view app_hidden.masked_organizations as
         when id = any (array(select app_hidden.viewer_organizations('org.member'))) then phone::text else null::text
       end
     )::app_public.phone_number as phone, website_url, app_public.organizations_address(r.*) as address, time_zone,
-    has_public_project, inserted_at, updated_at, version, deleted_at
+    has_public_project, inserted_at, updated_at, version, deleted_at, language
   from app_public.organizations r; alter view app_hidden.masked_organizations owner to plat_masker;
 grant select on app_hidden.masked_organizations to plat_anonymous, plat_user;
 
@@ -40960,8 +40966,9 @@ begin
     jsonb_build_object('first_name', first_name, 'last_name', last_name));
   -- It is the new user who causes the events.
   perform set_config('plat.user_id', uuidv7()::text, true);
-  insert into app_public.users (id, first_name, last_name, password_changed_at)
-    values (app_public.current_user_id(), first_name, last_name, now()) returning * into new_user;
+  insert into app_public.users (id, first_name, last_name, password_changed_at, language)
+    values (app_public.current_user_id(), first_name, last_name, now(),
+      coalesce(app_hidden.setting('language'), 'en')) returning * into new_user;
   -- Only the owner of the address learns, by mail, whether it has an account: from here on both cases do the same,
   -- and the answer is the same.
   insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, address, username)
@@ -41173,13 +41180,15 @@ grant execute on function app_public.create_offer_response(
 -- @arg website_url Address of its website.
 -- @arg address Postal address.
 -- @arg time_zone Time zone of its office, such as America/Toronto; the founder's where left out.
+-- @arg language Language of mails to people whose own is not known, such as fr; the founder's where left out.
 --
 -- Founds an organization; the viewer is its first owner. Ten a day at most.
 create function app_public.create_organization(
   name text, slug text default null::text, kind app_public.organization_kind default null::text,
   description text default null::text, email app_public.email_address default null::text,
   phone app_public.phone_number default null::text, website_url app_public.url default null::text,
-  address app_public.address default null::app_public.address, time_zone text default null::text
+  address app_public.address default null::app_public.address, time_zone text default null::text,
+  language app_public.language_code default null::text
 ) returns app_public.organizations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -41195,14 +41204,15 @@ begin
   result := app_hidden.create_record(null::app_public.organizations, jsonb_build_object(
     'name', name, 'slug', slug, 'kind', kind, 'description', description, 'email', lower(email), 'phone', phone,
     'website_url', website_url, 'address', to_jsonb(address),
-    'time_zone', coalesce(time_zone, (select u.time_zone from app_public.users u where u.id = viewer))));
+    'time_zone', coalesce(time_zone, (select u.time_zone from app_public.users u where u.id = viewer)),
+    'language', coalesce(language, (select u.language from app_public.users u where u.id = viewer))));
   insert into app_public.organization_user_connections (organization_id, user_id, role)
     values (result.id, viewer, 'OWNER');
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.create_organization(
   text, text, app_public.organization_kind, text, app_public.email_address, app_public.phone_number, app_public.url,
-  app_public.address, text
+  app_public.address, text, app_public.language_code
 ) to plat_anonymous, plat_user;
 
 -- @arg organization_id The organization that connects it.
@@ -44520,6 +44530,51 @@ exception when data_exception or integrity_constraint_violation then
 end $function$;
 grant execute on function app_hidden.appointments_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
+-- The members of input that the type of their column, or a check of this column alone, does not take, each with the
+--   sentence for the caller.
+create function app_hidden.bad_values(_type anyelement, input jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  member record;
+  checked_by record;
+  row_of_one _type%type;
+  is_bad boolean;
+  message text;
+  domain_name text;
+  constraint_name text;
+  result jsonb := '[]';
+begin
+  for member in select key, value from jsonb_each(input) loop
+    begin
+      message := null;
+      row_of_one := jsonb_populate_record(_type, jsonb_build_object(member.key, member.value));
+      -- What the table asks of this column alone.
+      for checked_by in
+        select k.oid, pg_get_expr(k.conbin, k.conrelid) as condition from pg_constraint k
+          join pg_attribute a on a.attrelid = k.conrelid and k.conkey = array[a.attnum]
+          where k.conrelid = pg_typeof(_type)::text::regclass and k.contype = 'c' and a.attname = member.key
+      loop
+        execute format('select not (%s) from (select ($1).*) given', checked_by.condition) into is_bad using row_of_one;
+        if is_bad then
+          message := coalesce(obj_description(checked_by.oid, 'pg_constraint'), 'The value is not allowed here.');
+          exit;
+        end if;
+      end loop;
+    exception when data_exception or check_violation or program_limit_exceeded then
+      get stacked diagnostics domain_name = pg_datatype_name, constraint_name = constraint_name;
+      select obj_description(c.oid, 'pg_constraint') into message
+        from pg_constraint c join pg_type t on t.oid = c.contypid
+        where c.conname = constraint_name and t.typname = domain_name;
+      message := coalesce(message, 'This value has the wrong form.');
+    end;
+    if message is not null then
+      result := result || jsonb_build_object('path', app_hidden.camel(member.key), 'message', message);
+    end if;
+  end loop;
+  return result;
+end $function$;
+grant execute on function app_hidden.bad_values(anyelement, jsonb) to plat_anonymous, plat_user;
+
 -- How many bedrooms somebody looks for by their words, such as 2br, 2-3 beds, 3+ bedrooms, studio: each number that
 --   fits, 0 for a studio; none where the words say nothing of it.
 create function app_hidden.bedrooms_in(words text) returns integer[]
@@ -45043,23 +45098,28 @@ begin
 end $function$;
 grant execute on function app_hidden.change_leads(uuid[], jsonb, text[], text[]) to plat_anonymous, plat_user;
 
--- The value, where the type takes it; the operations of functions use it, so that a refusal names the argument.
-create function app_hidden.checked(value text, type regtype, field text) returns text
+-- The value, where the type takes it; the operations of functions use it, so that a refusal names the argument, and
+--   all other bad ones among {field, value, type}.
+create function app_hidden.checked(
+  value text, type regtype, field text, others jsonb default '[]'::jsonb
+) returns text
 language plpgsql stable as $function$
 declare
-  violated text;
+  fault constant text := app_hidden.value_fault(value, type);
+  faults jsonb := '[]';
 begin
-  execute format('select $1::%s', type) using value;
+  if fault is null and others = '[]' then
+    return value;
+  elsif fault is not null then
+    faults := jsonb_build_array(jsonb_build_object('path', field, 'message', fault));
+  end if;
+  perform app_hidden.refuse_fields(faults
+    || coalesce((select jsonb_agg(jsonb_build_object('path', o.field, 'message', o.fault))
+      from (select e ->> 'field' as field, app_hidden.value_fault(e ->> 'value', (e ->> 'type')::regtype) as fault
+        from jsonb_array_elements(others) e) o where o.fault is not null), '[]'));
   return value;
-exception when data_exception or check_violation then
-  get stacked diagnostics violated = constraint_name;
-  perform app_hidden.fail('BAD_USER_INPUT',
-    coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.contypid = type
-      and c.conname = violated),
-      'This value has the wrong form.'),
-    jsonb_build_object('field', field));
 end $function$;
-grant execute on function app_hidden.checked(text, regtype, text) to plat_anonymous, plat_user;
+grant execute on function app_hidden.checked(text, regtype, text, jsonb) to plat_anonymous, plat_user;
 
 -- Replaces the options of a personalization, as the viewer; what is locked may stay in the list but not change.
 create function app_hidden.choose_options(
@@ -45282,6 +45342,9 @@ begin
   execute format('select * from %s where id = $1', app_hidden.readable_source(relation)) into row_out using record_id;
   return row_out;
 exception
+  when check_violation then
+    perform app_hidden.refuse_bad_value(_type, value_list);
+    raise;
   when insufficient_privilege then
     perform app_hidden.refuse(table_name, 'create');
   when not_null_violation then
@@ -46173,7 +46236,7 @@ grant execute on function app_hidden.masked(app_public.organization_user_connect
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.organizations) returns app_public.organizations
 language sql stable as $function$
-  select row(r.id, r.name, r.slug, r.kind, r.description, app_public.organizations_email(r), app_public.organizations_phone(r), r.website_url, app_public.organizations_address(r), r.time_zone, r.has_public_project, r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.organizations
+  select row(r.id, r.name, r.slug, r.kind, r.description, app_public.organizations_email(r), app_public.organizations_phone(r), r.website_url, app_public.organizations_address(r), r.time_zone, r.has_public_project, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.language)::app_public.organizations
 $function$;
 grant execute on function app_hidden.masked(app_public.organizations) to plat_anonymous, plat_user;
 
@@ -46589,6 +46652,22 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.organization_can(uuid, text) to plat_anonymous, plat_user;
 
+-- The organization whose people work on a purchase, for those of the team who read it.
+create function app_hidden.organization_of_buyer(id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.organization_of_assignee(b.assignee_id, b.project_id) from app_public.buyers b
+  where b.id = $1 and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+$function$;
+grant execute on function app_hidden.organization_of_buyer(uuid) to plat_anonymous, plat_user;
+
+-- The organization whose people work on a lead, for those who read the lead.
+create function app_hidden.organization_of_lead(id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.organization_of_assignee(l.assignee_id, l.project_id) from app_public.leads l
+  where l.id = $1 and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.read')
+$function$;
+grant execute on function app_hidden.organization_of_lead(uuid) to plat_anonymous, plat_user;
+
 create function app_hidden.organization_user_connections_event_value(
   record_id uuid, value jsonb, record jsonb
 ) returns jsonb
@@ -46623,7 +46702,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.name, t.slug, t.kind, t.description, null::app_public.email_address, null::app_public.phone_number, t.website_url, null::app_public.address, t.time_zone, t.has_public_project, t.inserted_at, t.updated_at, t.version, t.deleted_at into r from app_public.organizations t where t.id = record_id;
+  select t.id, t.name, t.slug, t.kind, t.description, null::app_public.email_address, null::app_public.phone_number, t.website_url, null::app_public.address, t.time_zone, t.has_public_project, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.language into r from app_public.organizations t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.organizations, app_hidden.columns_of('app_public.organizations', record));
   end if;
@@ -46951,28 +47030,21 @@ begin
 end $function$;
 grant execute on function app_hidden.refuse_anonymous() to plat_anonymous, plat_user;
 
+-- Refuses an input whose members their columns do not take, with all of these members; nothing where they all do.
 create function app_hidden.refuse_bad_value(_type anyelement, input jsonb) returns void
-language plpgsql as $function$
-declare
-  member record;
-  message text;
-  domain_name text;
-  constraint_name text;
-begin
-  for member in select key, value from jsonb_each(input) loop
-    begin
-      perform jsonb_populate_record(_type, jsonb_build_object(member.key, member.value));
-    exception when data_exception or check_violation or program_limit_exceeded then
-      get stacked diagnostics domain_name = pg_datatype_name, constraint_name = constraint_name;
-      select obj_description(c.oid, 'pg_constraint') into message
-        from pg_constraint c join pg_type t on t.oid = c.contypid
-        where c.conname = constraint_name and t.typname = domain_name;
-      perform app_hidden.fail('BAD_USER_INPUT', coalesce(message, 'This value has the wrong form.'),
-        jsonb_build_object('field', app_hidden.camel(member.key)));
-    end;
-  end loop;
-end $function$;
+language sql stable as $function$ select app_hidden.refuse_fields(app_hidden.bad_values(_type, input)) $function$;
 grant execute on function app_hidden.refuse_bad_value(anyelement, jsonb) to plat_anonymous, plat_user;
+
+-- Refuses bad members of an input, all at once: each with its path and message; the first is that of the error.
+create function app_hidden.refuse_fields(fields jsonb) returns void
+language plpgsql stable as $function$
+begin
+  if fields <> '[]' then
+    perform app_hidden.fail('BAD_USER_INPUT', fields -> 0 ->> 'message',
+      jsonb_build_object('field', fields -> 0 -> 'path', 'fields', fields));
+  end if;
+end $function$;
+grant execute on function app_hidden.refuse_fields(jsonb) to plat_anonymous, plat_user;
 
 -- Refuses what has more rows, as the viewer sees them, than a file of the format can.
 create function app_hidden.refuse_long_export(
@@ -48018,7 +48090,8 @@ declare
   record_id uuid;
   expected int := (input ->> 'expected_version')::int;
   value_list jsonb;
-  missing text;
+  missing jsonb;
+  column_name text;
   updated_id uuid;
   row_before _type%type;
   row_in _type%type;
@@ -48033,12 +48106,12 @@ begin
   end if;
   value_list := app_hidden.clean_values(relation, input - 'id');
   -- Before any trigger makes something of the null.
-  select a.attname into missing from pg_attribute a
-    where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null' order by a.attnum limit 1;
-  if found then
-    perform app_hidden.fail('BAD_USER_INPUT',
-      format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(missing)),
-      jsonb_build_object('field', app_hidden.camel(missing)));
+  select jsonb_agg(jsonb_build_object('path', app_hidden.camel(a.attname),
+      'message', format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(a.attname)))
+      order by a.attnum) into missing
+    from pg_attribute a where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null';
+  if missing is not null then
+    perform app_hidden.refuse_fields(missing || app_hidden.bad_values(row_before, jsonb_strip_nulls(value_list)));
   end if;
   begin
     -- Over the present row, so that members of an address that were left out stay as they are.
@@ -48070,12 +48143,15 @@ begin
   execute format('select * from %s where id = $1', source) into row_out using record_id;
   return row_out;
 exception
+  when check_violation then
+    perform app_hidden.refuse_bad_value(row_before, value_list);
+    raise;
   when insufficient_privilege then
     perform app_hidden.refuse(table_name, 'change');
   when not_null_violation then
-    get stacked diagnostics missing = column_name;
-    perform app_hidden.fail('BAD_USER_INPUT', format('%s may not be null.', app_hidden.camel(missing)),
-      jsonb_build_object('field', app_hidden.camel(missing)));
+    get stacked diagnostics column_name = column_name;
+    perform app_hidden.fail('BAD_USER_INPUT', format('%s may not be null.', app_hidden.camel(column_name)),
+      jsonb_build_object('field', app_hidden.camel(column_name)));
 end $function$;
 grant execute on function app_hidden.update_record(anyelement, jsonb) to plat_anonymous, plat_user;
 
@@ -48101,6 +48177,16 @@ exception when data_exception or integrity_constraint_violation then
   return value || jsonb_build_object('emailVerifiedAt', null, 'lastLoginAt', null);
 end $function$;
 grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
+-- Why a type does not take a value, for the caller; null where it does.
+create function app_hidden.value_fault(value text, type regtype) returns text
+language sql stable as $function$
+  select case when not pg_input_is_valid(value, type::text) then
+    coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.contypid = type
+      and c.conname = substring((select e.message from pg_input_error_info(value, type::text) e) from '"([^"]+)"$')),
+      'This value has the wrong form.') end
+$function$;
+grant execute on function app_hidden.value_fault(text, regtype) to plat_anonymous, plat_user;
 
 -- The purchases that are assigned to the viewer, where they have the permission.
 create function app_hidden.viewer_assigned_buyers(permission text) returns setof uuid
@@ -53314,7 +53400,7 @@ end $function$;
 --   token; nothing when there is nothing to send.
 create function app_private.issue_buyer_invite_token(invite_id uuid, send_count integer) returns table(
   token text, email text, message text, expires_at timestamp
-  with time zone, project_title text, organization_name text, invited_by text
+  with time zone, project_title text, organization_name text, invited_by text, organization_id uuid
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -53333,7 +53419,7 @@ begin
     on conflict (invite_id) do update set token_hash = excluded.token_hash;
   return query
     select secret, invite.email::text, invite.message::text, invite.expires_at, p.title::text, o.name::text,
-      app_public.users_full_name(u)
+      app_public.users_full_name(u), o.id
     from app_public.projects p join app_public.organizations o on o.id = p.organization_id
       left join app_public.users u on u.id = invite.invited_by_id
     where p.id = invite.project_id and p.deleted_at is null;
@@ -53417,7 +53503,7 @@ grant execute on function app_private.issue_email_change(uuid) to plat_worker;
 --   when there is nothing to send.
 create function app_private.issue_invite_token(invite_id uuid, send_count integer) returns table(
   token text, email text, role text, message text, expires_at timestamp
-  with time zone, organization_name text, invited_by text
+  with time zone, organization_name text, invited_by text, organization_id uuid
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -53436,7 +53522,7 @@ begin
     on conflict (invite_id) do update set token_hash = excluded.token_hash;
   return query
     select secret, invite.email::text, invite.role::text, invite.message::text, invite.expires_at, o.name::text,
-      app_public.users_full_name(u)
+      app_public.users_full_name(u), o.id
     from app_public.organizations o left join app_public.users u on u.id = invite.invited_by_id
     where o.id = invite.organization_id and o.deleted_at is null;
 end $function$;
@@ -53858,6 +53944,15 @@ language sql stable as $function$
   order by n.place limit 1
 $function$;
 
+-- @step The token is verified; its user is the one who asks.
+--
+-- The language that messages to a user are in.
+create function app_private.language_of(user_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select u.language from app_public.users u where u.id = $1
+$function$;
+grant execute on function app_private.language_of(uuid) to plat_authenticator;
+
 -- Somebody of the team was in touch with the lead; is_response where the team turned to the lead, by a call, mail or
 --   appointment.
 create function app_private.lead_interaction(
@@ -54170,6 +54265,23 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select exists (select from app_private.mail_deliveries d where d.key = mail_is_settled.key)
 $function$;
 grant execute on function app_private.mail_is_settled(text) to plat_worker;
+
+-- The language of a mail to an address, for an organization where there is one: that of its user, of the purchase or
+--   lead with this address, or of the organization; null where nothing is known.
+create function app_private.mail_language(email text, organization_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(
+    (select u.language from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+      where i.email = lower($1)),
+    (select b.preferred_language from app_public.buyers b
+      where b.organization_id = $2 and b.email = lower($1) and b.preferred_language is not null and b.deleted_at is null
+      order by b.id desc limit 1),
+    (select l.preferred_language from app_public.leads l
+      where l.organization_id = $2 and l.email = lower($1) and l.preferred_language is not null and l.deleted_at is null
+      order by l.id desc limit 1),
+    (select o.language from app_public.organizations o where o.id = $2))
+$function$;
+grant execute on function app_private.mail_language(text, uuid) to plat_worker;
 
 -- What limits mails of an organization to an address: none for a member who has confirmed it.
 create function app_private.mail_limits(organization_id uuid, recipient text) returns table(
@@ -59170,7 +59282,8 @@ declare
 begin
   perform app_private.rate_limit('invite.affiliates', invite.owner_id::text);
   perform app_private.rate_limit('invite.affiliate', invite.owner_id || ' ' || recipient);
-  perform app_private.admit_invitation(invite.owner_id, recipient);
+  -- An address gets few invitations, whoever sends them; an organization is one of many that work with it.
+  perform app_private.admit_invitation(invite.owner_id, invite.email);
   delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('project_organization_invite__created',
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
@@ -65310,7 +65423,7 @@ insert into app_private.limits (name, most, within, description) values
   ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
   ('email_change.account', 5, '01:00:00', 'Changes of the e-mail address that a user asks for.'),
   ('invite.address', 5, '01:00:00', 'Invitations to an organization for one address.'),
-  ('invite.affiliate', 10, '24:00:00', 'Invitations of one organization or address to projects of another one.'),
+  ('invite.affiliate', 50, '24:00:00', 'Invitations of one organization or address to projects of another one.'),
   ('invite.affiliates', 100, '01:00:00', 'Invitations of an organization to have a part in its projects.'),
   ('invite.buyer', 5, '01:00:00', 'Invitations of one buyer.'),
   ('invite.buyer_address', 10, '01:00:00', 'Invitations of an organization to buyers with one address.'),

@@ -31,7 +31,7 @@ insert into app_private.limits (name, most, within, description) values
   ('invite.buyer', 5, '1 hour', 'Invitations of one buyer.'),
   ('invite.buyer_address', 10, '1 hour', 'Invitations of an organization to buyers with one address.'),
   ('invite.affiliates', 100, '1 hour', 'Invitations of an organization to have a part in its projects.'),
-  ('invite.affiliate', 10, '24 hours', 'Invitations of one organization or address to projects of another one.'),
+  ('invite.affiliate', 50, '24 hours', 'Invitations of one organization or address to projects of another one.'),
   ('organization.user', 10, '24 hours', 'Organizations that one user founds.'),
   ('verification.login', 1, '24 hours',
     'Codes sent because somebody signed in without having confirmed the address of the account.'),
