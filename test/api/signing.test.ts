@@ -37,7 +37,10 @@ afterAll(async () => {
   await world.stop();
 });
 // Each test is a day of its own.
-beforeEach(() => world.owner.query("delete from app_private.limit_uses"));
+beforeEach(async () => {
+  await world.owner.query("delete from app_private.limit_uses");
+  await world.owner.query("select app_private.skip_notifications()");
+});
 
 const pdf = (text: string): Buffer => Buffer.from(`%PDF-1.7\n% ${text}\n%%EOF\n`);
 const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
@@ -393,8 +396,16 @@ test("a signer declines with a code and a reason, which ends it for everybody", 
     code: "CONFLICT",
     message: "This agreement is declined.",
   });
+  // The purchase is assigned to nobody, so the team is told.
+  await world.owner.query("select app_private.fan_out_notifications(1000)");
+  await world.owner.query(
+    "update graphile_worker._private_jobs set run_at = now() where task_id = (select id from graphile_worker._private_tasks where identifier = 'notification_mail__due')",
+  );
   const told = await mails();
   expect(told[bea.email!]!.subject).toBe("No longer to sign: Contract of 12B");
+  for (const person of [owen, world.max])
+    expect(told[person.email!]!.text).toContain("Contract of 12B of Bea Buyer in Harbour View, declined");
+  expect(told[world.sam.email!]).toBeUndefined();
 });
 
 test("the page of the link shows what there is to sign; its buttons send a code, sign and decline", async () => {
