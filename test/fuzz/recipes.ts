@@ -187,6 +187,16 @@ export function recipes(
       currency: undefined,
     };
   };
+  /** A document of a purchase, the player's own where they have one. */
+  const buyerDocument: Recipe = async (player) => ({
+    ...(await find(
+      player,
+      `select b.id as "buyerId" from app_public.buyers b, home where b.${ofHome} and b.deleted_at is null and b.status <> 'CANCELLED'
+       and (b.user_id = home.player or not exists (select from app_public.buyers o where o.user_id = home.player))`,
+    )),
+    category: "IDENTITY",
+    file: `data:application/pdf;name=fuzz.pdf;base64,${Buffer.from("%PDF-1.7\n%%EOF\n").toString("base64")}`,
+  });
   const account: Recipe = () => ({
     email: email(),
     username: undefined,
@@ -387,6 +397,7 @@ export function recipes(
     },
     deleteOrganizationIntegration: found(integration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteProject: after("createProject", () => ({ title: name(), status: "SELLING", currency: "CAD" })),
+    deleteBuyerDocument: after("uploadBuyerDocument", buyerDocument),
     deleteUnitHold: afterBoss("createUnitHold", found(freeHome)),
     deleteUserIntegration: found(ownIntegration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteWebhook: after("createWebhook", webhook),
@@ -489,6 +500,7 @@ export function recipes(
     sendTestWebhook: found(`select id from app_public.webhooks where ${ofHome}`),
     suggestLeadEmail: draft,
     updateEscalationTicket: ticket,
+    updateBuyerDocument: after("uploadBuyerDocument", buyerDocument, { category: "OTHER" }),
     updateUnitHold: found(
       `select id, 2 as expiration, null as "leadId", null as "expectedVersion" from app_public.unit_holds where status = 'ACTIVE' and ${ofHome}`,
     ),
@@ -512,6 +524,7 @@ export function recipes(
     }),
     updateOrganizationMemberRole: async (player) => ({ ...(await newMember(player)), role: "MEMBER" }),
     updatePassword: () => ({ currentPassword: password, newPassword: password }),
+    uploadBuyerDocument: buyerDocument,
     verifyEmail: async (player) => {
       await unconfirmed(player);
       return secret(
