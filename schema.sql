@@ -643,6 +643,1129 @@ as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.
 grant execute on function app_public.agents_events(app_public.agents) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.agreement_files
+
+-- @file Document
+--
+-- A file of an agreement: a version of what is signed, or what came of it.
+create table app_public.agreement_files (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  -- @writeOnly
+  -- @secret
+  --
+  -- A PDF, 50 MB at most.
+  file                     app_public.document_upload   not null,
+  title                    app_public.short_text, -- What people read instead of the file name.
+  description              app_public.long_text, -- What it is about.
+  category                 app_public.document_category not null default 'OTHER', -- What it is.
+  -- Whether everybody sees it who sees the record that it belongs to.
+  public                   boolean                      not null default false,
+  filename                 text                         not null, -- Name for those who save it.
+  filemime                 text                         not null, -- Media type, by the content of the file.
+  filesize                 integer                      not null, -- Size in bytes.
+  checksum                 text                         not null, -- SHA-256 of the content, in hexadecimal digits.
+  -- @behavior -*
+  --
+  -- Who uploaded it.
+  uploaded_by_id           uuid                         default app_public.current_user_id(),
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  -- @behavior -attribute:select
+  --
+  -- The agreement that it belongs to.
+  agreement_id             uuid                         not null,
+  kind                     app_public.agreement_file_kind not null default 'DOCUMENT', -- What it is.
+  -- @insertOptional
+  --
+  -- Which version it is, from 1 on; the latest DOCUMENT is what is signed.
+  number                   integer                      not null,
+  -- Whether the signatures on the version before are given up for it; needed where somebody has signed that one.
+  --   Everybody is then asked to sign again.
+  void_signatures          boolean                      not null default false,
+  -- When the signers could see it first; null for one that was not sent.
+  sent_at                  timestamp with time zone,
+  constraint agreement_files_pkey primary key (id),
+  -- @parent
+  -- @fieldName agreement
+  -- @foreignFieldName files
+  -- @backwardDescription The files, in their order.
+  --
+  -- The agreement that it belongs to.
+  constraint agreement_files_agreement_id_fkey foreign key (agreement_id, project_id)
+    references app_public.agreements(id, project_id) on delete cascade,
+  -- @behavior -*
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint agreement_files_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName uploadedBy
+  -- @backwardBehavior -*
+  --
+  -- Who uploaded it; seen by colleagues.
+  constraint agreement_files_uploaded_by_id_fkey foreign key (uploaded_by_id)
+    references app_public.users(id) on delete set null,
+  constraint document_record_category_not_null not null category,
+  constraint document_record_checksum_not_null not null checksum,
+  constraint document_record_file_not_null not null file,
+  constraint document_record_filemime_not_null not null filemime,
+  constraint document_record_filename_not_null not null filename,
+  constraint document_record_filesize_not_null not null filesize,
+  constraint document_record_id_not_null not null id,
+  constraint document_record_inserted_at_not_null not null inserted_at,
+  constraint document_record_organization_id_not_null not null organization_id,
+  constraint document_record_project_id_not_null not null project_id,
+  constraint document_record_public_not_null not null public,
+  constraint document_record_updated_at_not_null not null updated_at,
+  constraint document_record_version_not_null not null version
+);
+
+create index agreement_files_checksum on app_public.agreement_files (checksum);
+-- Somebody else uploaded a version meanwhile; look at it and try again.
+create unique index agreement_files_number on app_public.agreement_files (agreement_id, kind, number);
+create index agreement_files_project on app_public.agreement_files (project_id, id);
+create index agreement_files_uploaded_by on app_public.agreement_files (uploaded_by_id);
+
+alter table app_public.agreement_files enable row level security;
+create policy readers on app_public.agreement_files for select to plat_user
+  using (
+    deleted_at is null
+    and (select true from app_public.agreements parent where parent.id = agreement_files.agreement_id)
+    and (sent_at is not null or agreement_id <> all (array(select app_hidden.viewer_party_agreements())))
+  );
+-- @perRow One file is deleted at a time, and the agreement says whose deal it is.
+create policy writers_delete on app_public.agreement_files for delete to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+-- @perRow Files are uploaded one by one, and the agreement says whose deal it is.
+create policy writers_insert on app_public.agreement_files for insert to plat_user
+  with check (app_hidden.may_write_agreement(agreement_id));
+-- @perRow One file is changed at a time, and the agreement says whose deal it is.
+create policy writers_update on app_public.agreement_files for update to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+
+grant select on app_public.agreement_files to plat_anonymous, plat_user;
+grant delete on app_public.agreement_files to plat_user;
+grant insert (file, title, description, agreement_id, void_signatures) on app_public.agreement_files to plat_user;
+grant update (title, description) on app_public.agreement_files to plat_user;
+
+create trigger _040_file before insert on app_public.agreement_files
+  for each row execute function app_private.tg__file('agreements', 'agreement_id', 'Document');
+create trigger _050_organization before insert on app_public.agreement_files
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.agreement_files
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_keep before delete on app_public.agreement_files
+  for each row execute function app_private.tg_agreement_files__keep();
+create trigger _300_version before insert on app_public.agreement_files
+  for each row execute function app_private.tg_agreement_files__version();
+create trigger _500_let_go after delete or update of deleted_at on app_public.agreement_files
+  for each row execute function app_private.tg__let_go_of_file();
+create trigger _510_replaced after insert on app_public.agreement_files
+  for each row
+  when (new.kind::text = 'DOCUMENT')
+  execute function app_private.tg_agreement_files__replaced();
+create trigger _900_soft_delete before delete on app_public.agreement_files
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.agreement_files
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.agreement_files
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_agreement_files__event_delete();
+create trigger _950_events_insert after insert on app_public.agreement_files
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_files__event_insert();
+create trigger _950_events_update after update on app_public.agreement_files
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_agreement_files__event_update();
+create trigger _970_parents after insert on app_public.agreement_files
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_files__parents();
+create trigger _970_parents_again after update of agreement_id, project_id on app_public.agreement_files
+  for each row
+  when (old.agreement_id is distinct from new.agreement_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_agreement_files__parents();
+
+create function app_private.tg_agreement_files__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || 'deleted', 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || 'created', 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || 'created', 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || case when false then null when o.deleted_at is null and n.deleted_at is not null then 'deleted' else 'updated' end, 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.title is distinct from n.title then jsonb_build_object('title', jsonb_build_array(o.title, n.title)) else '{}' end
+    || case when o.description is distinct from n.description then jsonb_build_object('description', jsonb_build_array(o.description, n.description)) else '{}' end
+    || case when o.category is distinct from n.category then jsonb_build_object('category', jsonb_build_array(o.category, n.category)) else '{}' end
+    || case when o.public is distinct from n.public then jsonb_build_object('public', jsonb_build_array(o.public, n.public)) else '{}' end
+    || case when o.filename is distinct from n.filename then jsonb_build_object('filename', jsonb_build_array(o.filename, n.filename)) else '{}' end
+    || case when o.filemime is distinct from n.filemime then jsonb_build_object('filemime', jsonb_build_array(o.filemime, n.filemime)) else '{}' end
+    || case when o.filesize is distinct from n.filesize then jsonb_build_object('filesize', jsonb_build_array(o.filesize, n.filesize)) else '{}' end
+    || case when o.checksum is distinct from n.checksum then jsonb_build_object('checksum', jsonb_build_array(o.checksum, n.checksum)) else '{}' end
+    || case when o.uploaded_by_id is distinct from n.uploaded_by_id then jsonb_build_object('uploadedById', jsonb_build_array(o.uploaded_by_id, n.uploaded_by_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.agreement_id is distinct from n.agreement_id then jsonb_build_object('agreementId', jsonb_build_array(o.agreement_id, n.agreement_id)) else '{}' end
+    || case when o.kind is distinct from n.kind then jsonb_build_object('kind', jsonb_build_array(o.kind, n.kind)) else '{}' end
+    || case when o.number is distinct from n.number then jsonb_build_object('number', jsonb_build_array(o.number, n.number)) else '{}' end
+    || case when o.void_signatures is distinct from n.void_signatures then jsonb_build_object('voidSignatures', jsonb_build_array(o.void_signatures, n.void_signatures)) else '{}' end
+    || case when o.sent_at is distinct from n.sent_at then jsonb_build_object('sentAt', jsonb_build_array(to_char(o.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.title,
+    o.description,
+    o.category,
+    o.public,
+    o.filename,
+    o.filemime,
+    o.filesize,
+    o.checksum,
+    o.uploaded_by_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.agreement_id,
+    o.kind,
+    o.number,
+    o.void_signatures,
+    o.sent_at) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.title,
+    n.description,
+    n.category,
+    n.public,
+    n.filename,
+    n.filemime,
+    n.filesize,
+    n.checksum,
+    n.uploaded_by_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.agreement_id,
+    n.kind,
+    n.number,
+    n.void_signatures,
+    n.sent_at) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__keep() returns trigger
+language plpgsql as $function$
+begin
+  if old.sent_at is not null then
+    perform app_hidden.fail('CONFLICT', 'What was sent is kept; upload another version to replace it.');
+  end if;
+  return old;
+end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agreement_files__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agreements p where p.id = n.agreement_id) is not null) then 'agreements agreement_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.agreements p where p.id = new.agreement_id) is not null then 'agreements agreement_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__replaced() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  agreement app_public.agreements;
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id;
+  if agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') or not exists (select
+      from app_public.agreement_signers s where s.agreement_id = new.agreement_id and s.deleted_at is null) then
+    return null;
+  end if;
+  perform app_private.note_trail(agreement.id, 'REPLACED', file => new, note => case when new.void_signatures
+    then 'The signatures on the version before were given up.' end);
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'WAITING', invited_at = null, viewed_at = null, signed_at = null,
+      signed_file_id = null
+    where s.agreement_id = agreement.id and s.status <> 'WAITING' and s.deleted_at is null;
+  delete from app_private.agreement_codes c using app_public.agreement_signers s
+    where s.id = c.signer_id and s.agreement_id = agreement.id;
+  update app_public.agreements a set status = 'SENT', viewed_at = null, signed_at = null
+    where a.id = agreement.id and a.status <> 'SENT';
+  perform set_config('plat.service', before, true);
+  perform app_private.invite_signers(agreement.id);
+  return null;
+end $function$;
+
+create function app_private.tg_agreement_files__version() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  agreement app_public.agreements;
+  signed int;
+  is_signed_here boolean;
+begin
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id for no key update;
+  select count(*) filter (where s.status = 'SIGNED'), count(*) > 0 into signed, is_signed_here
+    from app_public.agreement_signers s where s.agreement_id = new.agreement_id and s.deleted_at is null;
+  new.number := coalesce((select max(f.number) from app_public.agreement_files f
+    where f.agreement_id = new.agreement_id and f.kind = new.kind), 0) + 1;
+  if new.kind <> 'DOCUMENT' then
+    new.sent_at := now();
+    return new;
+  end if;
+  -- The content that stands for one that was not sent yet (app_hidden.may_upload) has no type of its own.
+  if new.filemime <> 'application/pdf' and new.checksum <> repeat('0', 64) then
+    perform app_hidden.fail('UNSUPPORTED_FILE', 'What is signed is a PDF.', '{"field": "file"}');
+  elsif agreement.status in ('DECLINED', 'EXPIRED', 'VOIDED')
+    or (is_signed_here and agreement.status in ('SIGNED', 'EXECUTED')) then
+    perform app_hidden.fail('CONFLICT', format('This agreement is %s, and has no further version; make another '
+      'agreement.',
+      lower(agreement.status)), '{"field": "agreementId"}');
+  elsif is_signed_here and agreement.signing_provider <> 'EMBEDDED' and agreement.status <> 'DRAFT' then
+    perform app_hidden.fail('CONFLICT',
+      'This agreement is being signed at its provider, which takes no further version; void it and make another one.',
+      '{"field": "agreementId"}');
+  elsif signed > 0 and not new.void_signatures then
+    perform app_hidden.fail('CONFLICT', format('%s signed the present version, and no signature holds for another one. '
+      'Give '
+      'voidSignatures: true to give them up and ask everybody again.',
+      case signed when 1 then 'One signer has' else signed || ' signers have' end),
+      jsonb_build_object('field', 'voidSignatures', 'signatures', signed));
+  end if;
+  new.void_signatures := signed > 0;
+  new.sent_at := case when agreement.status <> 'DRAFT' then now() end;
+  return new;
+end $function$;
+
+-- What happened to it, latest first.
+create function app_public.agreement_files_events(r app_public.agreement_files) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.agreement_files_events(app_public.agreement_files) to plat_anonymous,
+plat_user;
+
+-- @notNull
+--
+-- Where it is: an address that works for a few minutes, or as long as everybody may see it.
+create function app_public.agreement_files_url(f app_public.agreement_files) returns app_public.file_address
+language sql stable as $function$
+      select app_hidden.file_address('agreement_files', f.id, f.checksum, f.filename, f.public, true) $function$;
+grant execute on function app_public.agreement_files_url(app_public.agreement_files) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
+-- app_public.agreement_signers
+
+-- @defaultOrder sequence asc, id asc
+--
+-- Somebody who signs an agreement.
+create table app_public.agreement_signers (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  agreement_id             uuid                         not null, -- The agreement.
+  role                     app_public.agreement_signer_role not null, -- What they are to the agreement.
+  name                     app_public.short_text        not null, -- Full name, as it stands on the agreement.
+  -- @masked
+  --
+  -- Where their link and code go. Whoever signs in with this address may sign too.
+  email                    app_public.email_address     not null,
+  -- @masked
+  --
+  -- Where their code goes if they want it as a text message.
+  phone                    app_public.phone_number,
+  -- Place in the order of signing; those with the same one sign at the same time. 1 where left out.
+  sequence                 smallint                     not null default 1,
+  status                   app_public.agreement_signer_status not null default 'WAITING', -- How far they are.
+  status_changed_at        timestamp with time zone     not null default now(), -- Since when they have this status.
+  invited_at               timestamp with time zone, -- When they were asked to sign the present version.
+  viewed_at                timestamp with time zone, -- When they opened it.
+  signed_at                timestamp with time zone, -- When they signed.
+  declined_at              timestamp with time zone, -- When they refused to sign.
+  decline_reason           app_public.long_text, -- Why they refused, in their words.
+  reminded_at              timestamp with time zone, -- When they were reminded last.
+  -- @behavior -*
+  --
+  -- The version that they signed.
+  signed_file_id           uuid,
+  -- @behavior -*
+  -- @secret
+  --
+  -- What their link is known by; another one where their address changes.
+  link_id                  uuid                         not null default gen_random_uuid(),
+  -- @behavior -*
+  -- @secret
+  --
+  -- How often they were asked; only the mail of the last time still goes out.
+  invitation               integer                      not null default 0,
+  constraint agreement_signers_pkey primary key (id),
+  -- @parent
+  -- @fieldName agreement
+  -- @foreignFieldName signers
+  -- @backwardDescription Who signs, in order.
+  --
+  -- The agreement.
+  constraint agreement_signers_agreement_id_fkey foreign key (agreement_id, project_id)
+    references app_public.agreements(id, project_id) on delete cascade,
+  -- @fieldName project
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint agreement_signers_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName signedFile
+  -- @backwardBehavior -*
+  --
+  -- The version that they signed.
+  constraint agreement_signers_signed_file_id_fkey foreign key (signed_file_id)
+    references app_public.agreement_files(id) on delete restrict,
+  constraint agreement_signers_email_lower check (email::text = lower(email::text)),
+  constraint agreement_signers_phone_e164 check (phone::text ~ '^\+[1-9][0-9]{6,14}$'),
+  -- Give a sequence from 1 to 100.
+  constraint agreement_signers_sequence_range check (sequence >= 1 and sequence <= 100),
+  -- Who has signed, has signed a version.
+  constraint agreement_signers_signed_file check ((status::text = 'SIGNED') = (signed_file_id is not null)),
+  constraint project_record_id_not_null not null id,
+  constraint project_record_inserted_at_not_null not null inserted_at,
+  constraint project_record_organization_id_not_null not null organization_id,
+  constraint project_record_project_id_not_null not null project_id,
+  constraint project_record_updated_at_not_null not null updated_at,
+  constraint project_record_version_not_null not null version
+);
+
+create index agreement_signers_email on app_public.agreement_signers (email) where deleted_at is null;
+create unique index agreement_signers_link on app_public.agreement_signers (link_id);
+create index agreement_signers_project on app_public.agreement_signers (project_id, id);
+create index agreement_signers_signed_file on app_public.agreement_signers (signed_file_id);
+create index agreement_signers_signers on app_public.agreement_signers (agreement_id, sequence, id)
+  where deleted_at is null;
+
+alter table app_public.agreement_signers enable row level security;
+create policy parties on app_public.agreement_signers for select to plat_user
+  using (
+    deleted_at is null
+    and (select true from app_public.agreements parent where parent.id = agreement_signers.agreement_id)
+  );
+-- @perRow One signer is deleted at a time, and the agreement says whose deal it is.
+create policy sellers_delete on app_public.agreement_signers for delete to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+-- @perRow An agreement has few signers, and says whose deal it is.
+create policy sellers_insert on app_public.agreement_signers for insert to plat_user
+  with check (app_hidden.may_write_agreement(agreement_id));
+-- @perRow One signer is changed at a time, and the agreement says whose deal it is.
+create policy sellers_update on app_public.agreement_signers for update to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+
+grant select on app_public.agreement_signers to plat_masker;
+grant delete on app_public.agreement_signers to plat_user;
+grant
+  select (
+      id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, agreement_id, role, name,
+      sequence, status, status_changed_at, invited_at, viewed_at, signed_at, declined_at, decline_reason,
+      reminded_at, signed_file_id, link_id, invitation
+    ) on app_public.agreement_signers to plat_anonymous, plat_user;
+grant insert (agreement_id, role, name, email, phone, sequence) on app_public.agreement_signers to plat_user;
+grant update (role, name, email, phone, sequence) on app_public.agreement_signers to plat_user;
+
+create trigger _010_agreement before insert on app_public.agreement_signers
+  for each row execute function app_private.tg_agreement_signers__agreement();
+create trigger _050_organization before insert on app_public.agreement_signers
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.agreement_signers
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_keep before delete on app_public.agreement_signers
+  for each row execute function app_private.tg_agreement_signers__keep();
+create trigger _300_prepare before insert or update on app_public.agreement_signers
+  for each row execute function app_private.tg_agreement_signers__prepare();
+create trigger _300_state before update on app_public.agreement_signers
+  for each row
+  when (old.status::text is distinct from new.status::text or false)
+  execute function app_private.tg__state('agreement_signer', 't');
+create trigger _300_state_first before insert on app_public.agreement_signers
+  for each row
+  when (new.status is null or new.status::text <> all ('{WAITING}'::text[]) or false)
+  execute function app_private.tg__state('agreement_signer', 't');
+create trigger _900_soft_delete before delete on app_public.agreement_signers
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.agreement_signers
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.agreement_signers
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_agreement_signers__event_delete();
+create trigger _950_events_insert after insert on app_public.agreement_signers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_signers__event_insert();
+create trigger _950_events_update after update on app_public.agreement_signers
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_agreement_signers__event_update();
+create trigger _970_parents after insert on app_public.agreement_signers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_signers__parents();
+create trigger _970_parents_again after update of agreement_id, project_id,
+signed_file_id on app_public.agreement_signers
+  for each row
+  when (
+    old.agreement_id is distinct from new.agreement_id
+    or old.project_id is distinct from new.project_id
+    or old.signed_file_id is distinct from new.signed_file_id
+  )
+  execute function app_private.tg_agreement_signers__parents();
+
+-- A signer is of the project of the agreement.
+create function app_private.tg_agreement_signers__agreement() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  select a.project_id, a.organization_id into new.project_id, new.organization_id from app_public.agreements a
+    where a.id = new.agreement_id;
+  return new;
+end $function$;
+
+create function app_private.tg_agreement_signers__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || 'deleted', 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || 'created', 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || 'created', 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'DECLINED' then 'declined' when o.status is distinct from n.status and n.status::text = 'INVITED' then 'invited' when o.status is distinct from n.status and n.status::text = 'SIGNED' then 'signed' when o.status is distinct from n.status and n.status::text = 'VIEWED' then 'viewed' when o.reminded_at is distinct from n.reminded_at then 'reminded' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.agreement_id is distinct from n.agreement_id then jsonb_build_object('agreementId', jsonb_build_array(o.agreement_id, n.agreement_id)) else '{}' end
+    || case when o.role is distinct from n.role then jsonb_build_object('role', jsonb_build_array(o.role, n.role)) else '{}' end
+    || case when o.name is distinct from n.name then jsonb_build_object('name', jsonb_build_array(o.name, n.name)) else '{}' end
+    || case when o.email is distinct from n.email then jsonb_build_object('email', jsonb_build_array(o.email, n.email)) else '{}' end
+    || case when o.phone is distinct from n.phone then jsonb_build_object('phone', jsonb_build_array(o.phone, n.phone)) else '{}' end
+    || case when o.sequence is distinct from n.sequence then jsonb_build_object('sequence', jsonb_build_array(o.sequence, n.sequence)) else '{}' end
+    || case when o.status is distinct from n.status then jsonb_build_object('status', jsonb_build_array(o.status, n.status)) else '{}' end
+    || case when o.status_changed_at is distinct from n.status_changed_at then jsonb_build_object('statusChangedAt', jsonb_build_array(to_char(o.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.invited_at is distinct from n.invited_at then jsonb_build_object('invitedAt', jsonb_build_array(to_char(o.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.viewed_at is distinct from n.viewed_at then jsonb_build_object('viewedAt', jsonb_build_array(to_char(o.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.signed_at is distinct from n.signed_at then jsonb_build_object('signedAt', jsonb_build_array(to_char(o.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.declined_at is distinct from n.declined_at then jsonb_build_object('declinedAt', jsonb_build_array(to_char(o.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.decline_reason is distinct from n.decline_reason then jsonb_build_object('declineReason', jsonb_build_array(o.decline_reason, n.decline_reason)) else '{}' end
+    || case when o.reminded_at is distinct from n.reminded_at then jsonb_build_object('remindedAt', jsonb_build_array(to_char(o.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.signed_file_id is distinct from n.signed_file_id then jsonb_build_object('signedFileId', jsonb_build_array(o.signed_file_id, n.signed_file_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.agreement_id,
+    o.role,
+    o.name,
+    o.email,
+    o.phone,
+    o.sequence,
+    o.status,
+    o.status_changed_at,
+    o.invited_at,
+    o.viewed_at,
+    o.signed_at,
+    o.declined_at,
+    o.decline_reason,
+    o.reminded_at,
+    o.signed_file_id) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.agreement_id,
+    n.role,
+    n.name,
+    n.email,
+    n.phone,
+    n.sequence,
+    n.status,
+    n.status_changed_at,
+    n.invited_at,
+    n.viewed_at,
+    n.signed_at,
+    n.declined_at,
+    n.decline_reason,
+    n.reminded_at,
+    n.signed_file_id) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__keep() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_public.agreements a where a.id = old.agreement_id and a.status <> 'DRAFT') then
+    perform app_hidden.fail('CONFLICT', 'The agreement was sent, and keeps its signers; void it and make another one.');
+  end if;
+  return old;
+end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agreement_signers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agreements p where p.id = n.agreement_id) is not null) then 'agreements agreement_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agreement_files p where p.id = n.signed_file_id) is not null) then 'agreement_files signed_file_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.agreements p where p.id = new.agreement_id) is not null then 'agreements agreement_id'
+      when (select p.deleted_at from app_public.agreement_files p where p.id = new.signed_file_id) is not null then 'agreement_files signed_file_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__prepare() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  agreement app_public.agreements;
+  project_country text;
+  most constant int := 20;
+  is_new_address boolean;
+begin
+  new.email := lower(new.email);
+  if new.phone is not null and (tg_op = 'INSERT' or new.phone is distinct from old.phone) then
+    project_country := (select coalesce((p.address).country, 'US') from app_public.projects p
+      where p.id = new.project_id);
+    new.phone := app_hidden.to_e164(new.phone, project_country);
+  end if;
+  if coalesce(app_hidden.is_service(), false)
+    or (tg_op = 'UPDATE' and row(new.role, new.name, new.email, new.phone, new.sequence)
+      is not distinct from row(old.role, old.name, old.email, old.phone, old.sequence)) then
+    return new;
+  end if;
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id for no key update;
+  if agreement.status = 'DRAFT' then
+    if tg_op = 'INSERT' and (select count(*) from app_public.agreement_signers s where s.agreement_id = new.agreement_id
+        and s.deleted_at is null) >= most then
+      perform app_hidden.fail('LIMIT_EXCEEDED', format('An agreement has %s signers at most.', most),
+        jsonb_build_object('limit', most));
+    end if;
+    return new;
+  end if;
+  if tg_op = 'INSERT' then
+    perform app_hidden.fail('CONFLICT', 'Signers are added to a draft; this agreement was sent. Void it and make '
+      'another one.',
+      '{"field": "agreementId"}');
+  elsif agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
+    or new.status in ('SIGNED', 'DECLINED') then
+    perform app_hidden.fail('CONFLICT', 'This signer is done with the agreement, and stays as it is.', '{"field": '
+      '"id"}');
+  elsif agreement.signing_provider <> 'EMBEDDED' then
+    perform app_hidden.fail('CONFLICT',
+      'This agreement is at its provider, where its signers stay as they were; void it and make another one.',
+      '{"field": "id"}');
+  elsif row(new.role, new.sequence) is distinct from row(old.role, old.sequence) then
+    perform app_hidden.fail('CONFLICT', 'The agreement was sent: only name, address and phone number of a signer '
+      'change now.',
+      jsonb_build_object('field', case when new.role <> old.role then 'role' else 'sequence' end));
+  end if;
+  is_new_address := new.email <> old.email;
+  if row(new.name, new.email, new.phone) is distinct from row(old.name, old.email, old.phone) then
+    -- What the former address or number got opens nothing any more.
+    delete from app_private.agreement_codes c where c.signer_id = new.id;
+    perform app_private.note_trail(agreement.id, 'CHANGED', signer => new);
+  end if;
+  if is_new_address then
+    new.link_id := gen_random_uuid();
+    if new.status in ('INVITED', 'VIEWED') then
+      new.invitation := new.invitation + 1;
+      perform app_private.add_job('agreement_signer__invited',
+        jsonb_build_object('id', new.id, 'invitation', new.invitation));
+    end if;
+  end if;
+  return new;
+end $function$;
+
+-- @notNull
+--
+-- The steps that can be taken by hand: none, what signers do makes their status.
+create function app_public.agreement_signers_allowed_transitions(
+  s app_public.agreement_signers
+) returns app_public.transition[]
+language sql stable as $function$ select app_hidden.transitions_from('agreement_signer', jsonb_build_object('status',
+  s.status)) $function$;
+grant execute on function app_public.agreement_signers_allowed_transitions(
+  app_public.agreement_signers
+) to plat_anonymous, plat_user;
+
+-- Where their link and code go; null for whoever has neither the permission buyer.read nor signs as them.
+create function app_public.agreement_signers_email(s app_public.agreement_signers) returns app_public.email_address
+language sql stable as $function$
+  select case when app_hidden.organization_can(s.organization_id, 'buyer.read')
+    or s.project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+    or s.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+    or s.id = any (array(select app_hidden.viewer_signers())) then s.email end
+$function$;
+grant execute on function app_public.agreement_signers_email(app_public.agreement_signers) to plat_anonymous,
+plat_user;
+
+-- What happened to it, latest first.
+create function app_public.agreement_signers_events(r app_public.agreement_signers) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.agreement_signers_events(app_public.agreement_signers) to plat_anonymous,
+plat_user;
+
+-- Where their code goes if they want it as a text message; null for whoever has neither the permission buyer.read
+--   nor signs as them.
+create function app_public.agreement_signers_phone(s app_public.agreement_signers) returns app_public.phone_number
+language sql stable as $function$
+  select case when s.phone is not null and (app_hidden.organization_can(s.organization_id, 'buyer.read')
+    or s.project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+    or s.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+    or s.id = any (array(select app_hidden.viewer_signers()))) then s.phone end
+$function$;
+grant execute on function app_public.agreement_signers_phone(app_public.agreement_signers) to plat_anonymous,
+plat_user;
+
+----------------------------------------------------------------------------------------------------
+-- app_public.agreement_trail_entries
+
+-- @defaultOrder id asc
+--
+-- Something that happened to an agreement; never changed, never deleted.
+create table app_public.agreement_trail_entries (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  -- @behavior -*
+  --
+  -- The agreement.
+  agreement_id             uuid                         not null,
+  kind                     app_public.agreement_trail_kind not null, -- What happened.
+  occurred_at              timestamp with time zone     not null default clock_timestamp(), -- When.
+  -- @behavior -*
+  --
+  -- The signer that it is about.
+  signer_id                uuid,
+  signer_name              text, -- The name of the signer at that time.
+  -- @behavior -*
+  --
+  -- The version that it is about.
+  file_id                  uuid,
+  checksum                 text, -- SHA-256 of the file that was sent, replaced or signed, in hexadecimal digits.
+  -- @behavior -*
+  --
+  -- The user who did it.
+  actor_id                 uuid,
+  -- @masked
+  --
+  -- The network address that it came from.
+  ip_address               text,
+  -- @masked
+  --
+  -- The program that it came from, as it says.
+  user_agent               text,
+  -- @masked
+  --
+  -- The address or number that a mail or code went to.
+  sent_to                  text,
+  consent_text             text, -- What the signer agreed to.
+  note                     text, -- Further words, such as why somebody declined.
+  constraint agreement_trail_entries_pkey primary key (id),
+  -- @fieldName actor
+  -- @backwardBehavior -*
+  --
+  -- The user who did it.
+  constraint agreement_trail_entries_actor_id_fkey foreign key (actor_id)
+    references app_public.users(id) on delete set null,
+  -- @parent
+  -- @fieldName agreement
+  -- @foreignFieldName trail
+  -- @backwardDescription What happened to it, in order.
+  --
+  -- The agreement.
+  constraint agreement_trail_entries_agreement_id_fkey foreign key (agreement_id, project_id)
+    references app_public.agreements(id, project_id) on delete restrict,
+  -- @fieldName file
+  -- @backwardBehavior -*
+  --
+  -- The version that it is about.
+  constraint agreement_trail_entries_file_id_fkey foreign key (file_id)
+    references app_public.agreement_files(id) on delete restrict,
+  -- @behavior -*
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint agreement_trail_entries_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName signer
+  -- @backwardBehavior -*
+  --
+  -- The signer that it is about.
+  constraint agreement_trail_entries_signer_id_fkey foreign key (signer_id)
+    references app_public.agreement_signers(id) on delete restrict
+);
+
+create index agreement_trail_entries_actor on app_public.agreement_trail_entries (actor_id);
+create index agreement_trail_entries_agreement on app_public.agreement_trail_entries (agreement_id, id);
+create index agreement_trail_entries_file on app_public.agreement_trail_entries (file_id);
+create index agreement_trail_entries_project on app_public.agreement_trail_entries (project_id, id);
+create index agreement_trail_entries_signer on app_public.agreement_trail_entries (signer_id);
+
+alter table app_public.agreement_trail_entries enable row level security;
+create policy parties on app_public.agreement_trail_entries for select to plat_user
+  using ((select true from app_public.agreements parent where parent.id = agreement_trail_entries.agreement_id));
+
+grant select on app_public.agreement_trail_entries to plat_masker;
+grant
+  select (
+      id, organization_id, project_id, agreement_id, kind, occurred_at, signer_id, signer_name, file_id, checksum,
+      actor_id, consent_text, note
+    ) on app_public.agreement_trail_entries to plat_anonymous, plat_user;
+
+create trigger _100_immutable before delete or update on app_public.agreement_trail_entries
+  for each row execute function app_private.tg_agreement_trail_entries__immutable();
+create trigger _100_no_truncate before truncate on app_public.agreement_trail_entries
+  for each statement execute function app_private.tg_agreement_trail_entries__immutable();
+
+create function app_private.tg_agreement_trail_entries__immutable() returns trigger
+language plpgsql as $function$
+begin
+  -- Whose account it was may be forgotten with the account.
+  if tg_op = 'UPDATE' and new.actor_id is null and to_jsonb(new) - 'actor_id' = to_jsonb(old) - 'actor_id' then
+    return new;
+  end if;
+  raise exception 'the trail of an agreement is never changed or deleted' using errcode = 'restrict_violation';
+end $function$;
+
+-- The network address that it came from; null without the permission buyer.pii.
+create function app_public.agreement_trail_entries_ip_address(e app_public.agreement_trail_entries) returns text
+language sql stable as $function$
+  select case when e.ip_address is not null and app_hidden.organization_can(e.organization_id, 'buyer.pii')
+    then e.ip_address end
+$function$;
+grant execute on function app_public.agreement_trail_entries_ip_address(
+  app_public.agreement_trail_entries
+) to plat_anonymous, plat_user;
+
+-- The address or number that a mail or code went to; null without the permission buyer.pii.
+create function app_public.agreement_trail_entries_sent_to(e app_public.agreement_trail_entries) returns text
+language sql stable as $function$
+  select case when e.sent_to is not null and app_hidden.organization_can(e.organization_id, 'buyer.pii')
+    then e.sent_to end
+$function$;
+grant execute on function app_public.agreement_trail_entries_sent_to(
+  app_public.agreement_trail_entries
+) to plat_anonymous, plat_user;
+
+-- The program that it came from, as it says; null without the permission buyer.pii.
+create function app_public.agreement_trail_entries_user_agent(e app_public.agreement_trail_entries) returns text
+language sql stable as $function$
+  select case when e.user_agent is not null and app_hidden.organization_can(e.organization_id, 'buyer.pii')
+    then e.user_agent end
+$function$;
+grant execute on function app_public.agreement_trail_entries_user_agent(
+  app_public.agreement_trail_entries
+) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.agreements
 
 -- Something that a lead or buyer signs. Buyers see those of their purchase that were sent.
@@ -667,7 +1790,12 @@ create table app_public.agreements (
   declined_at              timestamp with time zone, -- When it was declined.
   expires_at               timestamp with time zone, -- When it expires if it was sent and is not signed by then.
   void_reason              app_public.long_text, -- Why it was voided; required for the status VOIDED.
+  -- Where its signers sign; here where left out. It can be changed as long as the agreement is a draft.
+  signing_provider         app_public.signing_provider  not null default 'EMBEDDED',
+  -- After how many days signers are reminded, three times at most; 3 where left out, null for never.
+  reminder_days            smallint                     default 3,
   constraint agreements_pkey primary key (id),
+  constraint agreements_id_project_id_key unique (id, project_id),
   -- @fieldName buyer
   -- @backwardBehavior -*
   --
@@ -689,6 +1817,8 @@ create table app_public.agreements (
   constraint agreements_project_id_fkey foreign key (project_id, organization_id)
     references app_public.projects(id, organization_id) on delete restrict,
   constraint agreements_one_person check (num_nonnulls(lead_id, buyer_id) = 1), -- Name either the lead or the buyer.
+  -- Give 1 to 60 days, or null for never.
+  constraint agreements_reminder_days_range check (reminder_days >= 1 and reminder_days <= 60),
   constraint project_record_id_not_null not null id,
   constraint project_record_inserted_at_not_null not null inserted_at,
   constraint project_record_organization_id_not_null not null organization_id,
@@ -804,11 +1934,21 @@ create policy sellers_update on app_public.agreements for update to plat_user
       )
     end
   );
+create policy signers on app_public.agreements for select to plat_user
+  using (
+    deleted_at is null
+    and status::text <> 'DRAFT'
+    and id = any (array(select app_hidden.viewer_signed_agreements()))
+  );
 
 grant select on app_public.agreements to plat_anonymous, plat_user;
 grant delete on app_public.agreements to plat_user;
-grant insert (lead_id, buyer_id, type, title, status, expires_at) on app_public.agreements to plat_user;
-grant update (title, status, expires_at, void_reason) on app_public.agreements to plat_user;
+grant insert (
+  lead_id, buyer_id, type, title, status, expires_at, signing_provider, reminder_days
+) on app_public.agreements to plat_user;
+grant update (
+  title, status, expires_at, void_reason, signing_provider, reminder_days
+) on app_public.agreements to plat_user;
 
 create trigger _010_deal before insert on app_public.agreements
   for each row execute function app_private.tg__deal_child();
@@ -818,6 +1958,8 @@ create trigger _060_refuse_archived before delete or update on app_public.agreem
   for each row execute function app_private.tg__refuse_archived();
 create trigger _200_keep before delete on app_public.agreements
   for each row execute function app_private.tg_agreements__keep();
+create trigger _300_signing_checks before insert or update of status, signing_provider on app_public.agreements
+  for each row execute function app_private.tg_agreements__signing_checks();
 create trigger _300_state before update on app_public.agreements
   for each row
   when (
@@ -834,6 +1976,10 @@ create trigger _300_state_first before insert on app_public.agreements
   execute function app_private.tg__state('agreement', 't');
 create trigger _400_prepare before insert or update on app_public.agreements
   for each row execute function app_private.tg_agreements__prepare();
+create trigger _500_signing after update of status on app_public.agreements
+  for each row
+  when (old.status::text is distinct from new.status::text)
+  execute function app_private.tg_agreements__signing();
 create trigger _600_deadline_again_agreement after update of status, deleted_at, expires_at on app_public.agreements
   for each row
   when (
@@ -915,7 +2061,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -963,7 +2111,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
@@ -987,7 +2137,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -1025,7 +2177,9 @@ begin
     || case when o.executed_at is distinct from n.executed_at then jsonb_build_object('executedAt', jsonb_build_array(to_char(o.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.declined_at is distinct from n.declined_at then jsonb_build_object('declinedAt', jsonb_build_array(to_char(o.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.void_reason is distinct from n.void_reason then jsonb_build_object('voidReason', jsonb_build_array(o.void_reason, n.void_reason)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.void_reason is distinct from n.void_reason then jsonb_build_object('voidReason', jsonb_build_array(o.void_reason, n.void_reason)) else '{}' end
+    || case when o.signing_provider is distinct from n.signing_provider then jsonb_build_object('signingProvider', jsonb_build_array(o.signing_provider, n.signing_provider)) else '{}' end
+    || case when o.reminder_days is distinct from n.reminder_days then jsonb_build_object('reminderDays', jsonb_build_array(o.reminder_days, n.reminder_days)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.type as type,
     n.title as title,
     n.lead_id as "leadId",
@@ -1041,7 +2195,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
@@ -1059,7 +2215,9 @@ begin
     o.executed_at,
     o.declined_at,
     o.expires_at,
-    o.void_reason) is distinct
+    o.void_reason,
+    o.signing_provider,
+    o.reminder_days) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -1077,7 +2235,9 @@ begin
     n.executed_at,
     n.declined_at,
     n.expires_at,
-    n.void_reason) order by n.id returning stream_id)
+    n.void_reason,
+    n.signing_provider,
+    n.reminder_days) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -1130,6 +2290,86 @@ begin
       when new.status = 'EXECUTED' then coalesce(new.signed_at, now()) else new.signed_at end;
     new.executed_at := case when new.status = 'EXECUTED' then now() end;
     new.declined_at := case when new.status = 'DECLINED' then now() end;
+  end if;
+  return new;
+end $function$;
+
+-- Begins the signing of an agreement that was sent, and ends it where it was voided, declined or has expired.
+create function app_private.tg_agreements__signing() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  file app_public.agreement_files := app_private.present_file(new.id);
+  has_signers boolean := exists (select from app_public.agreement_signers s where s.agreement_id = new.id
+    and s.deleted_at is null);
+begin
+  if old.status = 'DRAFT' and new.status <> 'VOIDED' then
+    update app_public.agreement_files f set sent_at = now() where f.id = file.id and f.sent_at is null;
+  end if;
+  if not has_signers then
+    return null;
+  end if;
+  if old.status = 'DRAFT' and new.status = 'SENT' then
+    perform app_private.note_trail(new.id, 'SENT', file => file);
+    if new.signing_provider <> 'EMBEDDED' then
+      insert into app_private.agreement_envelopes (agreement_id, integration_id, file_id)
+        values (new.id, app_private.signing_integration(new.organization_id, 'docusign'), file.id);
+      perform app_private.add_job('agreement__sent', jsonb_build_object('id', new.id));
+    end if;
+    perform app_private.invite_signers(new.id);
+  end if;
+  if new.status in ('VOIDED', 'DECLINED', 'EXPIRED', 'EXECUTED') then
+    update app_private.agreement_envelopes e set ended = true where e.agreement_id = new.id;
+  end if;
+  if new.status in ('VOIDED', 'DECLINED', 'EXPIRED') then
+    if new.status <> 'DECLINED' then
+      perform app_private.note_trail(new.id, new.status::text, note => new.void_reason);
+    end if;
+    delete from app_private.agreement_codes c using app_public.agreement_signers s
+      where s.id = c.signer_id and s.agreement_id = new.id;
+    if old.status <> 'DRAFT' then
+      perform app_private.add_job('agreement__ended', jsonb_build_object('id', new.id));
+    end if;
+  elsif new.status = 'EXECUTED' then
+    perform app_private.note_trail(new.id, 'EXECUTED');
+  end if;
+  return null;
+end $function$;
+
+-- Refuses to send what cannot be signed, and statuses that only signers make.
+create function app_private.tg_agreements__signing_checks() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  has_signers boolean;
+begin
+  if tg_op = 'UPDATE' and new.signing_provider <> old.signing_provider and old.status <> 'DRAFT' then
+    perform app_hidden.fail('CONFLICT', 'Where an agreement is signed is chosen while it is a draft.',
+      '{"field": "signingProvider"}');
+  end if;
+  if tg_op = 'INSERT' or new.status = old.status or coalesce(app_hidden.is_service(), false) then
+    return new;
+  end if;
+  has_signers := exists (select from app_public.agreement_signers s where s.agreement_id = new.id and
+    s.deleted_at is null);
+  if new.status = 'SENT' then
+    if has_signers and (app_private.present_file(new.id)).id is null then
+      perform app_hidden.fail('CONFLICT', 'There is nothing to sign yet: upload the PDF with uploadAgreementFile.',
+        '{"field": "status"}');
+    elsif not has_signers and new.signing_provider <> 'EMBEDDED' then
+      perform app_hidden.fail('CONFLICT', 'Nobody is to sign yet: add signers with createAgreementSigner.',
+        '{"field": "status"}');
+    elsif has_signers and new.signing_provider = 'DOCUSIGN'
+      and app_private.signing_integration(new.organization_id, 'docusign') is null then
+      perform app_hidden.fail('CONFLICT',
+        'The organization has no integration docusign that works: connect one, or sign here (signingProvider: '
+        'EMBEDDED).',
+        '{"field": "signingProvider"}');
+    end if;
+  elsif has_signers and (new.status in ('VIEWED', 'PARTIALLY_SIGNED', 'SIGNED', 'DECLINED')
+      or (new.status = 'EXECUTED' and exists (select from app_public.agreement_signers s where s.agreement_id = new.id
+        and s.role = 'SELLER_REPRESENTATIVE' and s.deleted_at is null))) then
+    perform app_hidden.fail('CONFLICT', format('What its signers do makes an agreement %s; they sign or decline '
+      'themselves.',
+      replace(lower(new.status), '_', ' ')), '{"field": "status"}');
   end if;
   return new;
 end $function$;
@@ -2609,6 +3849,33 @@ reservation_id, source_id, unit_id on app_public.buyers
   )
   execute function app_private.tg_buyers__parents();
 
+-- Hands what belongs to a lead or purchase over to its new assignee.
+create function app_private.tg__assignee_of_deal() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  deal_table text;
+begin
+  -- tg_argv[0]: the column by which the others refer to this record.
+  for deal_table in
+    select t.table_name from app_private.deal_tables t
+    where exists (select from pg_attribute a
+      where a.attrelid = format('app_public.%I', t.table_name)::regclass and a.attname = tg_argv[0]
+        and not a.attisdropped)
+      and not (t.table_name = 'reservations' and tg_argv[0] = 'buyer_id') -- there it is the user
+    order by t.table_name
+  loop
+    execute format('update app_public.%I set assignee_id = $1 where %I = $2 and assignee_id is distinct from $1 and '
+      'deleted_at is null', deal_table, tg_argv[0])
+      using new.assignee_id, new.id;
+  end loop;
+  if tg_table_name = 'buyers' then
+    update app_public.leads l set assignee_id = new.assignee_id
+      where l.id = (to_jsonb(new) ->> 'lead_id')::uuid and l.assignee_id is distinct from new.assignee_id
+        and l.deleted_at is null;
+  end if;
+  return null;
+end $function$;
+
 -- Shows a purchase to the account that sees the other purchases of the person.
 create function app_private.tg_buyers__account() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -3446,11 +4713,9 @@ grant execute on function app_public.buyers_appointments(app_public.buyers) to p
 
 -- The organization for which the assignee works in the project; null where nobody is assigned, and for the buyer.
 create function app_public.buyers_assignee_organization(b app_public.buyers) returns app_public.organizations
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_hidden.masked(o) from app_public.buyers r
-    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
-      and o.deleted_at is null
-  where r.id = b.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'buyer.read')
+language sql stable as $function$
+  select o.* from app_hidden.masked_organizations o
+  where b.assignee_id is not null and o.id = (select app_hidden.organization_of_buyer(b.id))
 $function$;
 grant execute on function app_public.buyers_assignee_organization(app_public.buyers) to plat_anonymous, plat_user;
 
@@ -5247,6 +6512,12 @@ create table app_public.deposits (
   amount_refunded          app_public.money             not null default 0,
   -- Whether it is the fee of its reservation.
   is_reservation_fee       boolean                      not null default false,
+  -- What is to be given back of it by wire or cheque; amountRefunded, written down by hand, takes from it.
+  amount_to_return         app_public.money             not null default 0,
+  -- @filter
+  --
+  -- When it was last said that some of it is to be given back, by cancelling the purchase.
+  return_requested_at      timestamp with time zone,
   constraint deposits_pkey primary key (id),
   constraint deposits_in_project unique (id, project_id),
   -- @fieldName buyer
@@ -5304,6 +6575,11 @@ create table app_public.deposits (
   constraint deposits_refunded_within check (
     amount_refunded::numeric >= 0::numeric and amount_refunded::numeric <= amount_paid::numeric
   ),
+  -- No more is to be returned than was paid and not given back.
+  constraint deposits_return_within check (
+    amount_to_return::numeric >= 0::numeric
+    and amount_to_return::numeric <= (amount_paid::numeric - amount_refunded::numeric)
+  ) not valid,
   constraint project_record_id_not_null not null id,
   constraint project_record_inserted_at_not_null not null inserted_at,
   constraint project_record_organization_id_not_null not null organization_id,
@@ -5477,7 +6753,7 @@ grant
       reservation_id, milestone_id, title, status, status_changed_at, sequence, amount, percent, percent_base,
       amount_fixed, amount_paid, currency, due_at, due_rule, due_offset_days, paid_at, method, reference, held_by,
       sent_to_holder_at, released_at, refunded_at, forfeited_at, invoice_number, offer_id, amount_refunded,
-      is_reservation_fee
+      is_reservation_fee, amount_to_return, return_requested_at
     ) on app_public.deposits to plat_anonymous, plat_user;
 grant insert (
   lead_id, buyer_id, reservation_id, milestone_id, title, sequence, amount, percent, percent_base, due_at, method,
@@ -5605,10 +6881,12 @@ begin
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
     n.amount_refunded::text as "amountRefunded",
+    n.amount_to_return::text as "amountToReturn",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
-    n.is_reservation_fee as "isReservationFee") d), null from old_rows n order by n.id returning stream_id)
+    n.is_reservation_fee as "isReservationFee",
+    to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "returnRequestedAt") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5670,10 +6948,12 @@ begin
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
     n.amount_refunded::text as "amountRefunded",
+    n.amount_to_return::text as "amountToReturn",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
-    n.is_reservation_fee as "isReservationFee") d), _last - _amount + row_number() over () from new_rows n;
+    n.is_reservation_fee as "isReservationFee",
+    to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "returnRequestedAt") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -5711,10 +6991,12 @@ begin
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
     n.amount_refunded::text as "amountRefunded",
+    n.amount_to_return::text as "amountToReturn",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
-    n.is_reservation_fee as "isReservationFee") d), null from new_rows n returning stream_id)
+    n.is_reservation_fee as "isReservationFee",
+    to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "returnRequestedAt") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5734,7 +7016,7 @@ declare
 begin
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'deposit' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'CANCELLED' then 'cancelled' when o.status is distinct from n.status and n.status::text = 'FORFEITED' then 'forfeited' when o.status is distinct from n.status and n.status::text = 'INVOICED' then 'invoiced' when o.status is distinct from n.status and n.status::text = 'PAID' then 'paid' when o.status is distinct from n.status and n.status::text = 'REFUNDED' then 'refunded' when o.status is distinct from n.status and n.status::text = 'RELEASED' then 'released' when o.status is distinct from n.status and n.status::text = 'WAIVED' then 'waived' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'deposit', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'deposit' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'CANCELLED' then 'cancelled' when o.status is distinct from n.status and n.status::text = 'FORFEITED' then 'forfeited' when o.status is distinct from n.status and n.status::text = 'INVOICED' then 'invoiced' when o.status is distinct from n.status and n.status::text = 'PAID' then 'paid' when o.status is distinct from n.status and n.status::text = 'REFUNDED' then 'refunded' when o.status is distinct from n.status and n.status::text = 'RELEASED' then 'released' when o.status is distinct from n.status and n.status::text = 'WAIVED' then 'waived' when o.return_requested_at is distinct from n.return_requested_at then 'return_requested' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'deposit', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
     || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
     || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
@@ -5768,7 +7050,9 @@ begin
     || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
     || case when o.offer_id is distinct from n.offer_id then jsonb_build_object('offerId', jsonb_build_array(o.offer_id, n.offer_id)) else '{}' end
     || case when o.amount_refunded is distinct from n.amount_refunded then jsonb_build_object('amountRefunded', jsonb_build_array(o.amount_refunded::text, n.amount_refunded::text)) else '{}' end
-    || case when o.is_reservation_fee is distinct from n.is_reservation_fee then jsonb_build_object('isReservationFee', jsonb_build_array(o.is_reservation_fee, n.is_reservation_fee)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.is_reservation_fee is distinct from n.is_reservation_fee then jsonb_build_object('isReservationFee', jsonb_build_array(o.is_reservation_fee, n.is_reservation_fee)) else '{}' end
+    || case when o.amount_to_return is distinct from n.amount_to_return then jsonb_build_object('amountToReturn', jsonb_build_array(o.amount_to_return::text, n.amount_to_return::text)) else '{}' end
+    || case when o.return_requested_at is distinct from n.return_requested_at then jsonb_build_object('returnRequestedAt', jsonb_build_array(to_char(o.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.due_at as "dueAt",
     n.notes as notes,
     n.title as title,
@@ -5799,10 +7083,12 @@ begin
     n.invoice_number as "invoiceNumber",
     n.reservation_id as "reservationId",
     n.amount_refunded::text as "amountRefunded",
+    n.amount_to_return::text as "amountToReturn",
     n.organization_id as "organizationId",
     to_char(n.sent_to_holder_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentToHolderAt",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
-    n.is_reservation_fee as "isReservationFee") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.is_reservation_fee as "isReservationFee",
+    to_char(n.return_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "returnRequestedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
     o.inserted_at,
@@ -5836,7 +7122,9 @@ begin
     o.notes,
     o.offer_id,
     o.amount_refunded,
-    o.is_reservation_fee) is distinct
+    o.is_reservation_fee,
+    o.amount_to_return,
+    o.return_requested_at) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -5871,7 +7159,9 @@ begin
     n.notes,
     n.offer_id,
     n.amount_refunded,
-    n.is_reservation_fee) order by n.id returning stream_id)
+    n.is_reservation_fee,
+    n.amount_to_return,
+    n.return_requested_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -5975,6 +7265,7 @@ begin
     new.amount := app_hidden.to_money(new.amount, new.currency, 'amount');
     new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
     new.amount_refunded := app_hidden.to_money(new.amount_refunded, new.currency, 'amountRefunded');
+    new.amount_to_return := app_hidden.to_money(new.amount_to_return, new.currency, 'amountToReturn');
     new.percent_base := case when new.percent is not null then coalesce(new.percent_base, 'PURCHASE_PRICE') end;
     if new.reservation_id is not null and not exists (
       select from app_public.reservations r left join app_public.buyers b on b.id = new.buyer_id
@@ -6043,6 +7334,10 @@ begin
         '{"field": "amountRefunded"}');
     end if;
   end if;
+  -- What is given back by hand was to be returned first; and never more is than is left.
+  new.amount_to_return := app_hidden.round_money(case when new.status in ('RELEASED', 'FORFEITED', 'REFUNDED') then 0
+    else greatest(0, least(new.amount_to_return - case when coalesce(app_hidden.is_service(), false) then 0
+      else new.amount_refunded - old.amount_refunded end, new.amount_paid - new.amount_refunded)) end, new.currency);
   if row(new.amount_paid, new.amount_refunded) <> row(old.amount_paid, old.amount_refunded) then
     -- What went to the seller, or fell to them, stays so; a refund only makes it less.
     result := case when new.amount_refunded = new.amount_paid then 'REFUNDED'
@@ -10672,10 +11967,9 @@ create trigger _400_assign before insert on app_public.leads
   for each row
   when (new.assignee_id is null)
   execute function app_private.tg_leads__assign();
-create trigger _400_assignee after update of assignee_id on app_public.leads
-  for each row
-  when (old.assignee_id is distinct from new.assignee_id)
-  execute function app_private.tg__assignee_of_deal('lead_id');
+create trigger _400_assignee after update on app_public.leads
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_leads__hand_over();
 create trigger _420_person_of_purchases after update of email on app_public.leads
   for each row
   when (old.person_id is distinct from new.person_id)
@@ -10695,6 +11989,10 @@ create trigger _530_search_again after update on app_public.leads
     or old.deleted_at is distinct from new.deleted_at
   )
   execute function app_private.tg_leads__search();
+create trigger _600_free_external_ids after update of deleted_at on app_public.leads
+  for each row
+  when (old.deleted_at is null and new.deleted_at is not null)
+  execute function app_private.tg_leads__free_external_ids();
 create trigger _700_duplicate after update of phone on app_public.leads
   for each row
   when (new.phone is not null and old.phone::text is distinct from new.phone::text and new.deleted_at is null)
@@ -11120,6 +12418,37 @@ begin
   return null;
 end$function$;
 
+create function app_private.tg_leads__free_external_ids() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  delete from app_private.lead_external_ids x where x.lead_id = new.id;
+  return null;
+end $function$;
+
+-- Hands what belongs to leads over to their new assignees.
+create function app_private.tg_leads__hand_over() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  handed constant uuid[] := array(select n.id from new_rows n join old_rows o using (id)
+    where n.assignee_id is distinct from o.assignee_id);
+  deal_table text;
+begin
+  if handed = '{}' then
+    return null;
+  end if;
+  for deal_table in
+    select t.table_name from app_private.deal_tables t
+    where exists (select from pg_attribute a where a.attrelid = format('app_public.%I', t.table_name)::regclass
+      and a.attname = 'lead_id' and not a.attisdropped)
+    order by t.table_name
+  loop
+    execute format('update app_public.%I d set assignee_id = n.assignee_id from new_rows n
+      where d.lead_id = any ($1) and n.id = d.lead_id and d.assignee_id is distinct from n.assignee_id
+        and d.deleted_at is null', deal_table) using handed;
+  end loop;
+  return null;
+end $function$;
+
 create function app_private.tg_leads__has_purchase() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -11359,11 +12688,9 @@ grant execute on function app_public.leads_allowed_transitions(app_public.leads)
 
 -- The organization for which the assignee works in the project; null where nobody is assigned.
 create function app_public.leads_assignee_organization(l app_public.leads) returns app_public.organizations
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_hidden.masked(o) from app_public.leads r
-    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
-      and o.deleted_at is null
-  where r.id = l.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'lead.read')
+language sql stable as $function$
+  select o.* from app_hidden.masked_organizations o
+  where l.assignee_id is not null and o.id = (select app_hidden.organization_of_lead(l.id))
 $function$;
 grant execute on function app_public.leads_assignee_organization(app_public.leads) to plat_anonymous, plat_user;
 
@@ -11381,12 +12708,34 @@ language sql stable rows 20
 as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.leads_events(app_public.leads) to plat_anonymous, plat_user;
 
+-- @notNull
+--
+-- The ids by which systems of the viewer's organization know the lead; those of other organizations with a part in
+--   the project are theirs.
+create function app_public.leads_external_ids(l app_public.leads) returns app_public.lead_external_id[]
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select array(select row(x.system, x.external_id)::app_public.lead_external_id
+    from app_private.lead_external_ids x
+    where x.lead_id = l.id and x.organization_id = any (array(select app_private.viewer_parties(x.project_id)))
+      and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.read')
+    order by x.system, x.external_id)
+$function$;
+grant execute on function app_public.leads_external_ids(app_public.leads) to plat_anonymous, plat_user;
+
 -- @filter email
 --
 -- The e-mail address, whatever the case.
 create function app_public.leads_filter_email(l app_public.leads, value text) returns boolean
 language sql stable as $function$ select l.email = lower(btrim(value)) $function$;
 grant execute on function app_public.leads_filter_email(app_public.leads, text) to plat_anonymous, plat_user;
+
+-- @filter externalId
+-- @finder leads_with_external_id
+--
+-- The id by which a system of the viewer's organization knows the lead, as system:id, such as crm:4711.
+create function app_public.leads_filter_external_id(l app_public.leads, value text) returns boolean
+language sql stable as $function$ select l.id = any (array(select app_hidden.leads_with_external_id(value))) $function$;
+grant execute on function app_public.leads_filter_external_id(app_public.leads, text) to plat_anonymous, plat_user;
 
 -- @filter hasOpenTask
 --
@@ -16433,6 +17782,8 @@ create table app_public.organizations (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
+  -- Language of mails to people whose own is not known.
+  language                 app_public.language_code     not null default 'en',
   constraint organizations_pkey primary key (id),
   -- This is no phone number; give one with its country code, such as +1 416 555 0123.
   constraint organizations_phone_e164 check (phone::text ~ '^\+[1-9][0-9]{6,14}$')
@@ -16460,10 +17811,10 @@ grant select on app_public.organizations to plat_masker;
 grant
   select (
       id, name, slug, kind, description, website_url, time_zone, has_public_project, inserted_at, updated_at,
-      version, deleted_at
+      version, deleted_at, language
     ) on app_public.organizations to plat_anonymous, plat_user;
 grant update (
-  name, slug, kind, description, email, phone, website_url, address, time_zone
+  name, slug, kind, description, email, phone, website_url, address, time_zone, language
 ) on app_public.organizations to plat_user;
 
 create trigger _100_slug before insert or update on app_public.organizations
@@ -16521,6 +17872,7 @@ begin
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
@@ -16564,6 +17916,7 @@ begin
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
@@ -16583,6 +17936,7 @@ begin
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
@@ -16620,13 +17974,15 @@ begin
     || case when o.time_zone is distinct from n.time_zone then jsonb_build_object('timeZone', jsonb_build_array(o.time_zone, n.time_zone)) else '{}' end
     || case when o.has_public_project is distinct from n.has_public_project then jsonb_build_object('hasPublicProject', jsonb_build_array(o.has_public_project, n.has_public_project)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.language is distinct from n.language then jsonb_build_object('language', jsonb_build_array(o.language, n.language)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.kind as kind,
     n.name as name,
     n.slug as slug,
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
@@ -16644,7 +18000,8 @@ begin
     o.time_zone,
     o.has_public_project,
     o.inserted_at,
-    o.deleted_at) is distinct
+    o.deleted_at,
+    o.language) is distinct
       from row(n.id,
     n.name,
     n.slug,
@@ -16657,7 +18014,8 @@ begin
     n.time_zone,
     n.has_public_project,
     n.inserted_at,
-    n.deleted_at) order by n.id returning stream_id)
+    n.deleted_at,
+    n.language) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -31176,7 +32534,8 @@ create table app_public.users (
   phone                    app_public.phone_number, -- Phone number for work.
   -- Time zone of mails and digests, such as America/Toronto.
   time_zone                app_public.time_zone         not null default 'UTC',
-  language                 app_public.language_code     not null default 'en', -- Language of mails.
+  -- Language of messages and mails; that of the browser which the account was made with, until it is changed.
+  language                 app_public.language_code     not null default 'en',
   status                   app_public.user_status       not null default 'ACTIVE', -- Whether the user can sign in.
   -- @masked
   --
@@ -31572,6 +32931,17 @@ language sql stable rows 5 as $function$
   order by r.inserted_at desc, r.id desc
 $function$;
 grant execute on function app_public.users_reservations(app_public.users) to plat_anonymous, plat_user;
+
+-- The second factor of the account; null where it has none, and for everybody but the user.
+create function app_public.users_second_factor(u app_public.users) returns app_public.second_factor
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select row(f.confirmed_at, (select count(*) from app_private.recovery_codes c where c.user_id = u.id
+    and c.used_at is null))::app_public.second_factor
+  from app_private.second_factors f
+  where f.user_id = u.id and f.confirmed_at is not null and u.id = app_public.current_user_id()
+    and app_hidden.has_whole_account()
+$function$;
+grant execute on function app_public.users_second_factor(app_public.users) to plat_anonymous, plat_user;
 
 -- The sign-ins that go on, last used first; empty for everybody but the user, and for restricted access tokens.
 create function app_public.users_sessions(u app_public.users) returns app_public.session[]
@@ -33882,6 +35252,61 @@ create table app_private.access_token_secrets (
 alter table app_private.access_token_secrets enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.agreement_codes
+
+-- The one open code of a signer; of the code itself only the SHA-256. proof is what a right one was exchanged for.
+create table app_private.agreement_codes (
+  signer_id                uuid                         not null,
+  file_id                  uuid                         not null,
+  channel                  app_public.code_channel      not null,
+  code_sha256              bytea,
+  expires_at               timestamp with time zone,
+  tries                    integer                      not null default 0,
+  proof                    uuid,
+  proof_expires_at         timestamp with time zone,
+  requested_at             timestamp with time zone     not null default now(),
+  constraint agreement_codes_pkey primary key (signer_id),
+  constraint agreement_codes_file_id_fkey foreign key (file_id)
+    references app_public.agreement_files(id) on delete cascade,
+  constraint agreement_codes_signer_id_fkey foreign key (signer_id)
+    references app_public.agreement_signers(id) on delete cascade
+);
+
+create index agreement_codes_file on app_private.agreement_codes (file_id);
+
+alter table app_private.agreement_codes enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.agreement_envelopes
+
+-- What an agreement is called at its provider: transaction_id finds it again where nobody knows whether it was
+--   taken.
+create table app_private.agreement_envelopes (
+  agreement_id             uuid                         not null,
+  integration_id           uuid                         not null,
+  transaction_id           uuid                         not null default gen_random_uuid(),
+  file_id                  uuid                         not null,
+  envelope_id              text,
+  ended                    boolean                      not null default false,
+  asked_at                 timestamp with time zone     not null default now(),
+  constraint agreement_envelopes_pkey primary key (agreement_id),
+  constraint agreement_envelopes_envelope_id_key unique (envelope_id),
+  constraint agreement_envelopes_agreement_id_fkey foreign key (agreement_id)
+    references app_public.agreements(id) on delete cascade,
+  constraint agreement_envelopes_file_id_fkey foreign key (file_id)
+    references app_public.agreement_files(id) on delete restrict,
+  constraint agreement_envelopes_integration_id_fkey foreign key (integration_id)
+    references app_public.organization_integrations(id) on delete restrict
+);
+
+create index agreement_envelopes_asked_at on app_private.agreement_envelopes (asked_at)
+  where envelope_id is not null and not ended;
+create index agreement_envelopes_file on app_private.agreement_envelopes (file_id);
+create index agreement_envelopes_integration on app_private.agreement_envelopes (integration_id);
+
+alter table app_private.agreement_envelopes enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.bound_columns
 
 -- Columns of sealed texts that had no text left which is bound to no row, and since when.
@@ -34429,6 +35854,28 @@ create table app_private.job_deaths (
 alter table app_private.job_deaths enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.lead_external_ids
+
+-- By which ids the systems of an organization know leads; an id names one lead of a system.
+create table app_private.lead_external_ids (
+  organization_id          uuid                         not null,
+  system                   text                         not null,
+  external_id              text                         not null,
+  lead_id                  uuid                         not null,
+  project_id               uuid                         not null,
+  -- Another lead has this external id already.
+  constraint lead_external_ids_pkey primary key (organization_id, system, external_id),
+  constraint lead_external_ids_lead_id_fkey foreign key (lead_id, project_id)
+    references app_public.leads(id, project_id) on delete cascade,
+  constraint lead_external_ids_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade
+);
+
+create index lead_external_ids_lead on app_private.lead_external_ids (lead_id, project_id);
+
+alter table app_private.lead_external_ids enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.lead_turns
 
 -- Who got the latest leads of a project whose members take turns, by the number of the turn.
@@ -34903,6 +36350,22 @@ create table app_private.project_record (
 alter table app_private.project_record enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.recovery_codes
+
+-- SHA-256 of the recovery codes of a user, 80 random bits each.
+create table app_private.recovery_codes (
+  code_sha256              bytea                        not null,
+  user_id                  uuid                         not null,
+  used_at                  timestamp with time zone,
+  constraint recovery_codes_pkey primary key (code_sha256),
+  constraint recovery_codes_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index recovery_codes_user on app_private.recovery_codes (user_id);
+
+alter table app_private.recovery_codes enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.refresh_tokens
 
 -- SHA-256 of the refresh tokens of a session: the present one, and those that were used, to know when one comes
@@ -35187,6 +36650,25 @@ create table app_private.searchable_tables (
 );
 
 alter table app_private.searchable_tables enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.second_factors
+
+-- The secret that the authenticator app of a user has, sealed; not asked for until a code has confirmed it.
+create table app_private.second_factors (
+  user_id                  uuid                         not null,
+  sealed                   text                         not null,
+  -- The step of time that the last accepted code was of: none of that or an earlier one is accepted again.
+  last_step                bigint,
+  confirmed_at             timestamp with time zone,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint second_factors_pkey primary key (user_id),
+  constraint second_factors_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index second_factors_open on app_private.second_factors (inserted_at) where confirmed_at is null;
+
+alter table app_private.second_factors enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.sending_changes
@@ -35788,6 +37270,32 @@ create domain app_public.actor_type as text check (value in (
   'AI' -- The drafting service.
 ));
 
+-- What a file of an agreement is.
+create domain app_public.agreement_file_kind as text check (value in (
+  'DOCUMENT', -- A version of what is to be signed.
+  'SIGNED', -- What was signed, as the provider keeps it.
+  'CERTIFICATE' -- Who signed what, when and from where.
+));
+
+-- What a signer of an agreement is.
+create domain app_public.agreement_signer_role as text check (value in (
+  'BUYER', -- The buyer.
+  'CO_BUYER', -- Somebody who buys too.
+  'GUARANTOR', -- Somebody who answers for the buyer.
+  'WITNESS', -- A witness.
+  'SELLER_REPRESENTATIVE', -- Signs for the seller: the countersignature.
+  'OTHER' -- Somebody else.
+));
+
+-- How far a signer is.
+create domain app_public.agreement_signer_status as text check (value in (
+  'WAITING', -- Not asked yet: the agreement was not sent, or others sign before.
+  'INVITED', -- Asked to sign.
+  'VIEWED', -- Opened the agreement.
+  'SIGNED', -- Signed.
+  'DECLINED' -- Refused to sign.
+));
+
 -- How far an agreement is.
 create domain app_public.agreement_status as text check (value in (
   'DRAFT', -- Being prepared.
@@ -35799,6 +37307,23 @@ create domain app_public.agreement_status as text check (value in (
   'DECLINED', -- Somebody refused to sign.
   'EXPIRED', -- Not signed in time.
   'VOIDED' -- Withdrawn.
+));
+
+-- What happened to an agreement.
+create domain app_public.agreement_trail_kind as text check (value in (
+  'SENT', -- It was sent to be signed.
+  'INVITED', -- A signer was asked to sign.
+  'REMINDED', -- A signer was reminded.
+  'CODE_SENT', -- A one-time code was sent to a signer.
+  'VIEWED', -- A signer opened it.
+  'SIGNED', -- A signer signed.
+  'DECLINED', -- A signer refused to sign.
+  'REPLACED', -- Another version took the place of the one before.
+  'CHANGED', -- A signer has another address.
+  'COMPLETED', -- All have signed.
+  'EXECUTED', -- It was countersigned.
+  'VOIDED', -- It was withdrawn.
+  'EXPIRED' -- It was not signed in time.
 ));
 
 -- The kind of an agreement.
@@ -35853,6 +37378,14 @@ create domain app_public.buyer_status as text check (value in (
   'CANCELLED' -- It fell through.
 ));
 
+-- What cancelling a purchase does to a record.
+create domain app_public.cancellation_effect_kind as text check (value in (
+  'CHANGED', -- It gets another status.
+  'REFUND', -- Money of a charge goes back to the card that it was paid with.
+  'RETURN', -- Money of a deposit is to be given back by wire or cheque; updateDeposit says when that is done.
+  'KEPT' -- It stays as it is, or so much of it stays with the seller.
+));
+
 -- Whose card it is.
 create domain app_public.card_brand as text check (value in (
   'VISA', -- Visa.
@@ -35899,6 +37432,12 @@ create domain app_public.chart_type as text check (value in (
   'LINE', -- As a line.
   'PIE', -- As a pie.
   'FUNNEL' -- As a funnel.
+));
+
+-- How a one-time code is sent.
+create domain app_public.code_channel as text check (value in (
+  'EMAIL', -- By mail.
+  'SMS' -- As a text message.
 ));
 
 -- What somebody is to a lead or buyer.
@@ -36228,6 +37767,14 @@ create domain app_public.lead_origin as text check (value in (
   'INTEGRATION', -- A connected application.
   'MARKETPLACE', -- A marketplace.
   'RESERVATION' -- A reservation that they made themselves.
+));
+
+-- What became of a row.
+create domain app_public.lead_row_outcome as text check (value in (
+  'CREATED', -- A new lead.
+  'UPDATED', -- The lead was changed.
+  'UNCHANGED', -- The lead is as the row says, or was left as it is.
+  'REFUSED' -- Nothing was done; errors say why.
 ));
 
 -- The kind of a lead source.
@@ -36678,6 +38225,12 @@ create domain app_public.sending_channel as text check (value in (
   'SMS' -- Text messages.
 ));
 
+-- Where an agreement is signed.
+create domain app_public.signing_provider as text check (value in (
+  'EMBEDDED', -- Here: by a link and a one-time code.
+  'DOCUSIGN' -- At DocuSign, by the integration docusign of the organization.
+));
+
 -- When a unit counts as sold.
 create domain app_public.sold_trigger as text check (value in (
   'SIGNED', -- When the purchase is signed.
@@ -36952,6 +38505,11 @@ create domain app_public.email_address as text
     length(value) <= 254 and value ~ '^[^\s@"<>(),;:\\\[\]]+@[^\s@"<>(),;:\\\[\]]+\.[^\s@"<>(),;:\\\[\]]{2,}$'
   );
 
+-- The id that a record has in another system.
+create domain app_public.external_id as text
+  -- Give an id of 200 characters at most.
+  constraint external_id_length check (length(value) >= 1 and length(value) <= 200);
+
 -- What the API signs into an address: content, name, and the record that has to be public or else a time to expire.
 create domain app_public.file_address as jsonb;
 
@@ -36961,6 +38519,12 @@ create domain app_public.file_address as jsonb;
 -- A secret that the service has just made: itself to be shown once, and sealed to be kept by its webhook alone: the
 --   one that is given, or one to be made with the id of the seed.
 create domain app_public.fresh_secret as jsonb;
+
+-- @transform freshTotpSecret
+-- @given
+--
+-- A secret for an authenticator app that the service has just made: itself to be shown once, and sealed to be kept.
+create domain app_public.fresh_totp_secret as jsonb;
 
 -- @scalar ID
 --
@@ -36991,6 +38555,11 @@ create domain app_public.integration_credentials as jsonb;
 create domain app_public.language_code as text
   -- This is no language code; give one of BCP 47, such as en or fr-CA.
   constraint language_code_format check (value ~ '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$');
+
+-- @inputType LeadEntryInput
+--
+-- A lead of a list.
+create domain app_public.lead_entry as jsonb;
 
 -- @inputType LeadsFilter
 --
@@ -37050,6 +38619,13 @@ create domain app_public.phone_number as text
 create domain app_public.refresh_token_proof as text
   constraint refresh_token_proof_hashed check (value ~ '^[0-9a-f]{64}$') -- This is no refresh token.;
 
+-- @transform proveSecondFactor
+--
+-- A code of the authenticator app, or a recovery code.
+create domain app_public.second_factor_code as text
+  -- This is no code.
+  constraint second_factor_code_proved check (value ~ '^(step:[0-9]{1,12}:[0-9a-f]{64}|code:[0-9a-f]{64}|wrong)$');
+
 -- @transform requestingDevice
 -- @given
 --
@@ -37061,6 +38637,11 @@ create domain app_public.short_text as text
   -- Give 1 to 300 characters.
   constraint short_text_length check (length(value) >= 1 and length(value) <= 300 and value = btrim(value));
 
+-- @transform proveSigningCode
+--
+-- The one-time code that requestSigningCode sent.
+create domain app_public.signing_code as text;
+
 -- A readable name in addresses: lower-case letters and digits joined by single hyphens.
 create domain app_public.slug as text
   -- A slug has lower-case letters, digits and single hyphens, 100 characters at most, and does not look like an id.
@@ -37069,6 +38650,12 @@ create domain app_public.slug as text
     and value ~ '^[a-z0-9]+(-[a-z0-9]+)*$'
     and value !~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
   );
+
+-- The name of a system that knows leads by ids of its own, such as crm.
+create domain app_public.system_name as text
+  -- Give the name of a system in lower case, such as crm: letters, digits, points, hyphens and underscores, 50
+  --   characters at most.
+  constraint system_name_format check (value ~ '^[a-z0-9][a-z0-9._-]{0,49}$');
 
 -- Free words, 50 at most.
 create domain app_public.tags as text[]
@@ -37209,6 +38796,58 @@ create type app_public.authentication as (
   refresh_expires_at timestamp with time zone -- When the refresh token ends unless it is used; null without one.
 );
 
+-- @foreignKey (buyer_id) references buyers (id)|@fieldName buyer|@forwardDescription The purchase, as it is now.
+--
+-- What cancelling a purchase did, or would do.
+create type app_public.cancel_buyer_payload as (
+  -- @behavior -*
+  --
+  -- The purchase.
+  buyer_id uuid,
+  -- @notNull
+  --
+  -- Whether nothing was kept.
+  dry_run boolean,
+  -- @notNull
+  --
+  -- What goes back to cards.
+  refund_total app_public.money,
+  -- @notNull
+  --
+  -- What is to be returned otherwise.
+  return_total app_public.money,
+  -- @notNull
+  --
+  -- What was paid and stays with the seller, as far as the viewer sees it.
+  kept_total app_public.money,
+  -- @notNull
+  --
+  -- The currency of the project.
+  currency app_public.currency_code,
+  -- @notNull
+  --
+  -- What happens to each record that has to do with the purchase, what stays as it is too.
+  effects app_public.cancellation_effect[]
+);
+
+-- How much of a charge is refunded when a purchase is cancelled.
+create type app_public.cancel_buyer_refund_input as (
+  -- @notNull
+  --
+  -- A charge of the purchase.
+  charge_id uuid,
+  amount app_public.money -- How much; all that can be refunded where left out.
+);
+
+-- How much of a deposit is given back otherwise than to a card when a purchase is cancelled.
+create type app_public.cancel_buyer_return_input as (
+  -- @notNull
+  --
+  -- A deposit of the purchase.
+  deposit_id uuid,
+  amount app_public.money -- How much; what was paid otherwise than by card where left out.
+);
+
 -- @foreignKey (workflow_id) references workflows(id)|@fieldName workflow|@forwardDescription The workflow.
 --
 -- What cancelling the executions of a workflow did.
@@ -37225,6 +38864,33 @@ create type app_public.cancel_workflow_executions_payload as (
   --
   -- When.
   cancelled_at timestamp with time zone
+);
+
+-- What cancelling a purchase does to one record, or leaves as it is.
+create type app_public.cancellation_effect as (
+  -- @notNull
+  --
+  -- What it does.
+  kind app_public.cancellation_effect_kind,
+  -- @notNull
+  --
+  -- What kind of record it is, by the name that events have for it: unit, deposit, charge …
+  record_type text,
+  -- @notNull
+  --
+  -- The id of the record.
+  record_id uuid,
+  title text, -- What the record is called.
+  -- @notNull
+  --
+  -- The status before.
+  status_before text,
+  -- @notNull
+  --
+  -- The status afterwards; that of a charge follows when the processor has refunded it.
+  status_after text,
+  amount app_public.money, -- How much goes back, or stays with the seller.
+  reason text -- Why it stays as it is, where that is not chosen.
 );
 
 -- @foreignKey (project_id) references projects (id)|@fieldName project
@@ -37410,6 +39076,41 @@ create type app_public.import_buyers_payload as (
   buyers app_public.buyers[] -- The purchases that were created or changed, in the order of the file; the first 1,000.
 );
 
+-- What an import of leads did.
+create type app_public.import_leads_payload as (
+  -- @notNull
+  --
+  -- Whether nothing was kept.
+  dry_run boolean,
+  -- @notNull
+  --
+  -- How many leads are new.
+  created_count integer,
+  -- @notNull
+  --
+  -- How many leads were changed.
+  updated_count integer,
+  -- @notNull
+  --
+  -- How many rows had nothing to do: the lead is there already and is not to be changed, or is as the row says.
+  skipped_count integer,
+  -- @notNull
+  --
+  -- How many rows were refused.
+  failed_count integer,
+  -- @notNull
+  --
+  -- How many rows have the e-mail address of an open lead that was there already.
+  duplicate_count integer,
+  -- What is wrong with the rows that were refused, in their order; the first 1,000.
+  errors app_public.import_row_error[],
+  -- @notNull
+  --
+  -- What became of each row, in the order of the file; the first 1,000.
+  rows app_public.lead_row_result[],
+  leads app_public.leads[] -- The leads that were created or changed, in the order of the file; the first 1,000.
+);
+
 -- What is wrong with a row of an imported file.
 create type app_public.import_row_error as (
   -- @notNull
@@ -37453,6 +39154,100 @@ create type app_public.import_units_payload as (
   -- What is wrong with the rows that were refused, in their order; the first 1,000.
   errors app_public.import_row_error[],
   units app_public.units[] -- The units that were created or changed, in the order of the file; the first 1,000.
+);
+
+-- A lead as a program knows it. Of a lead that is there, members that are left out stay as they are, and null
+--   clears.
+create type app_public.lead_entry_input as (
+  -- @notNull
+  --
+  -- The id that the lead has in the system; which lead it is.
+  external_id app_public.external_id,
+  name app_public.short_text, -- Full name; made of first and last name for a new lead where left out.
+  first_name app_public.short_text, -- Given name.
+  last_name app_public.short_text, -- Family name.
+  legal_name app_public.short_text, -- Name for contracts.
+  email app_public.email_address, -- E-mail address; at most one open lead of a project has it.
+  phone app_public.phone_number, -- Phone number.
+  address app_public.address, -- Postal address.
+  company app_public.short_text, -- Company.
+  status app_public.lead_status, -- How far the lead is; NEW for a new one where left out.
+  origin app_public.lead_origin, -- The technical way in; INTEGRATION for a new lead where left out.
+  source app_public.short_text, -- Code or name of a lead source of the project; any other refuses the row.
+  source_id uuid, -- The lead source; or give source.
+  is_agent boolean, -- Whether the lead is an agent.
+  is_represented boolean, -- Whether an agent represents the lead.
+  -- Whether the lead follows marketing mail. Who withdrew from it stays so, and the row says that in warnings.
+  subscribed boolean,
+  do_not_contact boolean, -- Whether the lead asked not to be contacted.
+  preferred_language app_public.language_code, -- Language to write in.
+  assignee text, -- E-mail address of the member who works on the lead; or give assigneeId.
+  assignee_id uuid, -- The member who works on the lead.
+  budget_min app_public.money, -- Lowest budget.
+  budget_max app_public.money, -- Highest budget.
+  preapproved boolean, -- Whether a lender approved the lead.
+  registered_at timestamp with time zone, -- When the lead registered; now for a new one where left out.
+  fallout_reason_id uuid, -- Why the lead was lost; required for the status LOST.
+  fallout_note app_public.long_text, -- Why the lead was lost, in words.
+  tags app_public.tags, -- Free words; they replace those that the lead has.
+  metadata jsonb -- Free data of the organization's own programs.
+);
+
+-- The id by which a system of the viewer's organization knows a lead.
+create type app_public.lead_external_id as (
+  -- @notNull
+  --
+  -- The system, such as crm.
+  system app_public.system_name,
+  -- @notNull
+  --
+  -- The id that the lead has there.
+  external_id app_public.external_id
+);
+
+-- Why a row was refused.
+create type app_public.lead_row_error as (
+  -- @notNull
+  --
+  -- One of the codes of errors, such as BAD_USER_INPUT.
+  code text,
+  field text, -- The member or column that it is about; null where it is about the whole row.
+  -- @notNull
+  --
+  -- What is wrong, and what to do.
+  message text
+);
+
+-- @foreignKey (lead_id) references leads (id)|@fieldName lead|@behavior -manyRelation:resource:list
+--   -manyRelation:resource:connection
+--
+-- What became of one row of many.
+create type app_public.lead_row_result as (
+  -- @notNull
+  --
+  -- Place of the row: in a list from 0, in a file as spreadsheets count, with the names of the columns as row 1.
+  "position" integer,
+  external_id app_public.external_id, -- The external id that the row gives.
+  -- @notNull
+  --
+  -- What became of it.
+  outcome app_public.lead_row_outcome,
+  -- The lead that it became or belongs to; null where the viewer does not see it, and for one that a dry run would
+  --   make.
+  lead_id uuid,
+  -- @notNull
+  --
+  -- Whether an open lead with its e-mail address was there already, which no external id named.
+  is_duplicate boolean,
+  code text, -- The code of the first of its errors; null where nothing is wrong.
+  -- @notNull
+  --
+  -- What is wrong, for a row that was refused.
+  errors app_public.lead_row_error[],
+  -- @notNull
+  --
+  -- What was not taken over though nothing is wrong, and why.
+  warnings text[]
 );
 
 -- A city with public projects.
@@ -37685,6 +39480,14 @@ create type app_public.project_abstract as (
   is_sold_out boolean
 );
 
+-- Codes for when the authenticator app is lost; shown this once, to be kept apart from it.
+create type app_public.recovery_codes as (
+  -- @notNull
+  --
+  -- Ten codes; each works once.
+  codes text[]
+);
+
 -- What the removal of a member changed.
 create type app_public.remove_organization_member_payload as (
   organization app_public.organizations, -- The organization.
@@ -37732,6 +39535,34 @@ create type app_public.search_result as (
   --
   -- The project that it belongs to.
   project_id uuid
+);
+
+-- The second factor of an account.
+create type app_public.second_factor as (
+  -- @notNull
+  --
+  -- Since when it is asked for.
+  enabled_at timestamp with time zone,
+  -- @notNull
+  --
+  -- How many recovery codes were not used.
+  recovery_codes_left integer
+);
+
+-- What an authenticator app has to know; shown this once.
+create type app_public.second_factor_enrollment as (
+  -- @notNull
+  --
+  -- The secret, for typing it in.
+  secret text,
+  -- @notNull
+  --
+  -- The same as otpauth:// address, for a QR code.
+  uri text,
+  -- @notNull
+  --
+  -- Until when confirmSecondFactor takes its first code.
+  expires_at timestamp with time zone
 );
 
 -- How much an organization may send to people outside of it within 24 hours.
@@ -37785,6 +39616,68 @@ create type app_public.session as (
   is_refreshable boolean
 );
 
+-- What somebody is asked to sign, as far as it is theirs to read.
+create type app_public.signing_request as (
+  -- @notNull
+  --
+  -- The agreement.
+  agreement_id uuid,
+  -- @notNull
+  --
+  -- The signer.
+  signer_id uuid,
+  -- @notNull
+  --
+  -- What it is called.
+  title text,
+  -- @notNull
+  --
+  -- Kind of the agreement.
+  type app_public.agreement_type,
+  -- @notNull
+  --
+  -- How far the agreement is.
+  status app_public.agreement_status,
+  -- @notNull
+  --
+  -- Who asks.
+  organization_name text,
+  -- @notNull
+  --
+  -- The project.
+  project_title text,
+  -- @notNull
+  --
+  -- The name of the signer, as it stands on the agreement.
+  signer_name text,
+  -- @notNull
+  --
+  -- What the signer is to the agreement.
+  role app_public.agreement_signer_role,
+  -- @notNull
+  --
+  -- How far the signer is.
+  signer_status app_public.agreement_signer_status,
+  -- @notNull
+  --
+  -- Whether the signer can sign, or decline, now.
+  can_sign boolean,
+  file_id uuid, -- The version that is signed; null once the agreement was withdrawn or has expired.
+  file_number integer, -- Which version it is.
+  filename text, -- Its name for those who save it.
+  checksum text, -- SHA-256 of it, in hexadecimal digits.
+  url app_public.file_address, -- Where it is: an address that works for a few minutes.
+  -- Where it says who signed what, when and from where; null before all have signed.
+  certificate_url app_public.file_address,
+  -- @notNull
+  --
+  -- What the signer agrees to by signing.
+  consent_text text,
+  code_sent_to text, -- Where the last code went, shortened; null where none is open.
+  expires_at timestamp with time zone, -- When the time to sign is over.
+  signed_at timestamp with time zone -- When the signer signed.
+);
+
 -- A step that the record can take by hand from where it is.
 create type app_public.transition as (
   -- @notNull
@@ -37799,6 +39692,58 @@ create type app_public.transition as (
   --
   -- The fields that must be filled in first.
   blocked_by text[]
+);
+
+-- What became of the leads that were to be changed.
+create type app_public.update_leads_payload as (
+  -- @notNull
+  --
+  -- Whether nothing was kept.
+  dry_run boolean,
+  -- @notNull
+  --
+  -- How many were changed.
+  updated_count integer,
+  -- @notNull
+  --
+  -- How many were so already.
+  unchanged_count integer,
+  -- @notNull
+  --
+  -- How many were refused.
+  refused_count integer,
+  -- @notNull
+  --
+  -- What became of each lead: in the order of ids, or newest registration first.
+  rows app_public.lead_row_result[]
+);
+
+-- What became of a list of leads.
+create type app_public.upsert_leads_payload as (
+  -- @notNull
+  --
+  -- Whether nothing was kept.
+  dry_run boolean,
+  -- @notNull
+  --
+  -- How many leads are new.
+  created_count integer,
+  -- @notNull
+  --
+  -- How many leads were changed.
+  updated_count integer,
+  -- @notNull
+  --
+  -- How many leads are as the list says already.
+  unchanged_count integer,
+  -- @notNull
+  --
+  -- How many were refused.
+  refused_count integer,
+  -- @notNull
+  --
+  -- What became of each entry, in the order of the list.
+  rows app_public.lead_row_result[]
 );
 
 -- A step of a workflow.
@@ -37869,6 +39814,12 @@ create type app_private.step_work as (
   execution_id uuid,
   attempt integer,
   input jsonb
+);
+
+create type app_private.turn as (
+  agreement app_public.agreements,
+  signer app_public.agreement_signers,
+  file app_public.agreement_files
 );
 
 ----------------------------------------------------------------------------------------------------
@@ -38042,6 +39993,49 @@ create view app_public.user_organization_connections
 -- Column title: Position in this organization.
 grant select on app_public.user_organization_connections to plat_anonymous, plat_user;
 
+-- The rows of app_public.agreement_signers that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_agreement_signers as
+  select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, agreement_id, role, name,
+    app_public.agreement_signers_email(r.*) as email, app_public.agreement_signers_phone(r.*) as phone, sequence,
+    status, status_changed_at, invited_at, viewed_at, signed_at, declined_at, decline_reason, reminded_at,
+    signed_file_id, link_id, invitation
+  from app_public.agreement_signers r
+  where (
+    current_user <> 'plat_anonymous'::name
+  ); alter view app_hidden.masked_agreement_signers owner to plat_masker;
+grant select on app_hidden.masked_agreement_signers to plat_anonymous, plat_user;
+
+-- The rows of app_public.agreement_trail_entries that the viewer sees, with what they may know of the masked
+--   columns.
+create view app_hidden.masked_agreement_trail_entries as
+  select id, organization_id, project_id, agreement_id, kind, occurred_at, signer_id, signer_name, file_id,
+    checksum, actor_id,
+    case
+      when (
+        ip_address is not null
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      ) then ip_address
+      else null::text
+    end as ip_address,
+    case
+      when (
+        user_agent is not null
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      ) then user_agent
+      else null::text
+    end as user_agent,
+    case
+      when (
+        sent_to is not null and organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      ) then sent_to
+      else null::text
+    end as sent_to, consent_text, note
+  from app_public.agreement_trail_entries r
+  where (
+    current_user <> 'plat_anonymous'::name
+  ); alter view app_hidden.masked_agreement_trail_entries owner to plat_masker;
+grant select on app_hidden.masked_agreement_trail_entries to plat_anonymous, plat_user;
+
 -- The rows of app_public.appointments that the viewer sees, with what they may know of the masked columns.
 create view app_hidden.masked_appointments as
   select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, lead_id, buyer_id,
@@ -38152,7 +40146,8 @@ create view app_hidden.masked_deposits as
         ) then notes::text
         else null::text
       end
-    )::app_public.long_text as notes, offer_id, amount_refunded, is_reservation_fee
+    )::app_public.long_text as notes, offer_id, amount_refunded, is_reservation_fee, amount_to_return,
+    return_requested_at
   from app_public.deposits r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_deposits owner to plat_masker;
 grant select on app_hidden.masked_deposits to plat_anonymous, plat_user;
@@ -38320,7 +40315,7 @@ create view app_hidden.masked_organizations as
         when id = any (array(select app_hidden.viewer_organizations('org.member'))) then phone::text else null::text
       end
     )::app_public.phone_number as phone, website_url, app_public.organizations_address(r.*) as address, time_zone,
-    has_public_project, inserted_at, updated_at, version, deleted_at
+    has_public_project, inserted_at, updated_at, version, deleted_at, language
   from app_public.organizations r; alter view app_hidden.masked_organizations owner to plat_masker;
 grant select on app_hidden.masked_organizations to plat_anonymous, plat_user;
 
@@ -38876,7 +40871,7 @@ begin
         '{"field": "leadsFilter"}');
     end if;
     targets := array(select m from app_hidden.leads_of_filter(workflow.organization_id, workflow.project_id,
-      leads_filter) m limit most + 1);
+      leads_filter, 'leadsFilter') m limit most + 1);
   else
     if exists (select from unnest(subject_ids::text[]) i
       where i !~* '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$') then
@@ -38943,6 +40938,64 @@ language sql stable
 as $function$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id) $function$;
 grant execute on function app_public.binding_offers_total_contract_price(
   app_public.binding_offers
+) to plat_anonymous, plat_user;
+
+-- @arg id The purchase.
+-- @arg falloutReasonId Why, as the project defines it.
+-- @arg cancellationReason Why, in words.
+-- @arg dryRun Nothing is kept; the answer shows what would happen.
+-- @arg refundCharges Refund all that can be refunded to cards, less the cancellation fee; false where left out.
+-- @arg refunds Which charges are refunded, and how much of them; 100 at most. Not with refundCharges.
+-- @arg returnDeposits Mark all that was paid of deposits otherwise than by card to be returned, less what of the
+--   cancellation fee was not kept of charges; false where left out.
+-- @arg returns Which deposits are to be returned otherwise than to a card, and how much of them; 100 at most. Not
+--   with returnDeposits.
+-- @arg forfeitDeposits Deposits that were paid and of which nothing goes back fall to the seller; false where left
+--   out.
+-- @arg waiveCancellationFee Keep no cancellation fee; false where left out.
+-- @arg voidAgreements Void the agreements of the purchase that are not executed; true where left out.
+-- @arg cancelPersonalizations Call the choices of options off that are not signed; true where left out.
+-- @arg cancelTasks Cancel what is left to do for the purchase; true where left out.
+-- @arg cancelAppointments Call its appointments off; true where left out.
+-- @arg refundReservation Undo the reservation that it came from, which becomes REFUNDED; true where left out.
+-- @arg expectedVersion The version of the purchase that this is about; refused where it is another by now.
+--
+-- Cancels a purchase with what it takes along, all or nothing; with dryRun, tells what that would be. The home is
+--   AVAILABLE again, the lead open once it was the last purchase, negotiations and running workflows end, and unpaid
+--   deposits are cancelled. Takes the permissions buyer.write and sale.write; whatever moves money, finance.write.
+--   Refused with INVALID_TRANSITION for one that is cancelled or closed. Cards get their money when the processor
+--   has taken the refunds, shortly after.
+create function app_public.cancel_buyer(
+  id uuid, fallout_reason_id uuid, cancellation_reason text default null::text, dry_run boolean default false,
+  refund_charges boolean default false,
+  refunds app_public.cancel_buyer_refund_input[] default null::app_public.cancel_buyer_refund_input[],
+  return_deposits boolean default false,
+  returns app_public.cancel_buyer_return_input[] default null::app_public.cancel_buyer_return_input[],
+  forfeit_deposits boolean default false, waive_cancellation_fee boolean default false,
+  void_agreements boolean default true, cancel_personalizations boolean default true,
+  cancel_tasks boolean default true, cancel_appointments boolean default true,
+  refund_reservation boolean default true, expected_version integer default null::integer
+) returns app_public.cancel_buyer_payload
+language plpgsql as $function$
+declare
+  buyer_id uuid;
+begin
+  perform app_hidden.require_viewer();
+  select b.id into buyer_id from app_hidden.masked_buyers b where b.id = cancel_buyer.id;
+  if buyer_id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such buyer.', '{"field": "id"}');
+  end if;
+  return app_private.cancel_buyer(buyer_id, jsonb_build_object('fallout_reason_id', fallout_reason_id,
+    'cancellation_reason', cancellation_reason, 'dry_run', dry_run, 'refund_charges', refund_charges,
+    'refunds', to_jsonb(refunds), 'return_deposits', return_deposits, 'returns', to_jsonb(returns),
+    'forfeit_deposits', forfeit_deposits, 'waive_cancellation_fee', waive_cancellation_fee,
+    'void_agreements', void_agreements, 'cancel_personalizations', cancel_personalizations,
+    'cancel_tasks', cancel_tasks, 'cancel_appointments', cancel_appointments,
+    'refund_reservation', refund_reservation, 'expected_version', expected_version));
+end $function$;
+grant execute on function app_public.cancel_buyer(
+  uuid, uuid, text, boolean, boolean, app_public.cancel_buyer_refund_input[], boolean,
+  app_public.cancel_buyer_return_input[], boolean, boolean, boolean, boolean, boolean, boolean, boolean, integer
 ) to plat_anonymous, plat_user;
 
 -- Calls the change of the e-mail address off: its codes work no more. Does nothing where there is none.
@@ -39119,6 +41172,33 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.confirm_email_change(text) to plat_user;
+
+--
+-- @eachTime
+-- @arg code The code that the authenticator app shows for the secret of enrollSecondFactor.
+--
+-- Has signing in ask for a second factor from now on, and gives the recovery codes. All other sessions of the viewer
+--   end;
+-- access tokens stay.
+create function app_public.confirm_second_factor(
+  code app_public.second_factor_code
+) returns app_public.recovery_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+begin
+  perform from app_public.users u where u.id = viewer for no key update;
+  if not app_private.use_second_factor(viewer, code, is_new => true) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is no code of the secret that enrollSecondFactor gave within the '
+      'last hour; look at the clock of the device, and send its next code.', '{"field": "code"}');
+  end if;
+  update app_private.second_factors f set confirmed_at = now() where f.user_id = viewer;
+  -- They were opened without it.
+  perform app_private.end_sessions(viewer, app_hidden.setting('session_id')::uuid);
+  perform app_private.tell_account(viewer, 'SECOND_FACTOR_ENABLED');
+  return app_private.give_recovery_codes(viewer);
+end $function$;
+grant execute on function app_public.confirm_second_factor(app_public.second_factor_code) to plat_user;
 
 --
 -- @arg organization_id The organization.
@@ -39378,8 +41458,9 @@ begin
     jsonb_build_object('first_name', first_name, 'last_name', last_name));
   -- It is the new user who causes the events.
   perform set_config('plat.user_id', uuidv7()::text, true);
-  insert into app_public.users (id, first_name, last_name, password_changed_at)
-    values (app_public.current_user_id(), first_name, last_name, now()) returning * into new_user;
+  insert into app_public.users (id, first_name, last_name, password_changed_at, language)
+    values (app_public.current_user_id(), first_name, last_name, now(),
+      coalesce(app_hidden.setting('language'), 'en')) returning * into new_user;
   -- Only the owner of the address learns, by mail, whether it has an account: from here on both cases do the same,
   -- and the answer is the same.
   insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, address, username)
@@ -39591,13 +41672,15 @@ grant execute on function app_public.create_offer_response(
 -- @arg website_url Address of its website.
 -- @arg address Postal address.
 -- @arg time_zone Time zone of its office, such as America/Toronto; the founder's where left out.
+-- @arg language Language of mails to people whose own is not known, such as fr; the founder's where left out.
 --
 -- Founds an organization; the viewer is its first owner. Ten a day at most.
 create function app_public.create_organization(
   name text, slug text default null::text, kind app_public.organization_kind default null::text,
   description text default null::text, email app_public.email_address default null::text,
   phone app_public.phone_number default null::text, website_url app_public.url default null::text,
-  address app_public.address default null::app_public.address, time_zone text default null::text
+  address app_public.address default null::app_public.address, time_zone text default null::text,
+  language app_public.language_code default null::text
 ) returns app_public.organizations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -39613,14 +41696,15 @@ begin
   result := app_hidden.create_record(null::app_public.organizations, jsonb_build_object(
     'name', name, 'slug', slug, 'kind', kind, 'description', description, 'email', lower(email), 'phone', phone,
     'website_url', website_url, 'address', to_jsonb(address),
-    'time_zone', coalesce(time_zone, (select u.time_zone from app_public.users u where u.id = viewer))));
+    'time_zone', coalesce(time_zone, (select u.time_zone from app_public.users u where u.id = viewer)),
+    'language', coalesce(language, (select u.language from app_public.users u where u.id = viewer))));
   insert into app_public.organization_user_connections (organization_id, user_id, role)
     values (result.id, viewer, 'OWNER');
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.create_organization(
   text, text, app_public.organization_kind, text, app_public.email_address, app_public.phone_number, app_public.url,
-  app_public.address, text
+  app_public.address, text, app_public.language_code
 ) to plat_anonymous, plat_user;
 
 -- @arg organization_id The organization that connects it.
@@ -40119,6 +42203,39 @@ language sql stable parallel safe as $function$
 $function$;
 grant execute on function app_public.current_user_id() to plat_anonymous, plat_user;
 
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg code The code that requestSigningCode sent.
+-- @arg reason Why, for whoever sent it.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+--
+-- Refuses to sign an agreement, which ends it for everybody.
+create function app_public.decline_agreement(
+  code app_public.signing_code, reason app_public.long_text, signer_id uuid default null::uuid,
+  token text default null::text
+) returns app_public.signing_request
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(decline_agreement.signer_id, token));
+  used app_private.agreement_codes;
+begin
+  if reason is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Say why you do not sign.', '{"field": "reason"}');
+  end if;
+  used := app_private.take_proof(turn, decline_agreement.code);
+  perform app_private.act_as_signer((turn.signer).role);
+  perform app_private.mark_viewed(turn);
+  perform app_private.note_trail((turn.agreement).id, 'DECLINED', signer => turn.signer, file => turn.file,
+    sent_to => case used.channel when 'SMS' then (turn.signer).phone else (turn.signer).email end, note => reason);
+  perform app_private.note_refusal((turn.signer).id, reason);
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $function$;
+grant execute on function app_public.decline_agreement(
+  app_public.signing_code, app_public.long_text, uuid, text
+) to plat_anonymous, plat_user;
+
 -- @arg id The invitation, by whoever administers the invited organization; or the token.
 -- @arg token The token of the mail, by whoever has its address; or the id.
 -- @arg reason What whoever invited is to read about it, 2,000 characters at most.
@@ -40299,6 +42416,30 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_public.disable_organization_integration(uuid, text) to plat_anonymous, plat_user;
 
+--
+-- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code.
+--
+-- Takes the second factor of the viewer's account away, with its recovery codes.
+create function app_public.disable_second_factor(
+  password app_public.password_proof, second_factor_code app_public.second_factor_code
+) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  result app_public.users;
+begin
+  perform from app_public.users u where u.id = viewer for no key update;
+  perform app_private.require_password(viewer, password);
+  perform app_private.require_second_factor(viewer, second_factor_code);
+  perform app_private.remove_second_factor(viewer, 'SECOND_FACTOR_DISABLED');
+  select * into result from app_public.users u where u.id = viewer;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.disable_second_factor(
+  app_public.password_proof, app_public.second_factor_code
+) to plat_user;
+
 -- @arg reason Why; shown as statusReason.
 --
 -- Switches an integration of the viewer off; a refresh switches it on again.
@@ -40344,6 +42485,43 @@ create function app_public.enable_workflow(id uuid) returns app_public.workflows
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.set_workflow_status(id, 'ENABLED') $function$;
 grant execute on function app_public.enable_workflow(uuid) to plat_anonymous, plat_user;
+
+--
+-- @eachTime
+-- @arg password The password of the account.
+--
+-- Makes a secret for an authenticator app, which nothing asks for until confirmSecondFactor has taken a code of it.
+--   Takes
+-- a confirmed e-mail address.
+create function app_public.enroll_second_factor(
+  password app_public.password_proof, made app_public.fresh_totp_secret default null::jsonb
+) returns app_public.second_factor_enrollment
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  address text;
+  result app_public.second_factor_enrollment;
+begin
+  perform app_hidden.require_confirmed_address();
+  perform app_private.require_password(viewer, password);
+  if app_private.has_second_factor(viewer) then
+    perform app_hidden.fail('CONFLICT',
+      'Your account has a second factor; take it away first (disableSecondFactor) to have another one.');
+  end if;
+  insert into app_private.second_factors as f (user_id, sealed) values (viewer, made ->> 'sealed')
+    on conflict on constraint second_factors_pkey do update
+      set sealed = excluded.sealed, last_step = null, inserted_at = excluded.inserted_at
+      where f.confirmed_at is null;
+  select i.email into address from app_hidden.user_identities i where i.user_id = viewer;
+  result.secret := made ->> 'secret';
+  result.uri := format('otpauth://totp/Plat:%s?secret=%s&issuer=Plat&algorithm=SHA1&digits=6&period=30',
+    app_private.percent_encoded(address), result.secret);
+  result.expires_at := now() + interval '1 hour';
+  return result;
+end $function$;
+grant execute on function app_public.enroll_second_factor(
+  app_public.password_proof, app_public.fresh_totp_secret
+) to plat_user;
 
 -- @arg project_id The project.
 -- @arg format The kind of file: PDF where left out, with a page for each plan and its pictures.
@@ -40585,6 +42763,72 @@ begin
 end $function$;
 grant execute on function app_public.import_buyers(uuid, app_public.data_upload, boolean, boolean) to plat_user;
 
+-- @arg projectId The project of the leads.
+-- @arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 rows at
+--   most.
+-- @arg system The system of the organization that the external ids in the file are of, such as crm.
+-- @arg dryRun Nothing is kept; the answer shows what would be.
+-- @arg updateExisting Changes leads that are there already, by their external id or e-mail address, to what the file
+--   says; cells that are empty change nothing. Otherwise they are left as they are, and get the external id at most.
+--
+-- Imports leads from CSV: the good rows, and says what is wrong with the others. An open lead with the same e-mail
+--   address is the same lead. Where members take turns, the new leads are dealt out; nobody is notified, and who
+--   withdrew from marketing mail is not entered anew.
+create function app_public.import_leads(
+  project_id uuid, file app_public.data_upload, system app_public.system_name default null::text,
+  dry_run boolean default null::boolean, update_existing boolean default null::boolean
+) returns app_public.import_leads_payload
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  project app_public.projects;
+  party uuid;
+  result app_public.import_leads_payload;
+begin
+  project := app_private.start_import('importLeads', project_id);
+  if not app_hidden.organization_can(project.organization_id, 'lead.write') then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write in the project.',
+      '{"permission": "lead.write"}');
+  end if;
+  if system is null and exists (select from pg_temp.import_header h where h.column_name = 'external_id') then
+    perform app_hidden.fail('BAD_USER_INPUT', 'The file has external ids; name the system that they are of.',
+      '{"field": "system"}');
+  end if;
+  party := (select o from app_private.viewer_parties(project.id) o limit 1);
+  result.dry_run := coalesce(dry_run, false);
+  create temp table import_cleared (row int not null, column_name text not null) on commit drop;
+  perform app_private.judge_lead_rows(project, system, party, false,
+    case when update_existing then 'SET' else 'RETURN_EXISTING' end, 'IMPORT');
+  if not coalesce(update_existing, false) then
+    insert into pg_temp.import_same select r.row from pg_temp.import_ready r
+      where r.existing_id is not null and not exists (select from pg_temp.import_same s where s.row = r.row);
+  end if;
+  begin
+    perform app_private.write_lead_rows(project, system, party);
+    select count(*) filter (where r.existing_id is null), count(*) filter (where r.existing_id is not null
+        and s.row is null), count(*) filter (where s.row is not null)
+      into result.created_count, result.updated_count, result.skipped_count
+      from pg_temp.import_ready r left join pg_temp.import_same s using (row);
+    select count(distinct e.row) into result.failed_count from pg_temp.import_errors e;
+    select count(*) into result.duplicate_count from pg_temp.import_leads m where m.id is not null and not m.is_linked;
+    result.errors := app_private.import_errors();
+    result.rows := app_private.lead_row_results(1000);
+    result.leads := array(select l.record
+      from (select r.row, coalesce(r.existing_id, r.new_id) as id from pg_temp.import_ready r
+        where not exists (select from pg_temp.import_same s where s.row = r.row) order by r.row limit 1000) r
+      cross join lateral (select l as record from app_public.leads l where l.id = r.id limit 1) l order by r.row);
+    if dry_run then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    null; -- undone, what would have been is in the result
+  end;
+  return result;
+end $function$;
+grant execute on function app_public.import_leads(
+  uuid, app_public.data_upload, app_public.system_name, boolean, boolean
+) to plat_user;
+
 -- @arg projectId The project of the units.
 -- @arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 rows at
 --   most.
@@ -40822,13 +43066,18 @@ plat_user;
 -- @arg username User name or e-mail address.
 -- @arg password The password of the account.
 -- @arg refreshable Whether to get a token for 15 minutes, and a refresh token, rather than one token for 30 days.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an
 --   account from one network, or 50 from a network, within 15 minutes; and after 50 for an account in a day from
---   networks that it has not signed in from.
+--   networks that it has not signed in from. For an account with a second factor, the right password without a code
+--   is refused with UNAUTHENTICATED and reason SECOND_FACTOR_REQUIRED; a wrong code has the reason
+--   SECOND_FACTOR_WRONG.
 create function app_public.login(
   username text, password app_public.password_proof, refreshable boolean default false,
-  device app_public.session_device default null::text
+  device app_public.session_device default null::text,
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.authentication
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -40844,6 +43093,7 @@ begin
     -- One sentence for an unknown name, a wrong password and a user who may not sign in.
     perform app_hidden.fail('UNAUTHENTICATED', 'The name and the password do not match an account that can sign in.');
   end if;
+  perform app_private.require_second_factor(account.id, second_factor_code, 'UNAUTHENTICATED', 'UNAUTHENTICATED');
   if account.last_login_at is not null and network is not null
     and not app_private.is_known_network(account.id, network) then
     perform app_private.tell_account(account.id, 'NEW_NETWORK', jsonb_build_object('device', device::text));
@@ -40859,7 +43109,7 @@ begin
   return app_private.open_session(account.id, account.session_epoch, refreshable, device);
 end $function$;
 grant execute on function app_public.login(
-  text, app_public.password_proof, boolean, app_public.session_device
+  text, app_public.password_proof, boolean, app_public.session_device, app_public.second_factor_code
 ) to plat_anonymous, plat_user;
 
 --
@@ -41122,6 +43372,28 @@ grant execute on function app_public.refund_processor_charge(
   app_public.made_refund, uuid, app_public.money, app_public.refund_reason, text
 ) to plat_anonymous, plat_user;
 
+-- @arg id The signer.
+--
+-- Sends a signer who was asked and has not signed yet another mail; three within 24 hours at most.
+create function app_public.remind_agreement_signer(id uuid) returns app_public.agreement_signers
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  signer app_public.agreement_signers;
+begin
+  perform app_hidden.require_viewer();
+  if not app_private.viewer_sees('app_public.agreement_signers', remind_agreement_signer.id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such signer.', '{"field": "id"}');
+  end if;
+  select * into signer from app_public.agreement_signers s where s.id = remind_agreement_signer.id;
+  if not app_hidden.may_write_agreement(signer.agreement_id) then
+    perform app_hidden.fail('FORBIDDEN', 'You may not remind this signer.', '{"permission": "buyer.write"}');
+  end if;
+  perform app_private.remind_signer(signer.id, 'by hand');
+  select * into signer from app_public.agreement_signers s where s.id = remind_agreement_signer.id;
+  return app_hidden.masked(signer);
+end $function$;
+grant execute on function app_public.remind_agreement_signer(uuid) to plat_user;
+
 -- @arg organization_id The organization.
 -- @arg user_id The member.
 --
@@ -41196,8 +43468,35 @@ end $function$;
 grant execute on function app_public.remove_processor_card(uuid) to plat_anonymous, plat_user;
 
 --
+-- @eachTime
+-- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code.
+--
+-- Gives ten new recovery codes; those of before work no more.
+create function app_public.renew_recovery_codes(
+  password app_public.password_proof, second_factor_code app_public.second_factor_code
+) returns app_public.recovery_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+begin
+  perform app_private.require_password(viewer, password);
+  if not app_private.has_second_factor(viewer) then
+    perform app_hidden.fail('CONFLICT', 'Your account has no second factor.');
+  end if;
+  perform app_private.require_second_factor(viewer, second_factor_code);
+  perform app_private.tell_account(viewer, 'RECOVERY_CODES_RENEWED');
+  return app_private.give_recovery_codes(viewer);
+end $function$;
+grant execute on function app_public.renew_recovery_codes(
+  app_public.password_proof, app_public.second_factor_code
+) to plat_user;
+
+--
 -- @arg email The new address.
 -- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Asks for another e-mail address for the viewer's account. Both addresses get a mail with a code for
 --   confirmEmailChange,
@@ -41207,7 +43506,8 @@ grant execute on function app_public.remove_processor_card(uuid) to plat_anonymo
 --   and
 -- its owner gets a mail that says so.
 create function app_public.request_email_change(
-  email app_public.email_address, password app_public.password_proof
+  email app_public.email_address, password app_public.password_proof,
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -41219,15 +43519,11 @@ begin
   if address is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'email is required.', '{"field": "email"}');
   end if;
-  perform from app_private.user_passwords p where p.user_id = viewer
-    and p.password_hash = request_email_change.password for update;
-  if not found then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the password of your account.', '{"field": "password"}');
-  end if;
-  perform app_private.forgive_tries(viewer);
+  perform app_private.require_password(viewer, request_email_change.password);
   if exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = address) then
     perform app_hidden.fail('BAD_USER_INPUT', 'This is the address of your account already.', '{"field": "email"}');
   end if;
+  perform app_private.require_second_factor(viewer, second_factor_code);
   perform app_private.rate_limit('email_change.account', viewer::text);
   select * into result from app_public.users u where u.id = viewer;
   insert into app_private.email_changes as c (user_id, email, former_confirmed_at)
@@ -41239,7 +43535,7 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.request_email_change(
-  app_public.email_address, app_public.password_proof
+  app_public.email_address, app_public.password_proof, app_public.second_factor_code
 ) to plat_user;
 
 -- Sends a code for verifyEmail to the e-mail address of the viewer's account; it lives a day and replaces the one
@@ -41282,6 +43578,42 @@ begin
   return true;
 end $function$;
 grant execute on function app_public.request_mail_consent(uuid, app_public.email_address) to plat_anonymous,
+plat_user;
+
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+-- @arg channel How the code is sent: by mail, or as a text message to the number of the signer.
+--
+-- Sends a one-time code to the signer, which signing and declining take: six digits, for ten minutes and five tries.
+--   It replaces the one before, and notes that the signer opened the agreement.
+create function app_public.request_signing_code(
+  signer_id uuid default null::uuid, token text default null::text, channel app_public.code_channel default 'EMAIL'
+) returns app_public.signing_request
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(request_signing_code.signer_id, token));
+  way text := coalesce(request_signing_code.channel, 'EMAIL');
+begin
+  if way = 'SMS' and (turn.signer).phone is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'There is no phone number of this signer; have the code sent by mail.',
+      '{"field": "channel"}');
+  end if;
+  perform app_private.rate_limit('signing.code', (turn.signer).id::text);
+  perform app_private.rate_limit('signing.network', app_private.network_of(app_hidden.setting('ip')));
+  perform app_private.act_as_signer((turn.signer).role);
+  insert into app_private.agreement_codes (signer_id, file_id, channel)
+    values ((turn.signer).id, (turn.file).id, way)
+    on conflict on constraint agreement_codes_pkey do update set file_id = excluded.file_id, channel = excluded.channel,
+      code_sha256 = null, expires_at = null, tries = 0, proof = null, proof_expires_at = null, requested_at = now();
+  perform app_private.add_job('signing_code__requested', jsonb_build_object('id', (turn.signer).id,
+    'organization_id', (turn.agreement).organization_id), job_key => 'signing_code__requested ' || (turn.signer).id);
+  perform app_private.mark_viewed(turn);
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $function$;
+grant execute on function app_public.request_signing_code(uuid, text, app_public.code_channel) to plat_anonymous,
 plat_user;
 
 --
@@ -41329,10 +43661,14 @@ grant execute on function app_public.resend_project_organization_invite(uuid) to
 -- @becomes id
 -- @arg token The one-time code of the mail that createUserOtp sent.
 -- @arg password 10 characters or more.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Sets a new password and ends all login tokens, access tokens and integrations of the user, such as calendar feeds;
 --   accessEnding of the answer says what ended.
-create function app_public.reset_password(token text, password app_public.new_password) returns app_public.users
+create function app_public.reset_password(
+  token text, password app_public.new_password, second_factor_code app_public.second_factor_code default null::text
+) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   account uuid;
@@ -41351,6 +43687,8 @@ begin
   perform set_config('plat.user_id', account::text, true);
   perform set_config('plat.token_id', '', true);
   perform set_config('plat.session_id', '', true);
+  -- The answer is read as this user; and whoever reads the mail alone does not lock out whoever has the factor.
+  perform app_private.require_second_factor(account, second_factor_code);
   perform app_private.set_password(account, password);
   perform app_private.end_access(account, 'PASSWORD_RESET', null, null, null, 'The password was reset.');
   -- The code came to this address, so it is theirs.
@@ -41359,7 +43697,9 @@ begin
   perform app_private.tell_account(account, 'PASSWORD_RESET');
   return app_hidden.masked(result);
 end $function$;
-grant execute on function app_public.reset_password(text, app_public.new_password) to plat_anonymous, plat_user;
+grant execute on function app_public.reset_password(
+  text, app_public.new_password, app_public.second_factor_code
+) to plat_anonymous, plat_user;
 
 -- @arg action What is to be done: one of its availableActions.
 -- @arg note A word about the decision.
@@ -41639,6 +43979,74 @@ begin
 end $function$;
 grant execute on function app_public.send_test_webhook(uuid) to plat_anonymous, plat_user;
 
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg code The code that requestSigningCode sent.
+-- @arg consent Whether the signer agrees to consentText; it takes true.
+-- @arg fileId The version that the signer has read; refused where another one is present.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+--
+-- Signs the present version of an agreement. Its SHA-256, the consent, the time, the network address and the program
+--   are kept in the trail of the agreement.
+create function app_public.sign_agreement(
+  code app_public.signing_code, consent boolean, file_id uuid default null::uuid, signer_id uuid default null::uuid,
+  token text default null::text
+) returns app_public.signing_request
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(sign_agreement.signer_id, token));
+  used app_private.agreement_codes;
+begin
+  if not coalesce(consent, false) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Signing takes consent: true to consentText of the signing request.',
+      '{"field": "consent"}');
+  elsif sign_agreement.file_id <> (turn.file).id then
+    perform app_hidden.fail('CONFLICT', 'This is not the present version; read that one first.', '{"field": "fileId"}');
+  end if;
+  used := app_private.take_proof(turn, sign_agreement.code);
+  perform app_private.act_as_signer((turn.signer).role);
+  perform app_private.mark_viewed(turn);
+  perform app_private.note_trail((turn.agreement).id, 'SIGNED', signer => turn.signer, file => turn.file,
+    sent_to => case used.channel when 'SMS' then (turn.signer).phone else (turn.signer).email end,
+    consent_text => app_private.signing_consent());
+  perform app_private.note_signature((turn.signer).id, turn.file, now());
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $function$;
+grant execute on function app_public.sign_agreement(
+  app_public.signing_code, boolean, uuid, uuid, text
+) to plat_anonymous, plat_user;
+
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+--
+-- What somebody is asked to sign.
+create function app_public.signing_request(
+  signer_id uuid default null::uuid, token text default null::text
+) returns app_public.signing_request
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  return app_private.signing_request(app_private.signer_of(signer_id, token));
+end $function$;
+grant execute on function app_public.signing_request(uuid, text) to plat_anonymous, plat_user;
+
+-- @ordered
+--
+-- What the viewer is asked to sign, or signed: what is open first, then the latest; 100 at most.
+create function app_public.signing_requests() returns setof app_public.signing_request
+language plpgsql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_hidden.require_viewer();
+  return query select r.*
+    from app_public.agreement_signers s join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null
+    cross join lateral app_private.signing_request(s.id) r
+    where s.id = any (array(select app_hidden.viewer_signers())) and a.status <> 'DRAFT'
+    order by s.status in ('INVITED', 'VIEWED') desc, s.id desc limit 100;
+end $function$;
+grant execute on function app_public.signing_requests() to plat_user;
+
 -- @arg leadId The lead to write to.
 -- @arg purpose What the mail is for, in a few words.
 -- @arg tone How it sounds; NEUTRAL where left out.
@@ -41762,6 +44170,154 @@ begin
   return lead;
 end $function$;
 grant execute on function app_public.update_lead(jsonb, app_public.agent_input) to plat_anonymous, plat_user;
+
+-- @arg ids The leads, 1,000 at most; or give filter.
+-- @arg filter Selects the leads, 1,000 at most; or give ids.
+-- @arg assigneeId The member who works on them from now on.
+-- @arg unassign Leaves them to nobody.
+-- @arg addTags Tags that they get besides those that they have.
+-- @arg removeTags Tags that they lose.
+-- @arg status New status.
+-- @arg falloutReasonId Why they were lost; required for the status LOST.
+-- @arg falloutNote Why they were lost, in words.
+-- @arg dryRun Nothing is kept; the answer shows what would be.
+--
+-- Changes up to 1,000 leads alike, each whole or not at all: the answer says of each whether it was changed, was so
+--   already or was refused, and why. One event for each that was changed.
+create function app_public.update_leads(
+  ids app_public.id_or_slug[] default null::app_public.id_or_slug[],
+  filter app_public.leads_filter default null::jsonb, assignee_id uuid default null::uuid,
+  unassign boolean default null::boolean, add_tags app_public.tags default null::text[],
+  remove_tags app_public.tags default null::text[], status app_public.lead_status default null::text,
+  fallout_reason_id uuid default null::uuid, fallout_note app_public.long_text default null::text,
+  dry_run boolean default null::boolean
+) returns app_public.update_leads_payload
+language plpgsql as $function$
+#variable_conflict use_variable
+declare
+  most constant int := 1000;
+  change constant jsonb := jsonb_strip_nulls(jsonb_build_object('status', status, 'assignee_id', assignee_id,
+    'fallout_reason_id', fallout_reason_id, 'fallout_note', nullif(btrim(fallout_note), '')))
+    || case when unassign then '{"assignee_id": null}'::jsonb else '{}' end;
+  added constant text[] := array(select btrim(t) from unnest(add_tags::text[]) t);
+  removed constant text[] := array(select btrim(t) from unnest(remove_tags::text[]) t);
+  targets uuid[];
+  open_targets uuid[];
+  portions jsonb[];
+  portion uuid[];
+  done uuid[];
+  changed uuid[] := '{}';
+  errors jsonb := '{}';
+  found_message text;
+  found_details text;
+  found_state text;
+  violated text;
+  result app_public.update_leads_payload;
+begin
+  perform app_hidden.require_viewer();
+  if (ids is null) = (filter is null) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the leads by ids or by filter, one of the two.',
+      '{"field": "ids"}');
+  end if;
+  if change = '{}' and cardinality(added || removed) = 0 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Say what to change: assigneeId, unassign, addTags, removeTags, status, '
+      'falloutReasonId or falloutNote.', '{"field": "status"}');
+  end if;
+  if unassign and assignee_id is not null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give assigneeId or unassign, one of the two.', '{"field": "unassign"}');
+  end if;
+  if ids is not null then
+    targets := array(select i.id from (select app_hidden.record_id('leads', g.id, 'ids') as id, min(g.place) as place
+      from unnest(ids::text[]) with ordinality g (id, place) group by 1) i order by i.place limit most + 1);
+  else
+    targets := array(select l.id from app_public.leads l
+      where l.id = any (array(select m from app_hidden.leads_of_filter(null, null, filter, 'filter') m limit most + 1))
+      order by l.registered_at desc, l.id desc);
+  end if;
+  if cardinality(targets) > most then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'At most 1,000 leads are changed at a time.',
+      jsonb_build_object('limit', most, 'field', case when ids is null then 'filter' else 'ids' end));
+  end if;
+  result.dry_run := coalesce(dry_run, false);
+
+  -- What can be told of all at once. In the order of ids, so that two of these wait for each other instead of locking
+  -- each other out; a change of the assignee reaches the deals of a lead, which come before it.
+  if change ? 'assignee_id' then
+    perform app_hidden.lock_seen_leads(targets);
+  end if;
+  open_targets := array(select t.id from (select l.id from app_public.leads l where l.id = any (targets) order by l.id
+    for no key update) t);
+  select jsonb_object_agg(t.id, jsonb_build_object('code', p.code, 'field', p.field, 'message', p.message))
+    into errors
+    from unnest(targets) t (id)
+    left join app_public.leads l on l.id = t.id
+    cross join lateral (
+      select 'NOT_FOUND' as code, 'ids' as field, 'There is no such lead.' as message where l.id is null
+      union all
+      select 'FORBIDDEN', null, 'You may not change this lead.' where l.id is not null and l.id <> all (open_targets)
+      union all
+      select 'INVALID_TRANSITION', 'status', format('A lead that is %s cannot become %s.', l.status, status)
+        where status is not null and l.status <> status and not exists (select from app_hidden.transitions s
+          where s.subject = 'lead' and s.from_state = l.status and s.to_state = status and not s.by_service)
+      union all
+      select 'BAD_USER_INPUT', app_hidden.camel(q.column_name), q.message from app_hidden.transition_requirements q
+        where q.subject = 'lead' and q.to_state = status and to_jsonb(l) ->> q.column_name is null
+          and change ->> q.column_name is null
+      union all
+      select 'BAD_USER_INPUT', 'assigneeId', 'A lead is assigned to a member of an organization of its project.'
+        where assignee_id is not null and l.assignee_id is distinct from assignee_id
+          and l.project_id <> all (array(select app_private.projects_with_part(assignee_id,
+            array(select distinct a.project_id from app_public.leads a where a.id = any (targets)))))
+      limit 1) p;
+  errors := coalesce(errors, '{}');
+  portions := array[to_jsonb(array(select t from unnest(targets) t where not errors ? t::text))];
+  begin
+    while cardinality(portions) > 0 loop
+      portion := array(select jsonb_array_elements_text(portions[cardinality(portions)])::uuid);
+      portions := trim_array(portions, 1);
+      begin
+        changed := changed || app_hidden.change_leads(portion, change, added, removed);
+      exception when sqlstate 'PLAT0' or integrity_constraint_violation or insufficient_privilege then
+        get stacked diagnostics found_state = returned_sqlstate, found_message = message_text,
+          found_details = pg_exception_detail, violated = constraint_name;
+        -- By halves, until who is refused stands alone.
+        if cardinality(portion) > 1 then
+          portions := portions || array[to_jsonb(portion[cardinality(portion) / 2 + 1:]),
+            to_jsonb(portion[:cardinality(portion) / 2])];
+        else
+          errors := errors || jsonb_build_object(portion[1], case found_state
+            when 'PLAT0' then jsonb_build_object('code', found_details::jsonb -> 'code',
+              'field', found_details::jsonb -> 'field', 'message', found_message)
+            when '42501' then '{"code": "FORBIDDEN", "message": "You may not change this lead so."}'
+            else jsonb_build_object('code', 'CONFLICT', 'message', coalesce((select obj_description(c.oid, 'pg_class')
+              from pg_class c where c.relname = violated limit 1), 'This contradicts what is there.')) end);
+        end if;
+      end;
+    end loop;
+    result.rows := array(
+      select row(t.place - 1, null, case when e.code is not null then 'REFUSED' when t.id = any (changed)
+          then 'UPDATED' else 'UNCHANGED' end, case when e.code is distinct from 'NOT_FOUND' then t.id end, false,
+        e.code,
+        case when e.code is null then '{}' else array[row(e.code, e.field, e.message)::app_public.lead_row_error] end,
+        '{}')::app_public.lead_row_result
+      from unnest(targets) with ordinality t (id, place)
+      left join lateral jsonb_to_record(errors -> t.id::text) e (code text, field text, message text) on true
+      order by t.place);
+    select count(*) filter (where r.outcome = 'UPDATED'), count(*) filter (where r.outcome = 'UNCHANGED'),
+        count(*) filter (where r.outcome = 'REFUSED')
+      into result.updated_count, result.unchanged_count, result.refused_count from unnest(result.rows) r;
+    if dry_run then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    null; -- undone, what would have been is in the result
+  end;
+  return result;
+end $function$;
+grant execute on function app_public.update_leads(
+  app_public.id_or_slug[], app_public.leads_filter, uuid, boolean, app_public.tags, app_public.tags,
+  app_public.lead_status, uuid, app_public.long_text, boolean
+) to plat_anonymous, plat_user;
 
 -- Changes a negotiation, or calls it off: status CANCELLED with a cancellationReason, which withdraws the pending
 --   offer. The other states follow the offers and are refused with INVALID_TRANSITION. Members that are left out
@@ -41890,6 +44446,8 @@ grant execute on function app_public.update_organization_payments_representative
 -- @arg keep_access_token_ids The access tokens that stay, the others end; all stay where left out.
 -- @arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds; all stay where left
 --   out.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Changes the password of the viewer and ends all of their login tokens, the one in use included unless it is to
 --   stay.
@@ -41897,7 +44455,8 @@ grant execute on function app_public.update_organization_payments_representative
 create function app_public.update_password(
   current_password app_public.password_proof, new_password app_public.new_password,
   keep_session boolean default false, keep_access_token_ids uuid[] default null::uuid[],
-  keep_integration_ids uuid[] default null::uuid[]
+  keep_integration_ids uuid[] default null::uuid[],
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -41907,14 +44466,8 @@ begin
   if new_password is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'A password has 10 characters or more.', '{"field": "newPassword"}');
   end if;
-  -- The row of the old password is locked: of two changes at once the second finds another hash than it was proved
-  -- with.
-  perform from app_private.user_passwords p where p.user_id = viewer_id and p.password_hash = current_password for
-    update;
-  if not found then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the current password.', '{"field": "currentPassword"}');
-  end if;
-  perform app_private.forgive_tries(viewer_id);
+  perform app_private.require_password(viewer_id, current_password, 'currentPassword');
+  perform app_private.require_second_factor(viewer_id, second_factor_code);
   perform app_private.set_password(viewer_id, new_password);
   perform app_private.end_access(viewer_id, 'PASSWORD_CHANGED',
     case when keep_session then app_hidden.setting('session_id')::uuid end,
@@ -41926,7 +44479,7 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.update_password(
-  app_public.password_proof, app_public.new_password, boolean, uuid[], uuid[]
+  app_public.password_proof, app_public.new_password, boolean, uuid[], uuid[], app_public.second_factor_code
 ) to plat_user;
 
 -- @arg selections Replaces the options; in DRAFT and CHANGES_REQUESTED only.
@@ -42300,6 +44853,40 @@ grant execute on function app_public.update_workflow(
   jsonb, app_public.workflow_checks, app_public.workflow_step_input[]
 ) to plat_anonymous, plat_user;
 
+-- @arg projectId The project of the leads.
+-- @arg system The system of the organization that the external ids are of, such as crm; the caller chooses the name.
+-- @arg leads The leads, 1,000 at most.
+-- @arg onDuplicate What to do where no lead has the external id, but an open lead the e-mail address; ERROR where
+--   left out. With MERGE and RETURN_EXISTING that lead gets the external id.
+-- @arg dryRun Nothing is kept; the answer shows what would be.
+--
+-- Creates or changes leads by the ids that they have in a system of the viewer's organization: a lead that the
+--   system does not know yet is created, one that it knows becomes what the entry says. Each entry is carried out
+--   whole or refused by itself, with its errors. Takes the permission lead.write; who works on own leads only
+--   changes these. The sales team is not notified.
+create function app_public.upsert_leads(
+  project_id uuid, system app_public.system_name, leads app_public.lead_entry[],
+  on_duplicate app_public.duplicate_policy default 'ERROR', dry_run boolean default null::boolean
+) returns app_public.upsert_leads_payload
+language plpgsql as $function$
+declare
+  most constant int := 1000;
+begin
+  perform app_hidden.require_viewer();
+  if not exists (select from app_hidden.masked_projects p where p.id = upsert_leads.project_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  end if;
+  if cardinality(leads) > most then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'A call takes 1,000 leads at most; send them in several.',
+      jsonb_build_object('limit', most, 'field', 'leads'));
+  end if;
+  return app_private.write_leads(upsert_leads.project_id, upsert_leads.system, upsert_leads.leads::jsonb[],
+    coalesce(upsert_leads.on_duplicate, 'ERROR'), upsert_leads.dry_run);
+end $function$;
+grant execute on function app_public.upsert_leads(
+  uuid, app_public.system_name, app_public.lead_entry[], app_public.duplicate_policy, boolean
+) to plat_anonymous, plat_user;
+
 -- @ordered
 --
 -- The applications that users can connect.
@@ -42379,6 +44966,9 @@ begin
         'app_hidden.plain_number(%1$I) end', p.name)
       when coalesce(obj_description(t.oid, 'pg_type'), '') ~ '^@enum '
         then format('upper(translate(%I, '' -'', ''__''))', p.name)
+      -- Words as people list them; what is an array of SQL already is not one of a file.
+      when t.typcategory = 'A' then format('(select array_agg(btrim(w))::text from regexp_split_to_table(%I, ''[,;]'') w
+        where btrim(w) <> '''')', p.name)
       else format('%I', p.name) end, ', ' order by p.position)
     into expressions
     from unnest(columns) with ordinality as p (name, position)
@@ -42399,6 +44989,29 @@ language sql immutable as $function$
     nullif(concat_ws(' ', address.administrative_area, address.postal_code), '')), '')
 $function$;
 grant execute on function app_hidden.address_line(app_public.address) to plat_anonymous, plat_user;
+
+create function app_hidden.agreement_signers_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.agreement_signers;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.agreement_id, t.role, t.name, null::app_public.email_address, null::app_public.phone_number, t.sequence, t.status, t.status_changed_at, t.invited_at, t.viewed_at, t.signed_at, t.declined_at, t.decline_reason, t.reminded_at, t.signed_file_id, t.link_id, t.invitation into r from app_public.agreement_signers t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.agreement_signers, app_hidden.columns_of('app_public.agreement_signers', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone'));
+  return value
+      || case when value ? 'email' and app_public.agreement_signers_email(r) is distinct from r.email then jsonb_build_object('email', app_public.agreement_signers_email(r)) else '{}' end
+      || case when value ? 'phone' and app_public.agreement_signers_phone(r) is distinct from r.phone then jsonb_build_object('phone', app_public.agreement_signers_phone(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('email', null, 'phone', null);
+end $function$;
+grant execute on function app_hidden.agreement_signers_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
 -- An integration as the operation that connects it gives it, with what is shown once.
 create function app_hidden.answered(integration anyelement, attempt jsonb) returns anyelement
@@ -42430,6 +45043,78 @@ exception when data_exception or integrity_constraint_violation then
   return value || jsonb_build_object('notes', null, 'outcomeNote', null);
 end $function$;
 grant execute on function app_hidden.appointments_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
+-- The members of input that the type of their column, or a check of this column alone, does not take, each with the
+--   sentence for the caller.
+create function app_hidden.bad_values(_type anyelement, input jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  member record;
+  checked_by record;
+  row_of_one _type%type;
+  is_bad boolean;
+  message text;
+  domain_name text;
+  constraint_name text;
+  result jsonb := '[]';
+begin
+  for member in select key, value from jsonb_each(input) loop
+    begin
+      message := null;
+      row_of_one := jsonb_populate_record(_type, jsonb_build_object(member.key, member.value));
+      -- What the table asks of this column alone.
+      for checked_by in
+        select k.oid, pg_get_expr(k.conbin, k.conrelid) as condition from pg_constraint k
+          join pg_attribute a on a.attrelid = k.conrelid and k.conkey = array[a.attnum]
+          where k.conrelid = pg_typeof(_type)::text::regclass and k.contype = 'c' and a.attname = member.key
+      loop
+        execute format('select not (%s) from (select ($1).*) given', checked_by.condition) into is_bad using row_of_one;
+        if is_bad then
+          message := coalesce(obj_description(checked_by.oid, 'pg_constraint'), 'The value is not allowed here.');
+          exit;
+        end if;
+      end loop;
+    exception when data_exception or check_violation or program_limit_exceeded then
+      get stacked diagnostics domain_name = pg_datatype_name, constraint_name = constraint_name;
+      select obj_description(c.oid, 'pg_constraint') into message
+        from pg_constraint c join pg_type t on t.oid = c.contypid
+        where c.conname = constraint_name and t.typname = domain_name;
+      message := coalesce(message, 'This value has the wrong form.');
+    end;
+    if message is not null then
+      result := result || jsonb_build_object('path', app_hidden.camel(member.key), 'message', message);
+    end if;
+  end loop;
+  return result;
+end $function$;
+grant execute on function app_hidden.bad_values(anyelement, jsonb) to plat_anonymous, plat_user;
+
+-- How many bedrooms somebody looks for by their words, such as 2br, 2-3 beds, 3+ bedrooms, studio: each number that
+--   fits, 0 for a studio; none where the words say nothing of it.
+create function app_hidden.bedrooms_in(words text) returns integer[]
+language sql immutable as $function$
+  with read as (
+    select app_hidden.fold(words) as text,
+      '([0-9]|one|two|three|four|five)' as number,
+      '(?:br|bd|bdr|bdrms?|beds?|bedrooms?|chambres?|dormitorios?|habitacion(?:es)?|schlafzimmer)' as rooms,
+      '(?:studios?|bachelors?|estudios?)\M' as studio
+  ), found as (
+    -- 2br, 2-3 beds, 3+ bedrooms, two or three bedrooms, 2+den bed
+    select m[1] as lowest, coalesce(m[2], m[1]) as highest, m[3] is not null as or_more
+    from read r, regexp_matches(r.text, '\m' || r.number || '(?:\s*\+\s*(?:1|den))?\s*'
+      || '(?:(?:-|–|/|to|or|and|a|ou|bis|oder|o|y)\s*' || r.number || '\s*)?'
+      || '(\+|plus|or more|ou plus|o mas|oder mehr)?\s*-?\s*' || r.rooms || '\M', 'g') m
+  )
+  select array(
+    select distinct n from (
+      select 0 as n from read r where r.text ~ ('\m' || r.studio)
+        and r.text !~ ('\m(?:no|not|never|without|pas de|sin|keine?|ohne)\s+(?:an?\s+|any\s+)?' || r.studio)
+      union all
+      select generate_series(app_hidden.small_number(f.lowest), case when f.or_more then 9
+        else app_hidden.small_number(f.highest) end) from found f) wanted
+    order by n)
+$function$;
+grant execute on function app_hidden.bedrooms_in(text) to plat_anonymous, plat_user;
 
 -- Whether the viewer may add a card now, and who they are at the processor.
 create function app_hidden.begin_card(repeat jsonb) returns jsonb
@@ -42740,8 +45425,6 @@ declare
   attempt record;
   charge app_public.processor_charges;
   refund app_public.processor_refunds;
-  rest numeric;
-  wanted numeric;
 begin
   select c.* into charge from app_public.processor_charges c
     where c.id = app_hidden.record_id('processor_charges', input ->> 'chargeId', 'chargeId')
@@ -42770,28 +45453,7 @@ begin
   if exists (select from app_public.projects p where p.id = charge.project_id and p.archived_at is not null) then
     perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
   end if;
-  -- Those who refund it at once take turns from here.
-  select c.* into charge from app_public.processor_charges c where c.id = charge.id for no key update;
-  rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
-  if charge.status not in ('SUCCEEDED', 'PARTIALLY_REFUNDED') or rest = 0 then
-    perform app_hidden.fail('CONFLICT', case when charge.status in ('PENDING', 'REQUIRES_ACTION')
-      then 'This charge is not paid yet.'
-      when charge.status = 'DISPUTED' then 'This charge is disputed: the bank decides about the money.'
-      when charge.status in ('FAILED', 'CANCELLED')
-        then format('A charge that is %s has nothing to give back.', charge.status)
-      else 'This charge was refunded already.' end, '{"field": "chargeId"}');
-  end if;
-  wanted := case when input ->> 'amount' is null then rest
-    else app_private.amount_of_payment(input, charge.currency) end;
-  if wanted > rest then
-    perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', rest),
-      '{"field": "amount"}');
-  end if;
-  insert into app_public.processor_refunds (organization_id, charge_id, amount, reason, note, created_by_id,
-    attempt_key)
-    values (charge.organization_id, charge.id, wanted, coalesce(input ->> 'reason', 'REQUESTED_BY_CUSTOMER'),
-      app_hidden.checked(nullif(btrim(input ->> 'note'), ''), 'app_public.long_text', 'note'), viewer, attempt.key)
-    returning * into refund;
+  refund := app_private.open_refund(charge.id, input, attempt.key);
   return app_private.refund_facts(refund) || '{"answered": false, "isNew": true}';
 end $function$;
 grant execute on function app_hidden.begin_refund(jsonb, jsonb) to plat_anonymous, plat_user;
@@ -42921,23 +45583,57 @@ language sql immutable parallel safe strict as $function$
 $function$;
 grant execute on function app_hidden.camel(text) to plat_anonymous, plat_user;
 
--- The value, where the type takes it; the operations of functions use it, so that a refusal names the argument.
-create function app_hidden.checked(value text, type regtype, field text) returns text
+-- Changes those leads that the viewer may change and that are not so already, in one statement; answers which.
+create function app_hidden.change_leads(
+  ids uuid[], change jsonb, add_tags text[], remove_tags text[]
+) returns uuid[]
+language plpgsql as $function$
+declare
+  -- Each tag once, in the order in which they came.
+  tags constant text := '(select coalesce(array_agg(t.tag order by t.place), ''{}'') from (select x.tag, min(x.place) as
+    place from unnest(l.tags::text[] || $3) with ordinality x (tag, place) where x.tag <> all ($4) group by x.tag) t)';
+  changed uuid[];
+begin
+  execute format('with changed as (
+      update app_public.leads l set %s where l.id = any ($1) and (%s) returning l.id)
+    select coalesce(array_agg(c.id), ''{}'') from changed c',
+    (select string_agg(format('%I = %s', m.name, m.value), ', ') from (
+      select key as name, format('($2 ->> %L)::%s', key, format_type(a.atttypid, a.atttypmod)) as value
+        from jsonb_object_keys(change) key
+        join pg_attribute a on a.attrelid = 'app_public.leads'::regclass and a.attname = key
+      union all select 'tags', tags where cardinality(add_tags || remove_tags) > 0) m),
+    (select string_agg(format('l.%s is distinct from %s', m.name, m.value), ' or ') from (
+      select quote_ident(key) as name, format('($2 ->> %L)::%s', key, format_type(a.atttypid, a.atttypmod)) as value
+        from jsonb_object_keys(change) key
+        join pg_attribute a on a.attrelid = 'app_public.leads'::regclass and a.attname = key
+      union all select 'tags::text[]', tags where cardinality(add_tags || remove_tags) > 0) m))
+    into changed using ids, change, add_tags, remove_tags;
+  return changed;
+end $function$;
+grant execute on function app_hidden.change_leads(uuid[], jsonb, text[], text[]) to plat_anonymous, plat_user;
+
+-- The value, where the type takes it; the operations of functions use it, so that a refusal names the argument, and
+--   all other bad ones among {field, value, type}.
+create function app_hidden.checked(
+  value text, type regtype, field text, others jsonb default '[]'::jsonb
+) returns text
 language plpgsql stable as $function$
 declare
-  violated text;
+  fault constant text := app_hidden.value_fault(value, type);
+  faults jsonb := '[]';
 begin
-  execute format('select $1::%s', type) using value;
+  if fault is null and others = '[]' then
+    return value;
+  elsif fault is not null then
+    faults := jsonb_build_array(jsonb_build_object('path', field, 'message', fault));
+  end if;
+  perform app_hidden.refuse_fields(faults
+    || coalesce((select jsonb_agg(jsonb_build_object('path', o.field, 'message', o.fault))
+      from (select e ->> 'field' as field, app_hidden.value_fault(e ->> 'value', (e ->> 'type')::regtype) as fault
+        from jsonb_array_elements(others) e) o where o.fault is not null), '[]'));
   return value;
-exception when data_exception or check_violation then
-  get stacked diagnostics violated = constraint_name;
-  perform app_hidden.fail('BAD_USER_INPUT',
-    coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.contypid = type
-      and c.conname = violated),
-      'This value has the wrong form.'),
-    jsonb_build_object('field', field));
 end $function$;
-grant execute on function app_hidden.checked(text, regtype, text) to plat_anonymous, plat_user;
+grant execute on function app_hidden.checked(text, regtype, text, jsonb) to plat_anonymous, plat_user;
 
 -- Replaces the options of a personalization, as the viewer; what is locked may stay in the list but not change.
 create function app_hidden.choose_options(
@@ -43160,6 +45856,9 @@ begin
   execute format('select * from %s where id = $1', app_hidden.readable_source(relation)) into row_out using record_id;
   return row_out;
 exception
+  when check_violation then
+    perform app_hidden.refuse_bad_value(_type, value_list);
+    raise;
   when insufficient_privilege then
     perform app_hidden.refuse(table_name, 'create');
   when not_null_violation then
@@ -43257,7 +45956,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.buyer_id, t.reservation_id, t.milestone_id, t.title, t.status, t.status_changed_at, t.sequence, t.amount, t.percent, t.percent_base, t.amount_fixed, t.amount_paid, t.currency, t.due_at, t.due_rule, t.due_offset_days, t.paid_at, t.method, t.reference, t.held_by, t.sent_to_holder_at, t.released_at, t.refunded_at, t.forfeited_at, t.invoice_number, null::app_public.long_text, t.offer_id, t.amount_refunded, t.is_reservation_fee into r from app_public.deposits t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.lead_id, t.buyer_id, t.reservation_id, t.milestone_id, t.title, t.status, t.status_changed_at, t.sequence, t.amount, t.percent, t.percent_base, t.amount_fixed, t.amount_paid, t.currency, t.due_at, t.due_rule, t.due_offset_days, t.paid_at, t.method, t.reference, t.held_by, t.sent_to_holder_at, t.released_at, t.refunded_at, t.forfeited_at, t.invoice_number, null::app_public.long_text, t.offer_id, t.amount_refunded, t.is_reservation_fee, t.amount_to_return, t.return_requested_at into r from app_public.deposits t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.deposits, app_hidden.columns_of('app_public.deposits', record));
   end if;
@@ -43311,6 +46010,7 @@ $function$;
 create function app_hidden.event_value(subject_type text, subject_id uuid, value jsonb, record jsonb) returns jsonb
 language sql stable as $function$
   select case subject_type
+    when 'agreement_signer' then app_hidden.agreement_signers_event_value(subject_id, value, record)
     when 'appointment' then app_hidden.appointments_event_value(subject_id, value, record)
     when 'buyer' then app_hidden.buyers_event_value(subject_id, value, record)
     when 'deposit' then app_hidden.deposits_event_value(subject_id, value, record)
@@ -43373,7 +46073,7 @@ grant execute on function app_hidden.export_query(text, text, uuid, uuid, jsonb,
 plat_user;
 
 -- A fact: what it says, its record and field, its kind (person, name, place, link, unit, money, percent, count,
---   time, month) and its value; null without a value.
+--   time, month, state, or choice: why these homes) and its value; null without a value.
 create function app_hidden.fact(
   statement text, subject_type text, subject_id uuid, field text, kind text, value text,
   more jsonb default '{}'::jsonb
@@ -43598,16 +46298,31 @@ declare
   offer record;
   price text;
   facts jsonb[] := '{}';
-  units uuid[] := app_hidden.lead_units(lead);
-  plans uuid[] := array(select u.floor_plan_id from app_public.units u where u.id = any (units)
-    and u.floor_plan_id is not null);
+  wish record;
+  units uuid[] := app_hidden.lead_units_at_hand(lead);
+  plans uuid[];
 begin
+  if units = '{}' then
+    select w.subject_type, w.subject_id, w.field, app_hidden.bedrooms_in(w.words) as bedrooms into wish
+      from app_hidden.lead_words(lead) w where app_hidden.bedrooms_in(w.words) <> '{}' limit 1;
+    units := app_hidden.lead_units_for_sale(lead, coalesce(wish.bedrooms, '{}'));
+    facts := array[
+      app_hidden.fact(format('The homes are chosen by the bedrooms that the lead looks for: %s.',
+        replace(array_to_string(wish.bedrooms, ' or '), '0', 'studio')), wish.subject_type, wish.subject_id, wish.field,
+        'choice', array_to_string(wish.bedrooms, ','), jsonb_build_object('homes', cardinality(units))),
+      case when num_nonnulls(lead.budget_min, lead.budget_max) > 0 then
+        app_hidden.fact('The homes are chosen within the budget of the lead.', 'lead', lead.id,
+          case when lead.budget_max is not null then 'budgetMax' else 'budgetMin' end, 'choice', 'budget',
+          jsonb_build_object('homes', cardinality(units))) end];
+  end if;
+  plans := array(select u.floor_plan_id from app_public.units u where u.id = any (units)
+    and u.floor_plan_id is not null);
   select p.id, p.title, p.address, p.website_url, p.currency, p.time_zone into project
     from app_public.projects p where p.id = lead.project_id;
   select o.id, o.name into home from app_public.organizations o where o.id = lead.organization_id;
   select o.* into office from app_public.sales_offices o where o.project_id = lead.project_id;
   select u.id, u.first_name, u.last_name into sender from app_public.users u where u.id = app_public.current_user_id();
-  facts := array[
+  facts := facts || array[
     -- A name is whatever somebody typed into a form: one with more than letters in it greets nobody.
     app_hidden.fact(format('The lead is called %s.', lead.name), 'lead', lead.id, 'name', 'person',
       case when length(lead.name) <= 80 and concat(lead.name, lead.first_name) !~ '[0-9<>@:/\\{}|_=+*^%$#!?;"()\[\]]'
@@ -43750,6 +46465,9 @@ language sql stable as $function$
       from app_public.project_contact_messages m where m.lead_id = (lead).id and m.text is not null order by m.id desc
         limit 1)
     union all
+    (select (lead).id, jsonb_build_object('from', 'tags that the sales team gave the lead', 'text',
+      app_hidden.without_contacts(array_to_string((lead).tags::text[], ', '), 400)) where (lead).tags <> '{}')
+    union all
     (select n.id, jsonb_build_object('from', 'a note of the sales team', 'text',
       app_hidden.without_contacts(n.text, 400))
       from app_public.lead_notes n where n.lead_id = (lead).id and n.visibility = 'TEAM' and n.deleted_at is null
@@ -43769,46 +46487,81 @@ language sql stable as $function$
     case when (lead).status in ('LOST', 'UNQUALIFIED') then 'The lead is ' || (lead).status || '.' end,
     (select format('No public price is known of unit %s.', string_agg(f ->> 'value', ', '))
       from jsonb_array_elements(facts) f
-      where f ->> 'kind' = 'unit' and not (f ->> 'priced')::boolean having count(*) > 0)], null)
+      where f ->> 'kind' = 'unit' and not (f ->> 'priced')::boolean having count(*) > 0),
+    (select 'No home for sale fits what the lead looks for: ' || string_agg(case f ->> 'value'
+        when 'budget' then 'their budget' when '0' then 'a studio'
+        else replace(replace(f ->> 'value', ',', ' or '), '0', 'studio') || ' bedrooms' end, ', ') || '.'
+      from jsonb_array_elements(facts) f
+      where f ->> 'kind' = 'choice' and (f ->> 'homes')::int = 0 having count(*) > 0)], null)
 $function$;
 
--- The units that a lead is after: those they reserved or negotiate about, else up to three for sale within their
---   budget.
-create function app_hidden.lead_units(lead app_public.leads) returns uuid[]
-language plpgsql stable as $function$
-declare
-  wanted uuid[];
-begin
-  wanted := array(
+-- The units that a lead has reserved or negotiates about.
+create function app_hidden.lead_units_at_hand(lead app_public.leads) returns uuid[]
+language sql stable as $function$
+  select array(
     select i.unit_id from (
       select r.unit_id, 1 as rank, r.id from app_public.reservations r
-        where r.lead_id = lead.id and r.unit_id is not null and r.status in ('PENDING', 'CONFIRMED')
+        where r.lead_id = (lead).id and r.unit_id is not null and r.status in ('PENDING', 'CONFIRMED')
           and r.deleted_at is null
       union all
-      select n.unit_id, 2, n.id from app_public.negotiations n where n.lead_id = lead.id
+      select n.unit_id, 2, n.id from app_public.negotiations n where n.lead_id = (lead).id
         and n.status in ('OPEN', 'ACTIVE') and n.deleted_at is null) i
-    group by i.unit_id order by min(i.rank), max(i.id::text) desc limit 3);
-  if wanted = '{}' then
-    execute format('select array(select u.id from %s u
-      where u.project_id = $1 and u.status = ''AVAILABLE'' and u.deleted_at is null
-        and ($2 is null or u.price >= $2) and ($3 is null or u.price <= $3) order by u.price, u.id limit 3)',
-      app_hidden.readable_source('app_public.units')) into wanted
-      using lead.project_id, lead.budget_min, lead.budget_max;
-  end if;
-  return wanted;
-end $function$;
-grant execute on function app_hidden.lead_units(app_public.leads) to plat_anonymous, plat_user;
+    group by i.unit_id order by min(i.rank), max(i.id::text) desc limit 3)
+$function$;
+grant execute on function app_hidden.lead_units_at_hand(app_public.leads) to plat_anonymous, plat_user;
 
--- Leads of an organization, or of its project, that match a LeadsFilter as the viewer sees them; refuses members
---   that it does not know.
-create function app_hidden.leads_of_filter(organization_id uuid, project_id uuid, filter jsonb) returns setof uuid
+-- Up to three units for sale for a lead: those that its tags, notes or messages name by number, else those with so
+--   many bedrooms (any where none are given) within its budget, of a floor plan that is named first.
+create function app_hidden.lead_units_for_sale(lead app_public.leads, bedrooms integer[]) returns uuid[]
+language plpgsql stable as $function$
+declare
+  words text := ' ' || (select string_agg(w.words, E'\n') from app_hidden.lead_words(lead) w) || ' ';
+  result uuid[];
+begin
+  -- Those that are named in words, then those that fit; the cheaper first.
+  execute format('select array(select u.id from %s u left join app_public.floor_plans f on f.id = u.floor_plan_id
+    cross join lateral (select coalesce(
+        position(lower(%2$L || u.number || %2$L) in lower(translate($5, %3$L, %4$L))) > 0
+          and u.number ~ ''.{3}|[A-Za-z]'', false) as unit_named,
+      coalesce(position(lower(f.title) in lower($5)) > 0 and length(f.title) > 3, false) as plan_named) n
+    where u.project_id = $1 and u.status = ''AVAILABLE'' and u.deleted_at is null
+      and (n.unit_named or (($2 is null or u.price >= $2) and ($3 is null or u.price <= $3)
+        and ($4 = ''{}'' or u.effective_bedrooms = any ($4))))
+    order by n.unit_named desc, n.plan_named desc, u.price, u.id limit 3)',
+    app_hidden.readable_source('app_public.units'), ' ', E',.;:!?()#"''\n', repeat(' ', 12))
+    into result using lead.project_id, lead.budget_min, lead.budget_max, bedrooms, coalesce(words, '');
+  return result;
+end $function$;
+grant execute on function app_hidden.lead_units_for_sale(app_public.leads, integer[]) to plat_anonymous, plat_user;
+
+-- What is written of what a lead looks for: tags, the last notes that the whole team reads, the last messages. What
+--   comes first counts most.
+create function app_hidden.lead_words(lead app_public.leads) returns table(
+  subject_type text, subject_id uuid, field text, words text
+)
+language sql stable as $function$
+  select 'lead', (lead).id, 'tags', array_to_string((lead).tags::text[], ', ') where (lead).tags <> '{}'
+  union all
+  (select 'lead_note', n.id, 'text', n.text from app_public.lead_notes n where n.lead_id = (lead).id
+    and n.visibility = 'TEAM' and n.deleted_at is null order by n.id desc limit 5)
+  union all
+  (select 'contact_message', m.id, 'text', m.text from app_public.project_contact_messages m
+    where m.lead_id = (lead).id and m.text is not null order by m.id desc limit 2)
+$function$;
+grant execute on function app_hidden.lead_words(app_public.leads) to plat_anonymous, plat_user;
+
+-- Leads of an organization, of its project, or of all where neither is given, that match a LeadsFilter as the viewer
+--   sees them; refuses members that it does not know.
+create function app_hidden.leads_of_filter(
+  organization_id uuid, project_id uuid, filter jsonb, field text
+) returns setof uuid
 language plpgsql stable as $function$
 declare
   f jsonb := jsonb_strip_nulls(filter);
   -- $1 is the organization, $2 the filter, $3 the project
   known constant jsonb := jsonb_build_object(
     'status', '$2 -> ''status'' ? l.status',
-    'projectIds', 'l.project_id = any (array(select app_hidden.record_id(''projects'', i, ''leadsFilter.projectIds'') '
+    'projectIds', 'l.project_id = any (array(select app_hidden.record_id(''projects'', i, $4) '
       'from jsonb_array_elements_text($2 -> ''projectIds'') i))',
     'assigneeIds', '$2 -> ''assigneeIds'' ? l.assignee_id::text',
     'leadSourceIds', '$2 -> ''leadSourceIds'' ? l.source_id::text',
@@ -43819,6 +46572,7 @@ declare
     'phone', 'app_public.leads_filter_phone(l, $2 ->> ''phone'')',
     'query', 'app_public.leads_filter_query(l, $2 ->> ''query'')',
     'isAgent', 'l.is_agent = ($2 ->> ''isAgent'')::boolean',
+    'externalId', 'app_public.leads_filter_external_id(l, $2 ->> ''externalId'')',
     'hasOpenTask', 'app_public.leads_filter_has_open_task(l, ($2 ->> ''hasOpenTask'')::boolean)',
     'registeredAt', 'l.registered_at <@ app_hidden.range_of(null::tstzrange, $2 -> ''registeredAt'' ->> ''from'', $2 '
       '-> ''registeredAt'' ->> ''to'')',
@@ -43833,14 +46587,26 @@ begin
     limit 1;
   if unknown is not null then
     perform app_hidden.fail('BAD_USER_INPUT', format('%s cannot select leads for this.', unknown),
-      jsonb_build_object('field', 'leadsFilter.' || unknown));
+      jsonb_build_object('field', field || '.' || unknown));
   end if;
-  return query execute 'select l.id from app_public.leads l where l.organization_id = $1 and ($3 is null or '
-    'l.project_id = $3)'
+  return query execute 'select l.id from app_public.leads l where ($1 is null or l.organization_id = $1) '
+    'and ($3 is null or l.project_id = $3)'
     || coalesce((select string_agg(' and ' || (known ->> k), '') from jsonb_object_keys(f) k), '')
-      using organization_id, f, project_id;
+      using organization_id, f, project_id, field || '.projectIds';
 end $function$;
-grant execute on function app_hidden.leads_of_filter(uuid, uuid, jsonb) to plat_anonymous, plat_user;
+grant execute on function app_hidden.leads_of_filter(uuid, uuid, jsonb, text) to plat_anonymous, plat_user;
+
+-- Leads that the systems of the viewer's organizations know by an id, given as system:id; policies say which are
+--   seen.
+create function app_hidden.leads_with_external_id(value text) returns setof uuid
+language sql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select x.lead_id from app_private.lead_external_ids x
+  where x.system = split_part(value, ':', 1) and x.external_id = substr(value, length(split_part(value, ':', 1)) + 2)
+    and x.organization_id = any (array(select m.organization_id from app_public.organization_user_connections m
+      where m.user_id = app_public.current_user_id() and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)))
+$function$;
+grant execute on function app_hidden.leads_with_external_id(text) to plat_anonymous, plat_user;
 
 -- Leads that the viewer sees and whose phone number is this one or ends in these digits.
 create function app_hidden.leads_with_phone(phone text) returns setof uuid
@@ -43872,6 +46638,15 @@ begin
   end case;
 end $function$;
 grant execute on function app_hidden.lock_seen(regclass, uuid) to plat_anonymous, plat_user;
+
+-- Locks those of the leads that the viewer may write, and their deals, in the order of locks.
+create function app_hidden.lock_seen_leads(ids uuid[]) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.lock_leads(array(select l.id from app_public.leads l where l.id = any (ids)
+    and l.deleted_at is null and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')));
+end $function$;
+grant execute on function app_hidden.lock_seen_leads(uuid[]) to plat_anonymous, plat_user;
 
 create function app_hidden.lots_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -43909,6 +46684,20 @@ $function$;
 grant execute on function app_hidden.lowest_price(uuid) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.agreement_signers) returns app_public.agreement_signers
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.agreement_id, r.role, r.name, app_public.agreement_signers_email(r), app_public.agreement_signers_phone(r), r.sequence, r.status, r.status_changed_at, r.invited_at, r.viewed_at, r.signed_at, r.declined_at, r.decline_reason, r.reminded_at, r.signed_file_id, r.link_id, r.invitation)::app_public.agreement_signers
+$function$;
+grant execute on function app_hidden.masked(app_public.agreement_signers) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.agreement_trail_entries) returns app_public.agreement_trail_entries
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.agreement_id, r.kind, r.occurred_at, r.signer_id, r.signer_name, r.file_id, r.checksum, r.actor_id, app_public.agreement_trail_entries_ip_address(r), app_public.agreement_trail_entries_user_agent(r), app_public.agreement_trail_entries_sent_to(r), r.consent_text, r.note)::app_public.agreement_trail_entries
+$function$;
+grant execute on function app_hidden.masked(app_public.agreement_trail_entries) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.appointments) returns app_public.appointments
 language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.assignee_id, r.type, r.status, r.status_changed_at, r.title, r.starts_at, r.ends_at, r.time_zone, r.location, r.video_url, r.open_house_id, r.host_id, app_public.appointments_notes(r), app_public.appointments_outcome_note(r), r.cancelled_at, r.cancellation_reason)::app_public.appointments
@@ -43925,7 +46714,7 @@ grant execute on function app_hidden.masked(app_public.buyers) to plat_anonymous
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.deposits) returns app_public.deposits
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.reservation_id, r.milestone_id, r.title, r.status, r.status_changed_at, r.sequence, r.amount, r.percent, r.percent_base, r.amount_fixed, r.amount_paid, r.currency, r.due_at, r.due_rule, r.due_offset_days, r.paid_at, r.method, r.reference, r.held_by, r.sent_to_holder_at, r.released_at, r.refunded_at, r.forfeited_at, r.invoice_number, app_public.deposits_notes(r), r.offer_id, r.amount_refunded, r.is_reservation_fee)::app_public.deposits
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.reservation_id, r.milestone_id, r.title, r.status, r.status_changed_at, r.sequence, r.amount, r.percent, r.percent_base, r.amount_fixed, r.amount_paid, r.currency, r.due_at, r.due_rule, r.due_offset_days, r.paid_at, r.method, r.reference, r.held_by, r.sent_to_holder_at, r.released_at, r.refunded_at, r.forfeited_at, r.invoice_number, app_public.deposits_notes(r), r.offer_id, r.amount_refunded, r.is_reservation_fee, r.amount_to_return, r.return_requested_at)::app_public.deposits
 $function$;
 grant execute on function app_hidden.masked(app_public.deposits) to plat_anonymous, plat_user;
 
@@ -43979,7 +46768,7 @@ grant execute on function app_hidden.masked(app_public.organization_user_connect
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.organizations) returns app_public.organizations
 language sql stable as $function$
-  select row(r.id, r.name, r.slug, r.kind, r.description, app_public.organizations_email(r), app_public.organizations_phone(r), r.website_url, app_public.organizations_address(r), r.time_zone, r.has_public_project, r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.organizations
+  select row(r.id, r.name, r.slug, r.kind, r.description, app_public.organizations_email(r), app_public.organizations_phone(r), r.website_url, app_public.organizations_address(r), r.time_zone, r.has_public_project, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.language)::app_public.organizations
 $function$;
 grant execute on function app_hidden.masked(app_public.organizations) to plat_anonymous, plat_user;
 
@@ -44058,6 +46847,7 @@ grant execute on function app_hidden.masked_columns(regclass) to plat_anonymous,
 create function app_hidden.masked_members(subject_type text) returns text[]
 language sql immutable parallel safe as $function$
   select case subject_type
+    when 'agreement_signer' then '{email,phone}'::text[]
     when 'appointment' then '{notes,outcomeNote}'::text[]
     when 'buyer' then '{cancellationReason,metadata}'::text[]
     when 'deposit' then '{notes}'::text[]
@@ -44168,6 +46958,19 @@ begin
   end;
 end $function$;
 grant execute on function app_hidden.may_upload(text, jsonb) to plat_anonymous, plat_user;
+
+-- Whether the viewer may change the agreement, as one of the sales team.
+create function app_hidden.may_write_agreement(agreement_id uuid) returns boolean
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  -- False also where there is none: it tells nobody which ids there are.
+  select coalesce((select case when a.lead_id is not null
+      then (select app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
+        from app_public.leads l where l.id = a.lead_id)
+      else (select app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write')
+        from app_public.buyers b where b.id = a.buyer_id) end
+    from app_public.agreements a where a.id = may_write_agreement.agreement_id and a.deleted_at is null), false)
+$function$;
+grant execute on function app_hidden.may_write_agreement(uuid) to plat_anonymous, plat_user;
 
 -- How many segments the networks send a text in, and charge.
 create function app_hidden.message_segments(body text) returns integer
@@ -44381,6 +47184,22 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.organization_can(uuid, text) to plat_anonymous, plat_user;
 
+-- The organization whose people work on a purchase, for those of the team who read it.
+create function app_hidden.organization_of_buyer(id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.organization_of_assignee(b.assignee_id, b.project_id) from app_public.buyers b
+  where b.id = $1 and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+$function$;
+grant execute on function app_hidden.organization_of_buyer(uuid) to plat_anonymous, plat_user;
+
+-- The organization whose people work on a lead, for those who read the lead.
+create function app_hidden.organization_of_lead(id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.organization_of_assignee(l.assignee_id, l.project_id) from app_public.leads l
+  where l.id = $1 and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.read')
+$function$;
+grant execute on function app_hidden.organization_of_lead(uuid) to plat_anonymous, plat_user;
+
 create function app_hidden.organization_user_connections_event_value(
   record_id uuid, value jsonb, record jsonb
 ) returns jsonb
@@ -44415,7 +47234,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.name, t.slug, t.kind, t.description, null::app_public.email_address, null::app_public.phone_number, t.website_url, null::app_public.address, t.time_zone, t.has_public_project, t.inserted_at, t.updated_at, t.version, t.deleted_at into r from app_public.organizations t where t.id = record_id;
+  select t.id, t.name, t.slug, t.kind, t.description, null::app_public.email_address, null::app_public.phone_number, t.website_url, null::app_public.address, t.time_zone, t.has_public_project, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.language into r from app_public.organizations t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.organizations, app_hidden.columns_of('app_public.organizations', record));
   end if;
@@ -44743,28 +47562,21 @@ begin
 end $function$;
 grant execute on function app_hidden.refuse_anonymous() to plat_anonymous, plat_user;
 
+-- Refuses an input whose members their columns do not take, with all of these members; nothing where they all do.
 create function app_hidden.refuse_bad_value(_type anyelement, input jsonb) returns void
-language plpgsql as $function$
-declare
-  member record;
-  message text;
-  domain_name text;
-  constraint_name text;
-begin
-  for member in select key, value from jsonb_each(input) loop
-    begin
-      perform jsonb_populate_record(_type, jsonb_build_object(member.key, member.value));
-    exception when data_exception or check_violation or program_limit_exceeded then
-      get stacked diagnostics domain_name = pg_datatype_name, constraint_name = constraint_name;
-      select obj_description(c.oid, 'pg_constraint') into message
-        from pg_constraint c join pg_type t on t.oid = c.contypid
-        where c.conname = constraint_name and t.typname = domain_name;
-      perform app_hidden.fail('BAD_USER_INPUT', coalesce(message, 'This value has the wrong form.'),
-        jsonb_build_object('field', app_hidden.camel(member.key)));
-    end;
-  end loop;
-end $function$;
+language sql stable as $function$ select app_hidden.refuse_fields(app_hidden.bad_values(_type, input)) $function$;
 grant execute on function app_hidden.refuse_bad_value(anyelement, jsonb) to plat_anonymous, plat_user;
+
+-- Refuses bad members of an input, all at once: each with its path and message; the first is that of the error.
+create function app_hidden.refuse_fields(fields jsonb) returns void
+language plpgsql stable as $function$
+begin
+  if fields <> '[]' then
+    perform app_hidden.fail('BAD_USER_INPUT', fields -> 0 ->> 'message',
+      jsonb_build_object('field', fields -> 0 -> 'path', 'fields', fields));
+  end if;
+end $function$;
+grant execute on function app_hidden.refuse_fields(jsonb) to plat_anonymous, plat_user;
 
 -- Refuses what has more rows, as the viewer sees them, than a file of the format can.
 create function app_hidden.refuse_long_export(
@@ -45481,6 +48293,14 @@ language sql stable strict as $function$
   select left(btrim(regexp_replace(lower(public.unaccent(name)), '[^a-z0-9]+', '-', 'g'), '-'), 80)
 $function$;
 
+-- A digit, or a number from one to five as an English word.
+create function app_hidden.small_number(word text) returns integer
+language sql immutable as $function$
+  select coalesce(array_position(array['one', 'two', 'three', 'four', 'five'], word),
+    case when word ~ '^[0-9]$' then word::int end)
+$function$;
+grant execute on function app_hidden.small_number(text) to plat_anonymous, plat_user;
+
 -- Where the roles of the API read the rows of a table from: the table, or the view that masks.
 create function app_hidden.source_of(relation regclass) returns text
 language sql stable as $function$
@@ -45698,6 +48518,43 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anonymous, plat_user;
 
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+--
+-- Exchanges a right code for a proof {proof}, which lives a minute; a wrong one counts, and is told as {code,
+--   message, triesLeft}. Raises nothing of its own, so that the try is kept.
+create function app_hidden.try_signing_code(signer_id uuid, token text, code text) returns jsonb
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  signer uuid := app_private.signer_of(signer_id, token);
+  open app_private.agreement_codes;
+  most constant int := 5;
+  fresh constant uuid := gen_random_uuid();
+begin
+  if not app_private.is_within_limit('signing.try', signer::text) then
+    return jsonb_build_object('code', 'RATE_LIMITED', 'message',
+      'Too many wrong codes; try again tomorrow, or ask whoever sent the agreement.', 'retryAfterSeconds',
+      (select app_private.seconds_to_wait(app_private.limit_key('signing.try', signer::text), l.most)
+        from app_private.limit_of('signing.try') l));
+  end if;
+  select c.* into open from app_private.agreement_codes c where c.signer_id = signer for update;
+  if open.code_sha256 is null or open.expires_at <= clock_timestamp() or open.tries >= most then
+    perform app_private.return_use(app_private.limit_key('signing.try', signer::text));
+    -- Left to the operation: a request that is sent again under its idempotency key gets its first answer.
+    return jsonb_build_object('proof', '');
+  elsif open.code_sha256 <> app_private.hash_of_code(signer, code) then
+    update app_private.agreement_codes c set tries = c.tries + 1 where c.signer_id = signer;
+    return jsonb_build_object('code', 'BAD_USER_INPUT', 'message', 'This is not the code that was sent.', 'triesLeft',
+      most - open.tries - 1);
+  end if;
+  -- A right one is no try.
+  perform app_private.return_use(app_private.limit_key('signing.try', signer::text));
+  update app_private.agreement_codes c set proof = fresh, proof_expires_at = clock_timestamp() + interval '1 minute'
+    where c.signer_id = signer;
+  return jsonb_build_object('proof', fresh);
+end $function$;
+grant execute on function app_hidden.try_signing_code(uuid, text, text) to plat_anonymous, plat_user;
+
 create function app_hidden.unit_holds_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
 declare
@@ -45765,7 +48622,8 @@ declare
   record_id uuid;
   expected int := (input ->> 'expected_version')::int;
   value_list jsonb;
-  missing text;
+  missing jsonb;
+  column_name text;
   updated_id uuid;
   row_before _type%type;
   row_in _type%type;
@@ -45780,12 +48638,12 @@ begin
   end if;
   value_list := app_hidden.clean_values(relation, input - 'id');
   -- Before any trigger makes something of the null.
-  select a.attname into missing from pg_attribute a
-    where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null' order by a.attnum limit 1;
-  if found then
-    perform app_hidden.fail('BAD_USER_INPUT',
-      format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(missing)),
-      jsonb_build_object('field', app_hidden.camel(missing)));
+  select jsonb_agg(jsonb_build_object('path', app_hidden.camel(a.attname),
+      'message', format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(a.attname)))
+      order by a.attnum) into missing
+    from pg_attribute a where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null';
+  if missing is not null then
+    perform app_hidden.refuse_fields(missing || app_hidden.bad_values(row_before, jsonb_strip_nulls(value_list)));
   end if;
   begin
     -- Over the present row, so that members of an address that were left out stay as they are.
@@ -45817,12 +48675,15 @@ begin
   execute format('select * from %s where id = $1', source) into row_out using record_id;
   return row_out;
 exception
+  when check_violation then
+    perform app_hidden.refuse_bad_value(row_before, value_list);
+    raise;
   when insufficient_privilege then
     perform app_hidden.refuse(table_name, 'change');
   when not_null_violation then
-    get stacked diagnostics missing = column_name;
-    perform app_hidden.fail('BAD_USER_INPUT', format('%s may not be null.', app_hidden.camel(missing)),
-      jsonb_build_object('field', app_hidden.camel(missing)));
+    get stacked diagnostics column_name = column_name;
+    perform app_hidden.fail('BAD_USER_INPUT', format('%s may not be null.', app_hidden.camel(column_name)),
+      jsonb_build_object('field', app_hidden.camel(column_name)));
 end $function$;
 grant execute on function app_hidden.update_record(anyelement, jsonb) to plat_anonymous, plat_user;
 
@@ -45848,6 +48709,16 @@ exception when data_exception or integrity_constraint_violation then
   return value || jsonb_build_object('emailVerifiedAt', null, 'lastLoginAt', null);
 end $function$;
 grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
+-- Why a type does not take a value, for the caller; null where it does.
+create function app_hidden.value_fault(value text, type regtype) returns text
+language sql stable as $function$
+  select case when not pg_input_is_valid(value, type::text) then
+    coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.contypid = type
+      and c.conname = substring((select e.message from pg_input_error_info(value, type::text) e) from '"([^"]+)"$')),
+      'This value has the wrong form.') end
+$function$;
+grant execute on function app_hidden.value_fault(text, regtype) to plat_anonymous, plat_user;
 
 -- The purchases that are assigned to the viewer, where they have the permission.
 create function app_hidden.viewer_assigned_buyers(permission text) returns setof uuid
@@ -45999,6 +48870,21 @@ begin
       and p.id <> all (projects);
 end $function$;
 grant execute on function app_hidden.viewer_own_projects(text) to plat_anonymous, plat_user;
+
+-- The agreements that the viewer is a party of on the buyer's side, or signs.
+create function app_hidden.viewer_party_agreements() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  purchases uuid[] := array(select app_hidden.viewer_purchases());
+begin
+  return query select app_hidden.viewer_signed_agreements();
+  if purchases <> '{}' then
+    return query select a.id from app_public.agreements a where a.buyer_id = any (purchases)
+      union all select a.id from app_public.agreements a
+        where a.lead_id = any (array(select app_hidden.viewer_purchase_leads()));
+  end if;
+end $function$;
+grant execute on function app_hidden.viewer_party_agreements() to plat_anonymous, plat_user;
 
 -- The viewer as somebody who pays; null for a token of one organization, or with scopes without purchase.own.
 create function app_hidden.viewer_payer() returns uuid
@@ -46185,6 +49071,49 @@ begin
     and b.deleted_at is null;
 end $function$;
 grant execute on function app_hidden.viewer_purchases() to plat_anonymous, plat_user;
+
+-- The agreements that the viewer signs, or was to sign.
+create function app_hidden.viewer_signed_agreements() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  signers uuid[] := array(select app_hidden.viewer_signers());
+begin
+  if signers <> '{}' then
+    return query select distinct s.agreement_id from app_public.agreement_signers s where s.id = any (signers);
+  end if;
+end $function$;
+grant execute on function app_hidden.viewer_signed_agreements() to plat_anonymous, plat_user;
+
+-- The signers that the viewer may act as, once they were asked to sign. A token with scopes needs purchase.own.
+create function app_hidden.viewer_signers() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  purchases uuid[];
+begin
+  if app_public.current_user_id() is null or app_hidden.setting('organization_id') is not null
+    or not app_hidden.scopes_allow('purchase.own') then
+    return;
+  end if;
+  purchases := array(select app_hidden.viewer_purchases());
+  return query
+    select s.id from app_hidden.user_identities i
+      join app_public.users u on u.id = i.user_id and u.email_verified_at is not null
+      join app_public.agreement_signers s on s.email = i.email and s.deleted_at is null and s.status <> 'WAITING'
+      where i.user_id = app_public.current_user_id();
+  if purchases <> '{}' then
+    return query
+      select s.id from app_public.agreements a
+        join app_public.agreement_signers s on s.agreement_id = a.id and s.role = 'BUYER' and s.deleted_at is null
+          and s.status <> 'WAITING'
+        where a.buyer_id = any (purchases)
+      union all
+      select s.id from app_public.agreements a
+        join app_public.agreement_signers s on s.agreement_id = a.id and s.role = 'BUYER' and s.deleted_at is null
+          and s.status <> 'WAITING'
+        where a.lead_id = any (array(select app_hidden.viewer_purchase_leads()));
+  end if;
+end $function$;
+grant execute on function app_hidden.viewer_signers() to plat_anonymous, plat_user;
 
 -- Those of the records that the viewer sees.
 create function app_hidden.visible_subjects(subject_type text, ids uuid[]) returns setof uuid
@@ -46375,6 +49304,12 @@ begin
   return not ended;
 end $function$;
 
+-- What buyers do is told as theirs in events, also without an account.
+create function app_private.act_as_signer(role text) returns text
+language sql as $function$
+  select set_config('plat.actor_type', 'BUYER', true) where role in ('BUYER', 'CO_BUYER')
+$function$;
+
 -- What the transaction does from here on is the doing of a workflow: its events say so, and how many executions led
 --   to it (plat.workflow_depth).
 create function app_private.act_as_workflow(depth integer, trigger_event_id uuid) returns void
@@ -46443,6 +49378,39 @@ begin
   perform graphile_worker.add_job(task, payload => payload::json, run_at => run_at, job_key => job_key);
 end $function$;
 
+-- Makes the rows of an import of a list: import_rows of what the entries say, by their places from 0, import_cleared
+--   of what they set to null.
+create function app_private.add_lead_entries(entries jsonb[]) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  flat constant jsonb[] := array(select e - 'address' || case when jsonb_typeof(e -> 'address') = 'object'
+    then e -> 'address' else '{}' end from unnest(entries) e);
+  header constant text[] := array(select c.column_name from app_hidden.import_columns c
+    where c.operation = 'importLeads' and (c.column_name = 'external_id' or exists (select from unnest(flat) e
+      where e ? app_hidden.camel(c.column_name))) order by c.position);
+begin
+  perform app_private.open_import('importLeads', header);
+  execute format('insert into pg_temp.import_rows (row, %s) select e.place - 1, %s from unnest($1) with ordinality e '
+    '(value, place)', array_to_string(header, ', '),
+    (select string_agg(case h
+      when 'tags' then $tags$case when jsonb_typeof(e.value -> 'tags') = 'array'
+        then array(select btrim(t) from jsonb_array_elements_text(e.value -> 'tags') t)::text end$tags$
+      when 'metadata' then 'nullif((e.value -> ''metadata'')::text, ''null'')'
+      else format('nullif(btrim(e.value ->> %L, E'' \t\n\r''), '''')', app_hidden.camel(h)) end, ', ' order by place)
+      from unnest(header) with ordinality u (h, place))) using flat;
+  create temp table import_cleared (row int not null, column_name text not null) on commit drop;
+  insert into pg_temp.import_cleared
+    select e.place - 1, c.column_name
+    from unnest(flat, entries) with ordinality e (value, entry, place)
+    cross join lateral jsonb_each(e.value || case when e.entry -> 'address' = 'null'
+      then '{"address": null}'::jsonb else '{}' end) m
+    join lateral (select i.column_name from app_hidden.import_columns i where i.operation = 'importLeads'
+        and app_hidden.camel(i.column_name) = m.key
+      union all select 'address' where m.key = 'address'
+      union all select 'assignee_id' where m.key = 'assignee') c on true
+    where m.value = 'null' or (jsonb_typeof(m.value) = 'string' and btrim(m.value #>> '{}', E' \t\n\r') = '');
+end $function$;
+
 -- Writes what the events of a range, and so many messages to the team, tell to whom.
 create function app_private.add_notifications(
   organization_id uuid, after_sequence bigint, to_sequence bigint, messages integer
@@ -46476,8 +49444,8 @@ begin
         (select l.assignee_id from app_public.leads l where l.id = case when h.subject_type = 'lead' then h.subject_id
           else (h.data ->> 'leadId')::uuid end),
         -- The buyer of a reservation is a user; its purchase is elsewhere.
-        (select b.assignee_id from app_public.buyers b where b.id = (h.data ->> case when h.subject_type = 'reservation'
-          then 'purchaseId' else 'buyerId' end)::uuid),
+        (select b.assignee_id from app_public.buyers b where b.id = case when h.subject_type = 'buyer' then h.subject_id
+          else (h.data ->> case when h.subject_type = 'reservation' then 'purchaseId' else 'buyerId' end)::uuid end),
         case when h.subject_type in ('reservation', 'unit_hold') then (h.data ->> 'assigneeId')::uuid end)
         as assignee_id
     from happened h
@@ -46785,6 +49753,25 @@ language sql stable as $function$
   order by r.purpose desc limit 1
 $function$;
 
+-- Those who were asked to sign, to be told that an agreement is complete or over, with the token of their link.
+create function app_private.agreement_recipients(agreement_id uuid) returns table(
+  signer_id uuid, token text, email text, name text, status text, title text, agreement_status text,
+  organization_id uuid, organization_name text, project_title text, reason text
+)
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select s.id, app_private.sign_link('agreement', s.link_id), s.email::text, s.name::text, s.status::text,
+    a.title::text,
+    a.status::text, a.organization_id, o.name::text, p.title::text, case a.status when 'VOIDED' then
+      a.void_reason::text end
+  from app_public.agreements a
+    join app_public.agreement_signers s on s.agreement_id = a.id and s.deleted_at is null and s.status <> 'WAITING'
+    join app_public.projects p on p.id = a.project_id
+    join app_public.organizations o on o.id = a.organization_id
+  where a.id = agreement_recipients.agreement_id and a.deleted_at is null
+  order by s.sequence, s.id
+$function$;
+grant execute on function app_private.agreement_recipients(uuid) to plat_worker;
+
 -- What a discount comes to in a personalization that the viewer has a part in; null of others.
 create function app_private.amount_of_discount(id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46794,21 +49781,34 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.amount_of_discount(uuid) to plat_anonymous, plat_user;
 
-create function app_private.amount_of_payment(input jsonb, currency text) returns numeric
+create function app_private.amount_of_payment(
+  input jsonb, currency text, field text default 'amount'
+) returns numeric
 language plpgsql stable as $function$
 declare
-  amount numeric := app_hidden.to_money(app_hidden.checked(input ->> 'amount', 'app_public.money', 'amount')::numeric,
-    currency, 'amount');
+  amount numeric := app_hidden.to_money(app_hidden.checked(input ->> 'amount', 'app_public.money', field)::numeric,
+    currency, field);
 begin
   if amount <= 0 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give an amount above zero.', '{"field": "amount"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give an amount above zero.', jsonb_build_object('field', field));
   elsif scale(amount) = 3 and amount <> round(amount, 2) then
     perform app_hidden.fail('BAD_USER_INPUT',
       format('Cards in %s are charged to the second digit after the point; let the third be 0.', currency),
-      '{"field": "amount"}');
+      jsonb_build_object('field', field));
   end if;
   return amount;
 end $function$;
+
+-- Announces a PDF that the service keeps with an agreement before it is stored; true where the store has it already.
+create function app_private.announce_agreement_file(
+  agreement_id uuid, checksum text, filesize integer
+) returns boolean
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.register_file(announce_agreement_file.checksum, 'application/pdf',
+    announce_agreement_file.filesize, organization_id => a.organization_id)
+  from app_public.agreements a where a.id = announce_agreement_file.agreement_id
+$function$;
+grant execute on function app_private.announce_agreement_file(uuid, text, integer) to plat_worker;
 
 -- The pending invitation that the viewer may answer, locked; refuses others.
 create function app_private.answer_project_invite(
@@ -46846,8 +49846,7 @@ begin
       'This invitation is unknown, answered, expired or revoked; ask for a new one.',
       jsonb_build_object('field', field));
   end if;
-  if token is not null and not exists (select from app_hidden.user_identities i
-      where i.user_id = viewer and i.email = invite.email) then
+  if token is not null and not app_private.has_address(viewer, invite.email) then
     perform app_hidden.fail('FORBIDDEN',
       'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
       '{"field": "token"}');
@@ -47261,6 +50260,23 @@ begin
 end $function$;
 grant execute on function app_private.begin_reset(text) to plat_authenticator;
 
+-- @step The password, or the code of the mail, is right; or the user is the viewer, whose token is verified.
+--
+-- The sealed secret that a code is to be compared with; counts nothing. RATE_LIMITED where there were too many wrong
+--   ones.
+create function app_private.begin_second_factor(way text, who text) returns table(user_id uuid, sealed text)
+language plpgsql security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  account constant uuid := app_private.user_by(way, who);
+begin
+  perform app_private.refuse_codes((select max(app_private.seconds_to_wait(l.key, l.most))
+    from app_private.second_factor_limits(account, way) l));
+  return query select f.user_id, f.sealed from app_private.second_factors f
+    where f.user_id = account and (f.confirmed_at is not null or f.inserted_at > now() - interval '1 hour');
+end $function$;
+grant execute on function app_private.begin_second_factor(text, text) to plat_authenticator;
+
 -- RATE_LIMITED where no further account may be made from there at the moment; counts nothing.
 create function app_private.begin_sign_up(ip text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -47374,6 +50390,13 @@ $function$;
 create function app_private.call_workflow_engine() returns void
 language sql as $function$ select pg_notify('plat_workflows', '') $function$;
 
+-- Whether the states list a step by hand.
+create function app_private.can_step(subject text, from_state text, to_state text) returns boolean
+language sql stable as $function$
+  select exists (select from app_hidden.transitions t where t.subject = $1 and t.from_state = $2 and t.to_state = $3
+    and not t.by_service)
+$function$;
+
 -- Cancels a reservation that the viewer made as a buyer.
 create function app_private.cancel_as_buyer(input jsonb) returns app_public.reservations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -47395,6 +50418,124 @@ begin
   return app_hidden.masked(reservation);
 end $function$;
 grant execute on function app_private.cancel_as_buyer(jsonb) to plat_user;
+
+-- Cancels a purchase that the viewer sees, as they may; see cancelBuyer.
+create function app_private.cancel_buyer(buyer_id uuid, input jsonb) returns app_public.cancel_buyer_payload
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  purchase app_public.buyers;
+  reason text := app_hidden.checked(nullif(btrim(input ->> 'cancellation_reason'), ''), 'app_public.long_text',
+    'cancellationReason');
+  why text;
+  moves_money constant boolean := coalesce((input ->> 'refund_charges')::boolean, false)
+    or coalesce((input ->> 'return_deposits')::boolean, false)
+    or coalesce((input ->> 'forfeit_deposits')::boolean, false)
+    or jsonb_array_length(coalesce(nullif(input -> 'refunds', 'null'), '[]')) > 0
+    or jsonb_array_length(coalesce(nullif(input -> 'returns', 'null'), '[]')) > 0;
+  permission text;
+  clash record;
+  charge_ids uuid[];
+  deposit_ids uuid[];
+  before jsonb;
+  to_keep numeric;
+  result app_public.cancel_buyer_payload;
+begin
+  select b.* into purchase from app_public.buyers b where b.id = buyer_id and b.deleted_at is null;
+  foreach permission in array array['buyer.write', 'sale.write'] loop
+    if not app_hidden.deal_can(purchase.organization_id, purchase.project_id, purchase.assignee_id, permission) then
+      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
+        jsonb_build_object('permission', permission));
+    end if;
+  end loop;
+  if moves_money and not app_hidden.project_can(purchase.project_id, purchase.organization_id, 'finance.write') then
+    perform app_hidden.fail('FORBIDDEN', 'Refunding, returning and forfeiting take the permission finance.write.',
+      '{"permission": "finance.write"}');
+  elsif exists (select from app_public.projects p where p.id = purchase.project_id and p.archived_at is not null) then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  end if;
+  for clash in select m.message, m.named from (values
+      ('refund_charges', 'refunds', 'Refund all charges or name some, not both.'),
+      ('return_deposits', 'returns', 'Return all deposits or name some, not both.')) m (whole, named, message)
+    where (input ->> m.whole)::boolean and jsonb_array_length(coalesce(nullif(input -> m.named, 'null'), '[]')) > 0
+  loop
+    perform app_hidden.fail('BAD_USER_INPUT', clash.message, jsonb_build_object('field', clash.named));
+  end loop;
+  if greatest(jsonb_array_length(coalesce(nullif(input -> 'refunds', 'null'), '[]')),
+    jsonb_array_length(coalesce(nullif(input -> 'returns', 'null'), '[]'))) > 100 then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'Name 100 charges and 100 deposits at most.', '{"limit": 100}');
+  end if;
+
+  -- In the order of locks; charges before their deposits, as payments have it.
+  perform app_private.lock_purchase(buyer_id);
+  select b.* into purchase from app_public.buyers b where b.id = buyer_id;
+  perform app_private.require_step('buyer', purchase.status, 'CANCELLED');
+  perform from app_public.processor_charges c
+    where c.id in (select k.id from app_private.charges_of_purchase(purchase) k) order by c.id for no key update;
+  perform from app_public.deposits d
+    where d.id in (select k.id from app_private.deposits_of_purchase(purchase) k) order by d.id for no key update;
+  -- Which they are is settled before: what the lead paid counts for another purchase of it afterwards.
+  charge_ids := array(select c.id from app_private.charges_of_purchase(purchase) c);
+  deposit_ids := array(select d.id from app_private.deposits_of_purchase(purchase) d);
+  before := (select jsonb_agg(to_jsonb(r) || jsonb_build_object('moved', coalesce(
+      (select c.amount_refunding from app_public.processor_charges c where c.id = r.record_id),
+      (select d.amount_to_return from app_public.deposits d where d.id = r.record_id))))
+    from app_private.records_of_purchase(purchase, charge_ids, deposit_ids) r);
+  begin
+    perform app_hidden.update_record(null::app_public.buyers, jsonb_build_object('id', buyer_id, 'status', 'CANCELLED',
+      'fallout_reason_id', input -> 'fallout_reason_id', 'cancellation_reason', reason)
+      || jsonb_strip_nulls(jsonb_build_object('expected_version', input -> 'expected_version')));
+    why := coalesce(reason, (select r.name from app_public.fallout_reasons r join app_public.buyers b
+      on b.fallout_reason_id = r.id where b.id = buyer_id));
+    to_keep := case when coalesce((input ->> 'waive_cancellation_fee')::boolean, false) then 0
+      else coalesce((select r.cancellation_fee from app_public.reservations r where r.id = purchase.reservation_id), 0)
+      end;
+    to_keep := app_private.refunds_of_cancellation(charge_ids, input, to_keep);
+    perform app_private.returns_of_cancellation(deposit_ids, input, to_keep);
+    if coalesce((input ->> 'forfeit_deposits')::boolean, false) then
+      update app_public.deposits d set status = 'FORFEITED'
+        where d.id = any (deposit_ids) and d.status in ('PARTIALLY_PAID', 'PAID') and d.amount_to_return = 0
+          and not exists (select from app_public.processor_charges c where c.deposit_id = d.id
+            and c.amount_refunding > 0);
+    end if;
+    if coalesce((input ->> 'void_agreements')::boolean, true) then
+      update app_public.agreements a set status = 'VOIDED', void_reason = coalesce(a.void_reason, why)
+        where a.buyer_id = purchase.id and a.deleted_at is null
+          and app_private.can_step('agreement', a.status, 'VOIDED');
+    end if;
+    if coalesce((input ->> 'cancel_personalizations')::boolean, true) then
+      update app_public.personalizations p set status = 'CANCELLED'
+        where (p.buyer_id = purchase.id or (p.lead_id = purchase.lead_id and p.unit_id = purchase.unit_id))
+          and p.deleted_at is null and app_private.can_step('personalization', p.status, 'CANCELLED');
+    end if;
+    if coalesce((input ->> 'cancel_tasks')::boolean, true) then
+      update app_public.tasks t set status = 'CANCELLED' where t.buyer_id = purchase.id and t.deleted_at is null
+        and app_private.can_step('task', t.status, 'CANCELLED');
+    end if;
+    if coalesce((input ->> 'cancel_appointments')::boolean, true) then
+      update app_public.appointments a set status = 'CANCELLED',
+          cancellation_reason = coalesce(a.cancellation_reason, 'The purchase was cancelled.')
+        where a.buyer_id = purchase.id and a.deleted_at is null
+          and app_private.can_step('appointment', a.status, 'CANCELLED');
+    end if;
+    -- A permit that was not issued is free for another home; one that was is revoked by whoever issued it.
+    update app_public.lease_permits l set status = 'AVAILABLE', buyer_id = null
+      where l.buyer_id = purchase.id and l.status = 'RESERVED' and l.deleted_at is null;
+    if coalesce((input ->> 'refund_reservation')::boolean, true) then
+      update app_public.reservations r set status = 'REFUNDED' where r.id = purchase.reservation_id
+        and r.status = 'CONVERTED' and r.deleted_at is null;
+    end if;
+
+    result := app_private.told_cancellation(purchase, before, charge_ids, deposit_ids);
+    if coalesce((input ->> 'dry_run')::boolean, false) then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    result.dry_run := true; -- undone, what would have been is in the result
+  end;
+  return result;
+end $function$;
+grant execute on function app_private.cancel_buyer(uuid, jsonb) to plat_user;
 
 -- Cancels an execution that the viewer was seen to see.
 create function app_private.cancel_execution(id uuid, reason text) returns app_public.workflow_executions
@@ -47548,6 +50689,18 @@ language sql stable as $function$
   select case when c.captured_at is null then c.status when c.dispute_status in ('OPEN', 'LOST') then 'DISPUTED'
     when refunded = c.amount then 'REFUNDED'
     when refunded > 0 then 'PARTIALLY_REFUNDED' else 'SUCCEEDED' end
+$function$;
+
+-- The charges of a purchase: its own, those of its reservation, and those of its lead that count for it.
+create function app_private.charges_of_purchase(
+  purchase app_public.buyers
+) returns setof app_public.processor_charges
+language sql stable as $function$
+  select c.* from app_public.processor_charges c where c.id in (
+    select k.id from app_public.processor_charges k where k.buyer_id = purchase.id
+    union select k.id from app_public.processor_charges k where k.reservation_id = purchase.reservation_id
+    union select k.id from app_public.processor_charges k where k.lead_id = purchase.lead_id
+      and app_hidden.purchase_of_lead(k.lead_id, k.reservation_id) = purchase.id)
 $function$;
 
 -- The permissions that a role is cut down to, project.read included, in order; refuses those that it does not have,
@@ -48547,8 +51700,8 @@ begin
       cross join lateral (select shown_data -> n.place::text as data) told
       left join app_public.projects p on p.id = coalesce(e.project_id, (n.data ->> 'projectId')::uuid)
       left join app_public.leads l on l.id = (told.data ->> 'leadId')::uuid
-      left join app_public.buyers b on b.id = (told.data ->> case when n.subject_type = 'reservation' then 'purchaseId'
-        else 'buyerId' end)::uuid
+      left join app_public.buyers b on b.id = case when n.subject_type = 'buyer' then n.subject_id
+        else (told.data ->> case when n.subject_type = 'reservation' then 'purchaseId' else 'buyerId' end)::uuid end
       where n.mail_id = mail.id and n.place = any (seen)));
 end $function$;
 grant execute on function app_private.close_notification_mail(uuid, integer) to plat_worker;
@@ -49021,6 +52174,13 @@ begin
     else app_private.personalization_total(unit, coalesce(deposit.lead_id, buyer.lead_id), deposit.buyer_id) end;
 end $function$;
 
+-- The deposits of a purchase, and those of its lead that count for it.
+create function app_private.deposits_of_purchase(purchase app_public.buyers) returns setof app_public.deposits
+language sql stable as $function$
+  select d.* from app_public.deposits d where d.deleted_at is null and (d.buyer_id = purchase.id
+    or (d.lead_id = purchase.lead_id and app_hidden.purchase_of_lead(d.lead_id, d.reservation_id) = purchase.id))
+$function$;
+
 -- Disables a webhook for the reason, and has the owners told.
 create function app_private.disable_webhook(webhook_id uuid, reason text) returns void
 language plpgsql as $function$
@@ -49297,6 +52457,15 @@ begin
   return amount;
 end $function$;
 
+-- Why an agreement is not to be signed any more, for its provider.
+create function app_private.end_of_agreement(agreement_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(a.void_reason::text, case a.status when 'EXPIRED' then 'It was not signed in time.'
+    else 'It was declined.' end)
+  from app_public.agreements a where a.id = end_of_agreement.agreement_id
+$function$;
+grant execute on function app_private.end_of_agreement(uuid) to plat_worker;
+
 -- Ends a pending offer without agreement; its negotiation takes the status that matches.
 create function app_private.end_offer(offer_id uuid, offer_status text, negotiation_status text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -49391,6 +52560,34 @@ begin
   -- And tokens whose sessions have no rows, because they were given out before sessions had any.
   update app_private.user_passwords p set session_epoch = p.session_epoch + 1 where p.user_id = end_sessions.user_id;
 end $function$;
+
+-- By which integration an agreement is signed, and what it is called there; null for one that is signed here.
+create function app_private.envelope_of(agreement_id uuid) returns jsonb
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select jsonb_build_object('integrationId', e.integration_id, 'envelopeId', e.envelope_id)
+  from app_private.agreement_envelopes e where e.agreement_id = envelope_of.agreement_id
+$function$;
+grant execute on function app_private.envelope_of(uuid) to plat_worker;
+
+-- What is handed over to the provider; null where it was, or where the agreement is over.
+create function app_private.envelope_to_send(agreement_id uuid) returns jsonb
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select jsonb_build_object('transactionId', e.transaction_id, 'agreementId', a.id, 'title', a.title, 'organization',
+    o.name,
+    'expiresAt', a.expires_at, 'reminderDays', a.reminder_days,
+    'document', jsonb_build_object('filename', f.filename, 'size', f.filesize, 'checksum', f.checksum),
+    'signers', (select jsonb_agg(jsonb_build_object('id', s.id, 'name', s.name, 'email', s.email, 'sequence',
+      s.sequence,
+        'role', s.role) order by s.sequence, s.id)
+      from app_public.agreement_signers s where s.agreement_id = a.id and s.deleted_at is null))
+  from app_private.agreement_envelopes e
+    join app_public.agreements a on a.id = e.agreement_id and a.deleted_at is null
+    join app_public.agreement_files f on f.id = e.file_id
+    join app_public.organizations o on o.id = a.organization_id
+  where e.agreement_id = envelope_to_send.agreement_id and e.envelope_id is null
+    and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED')
+$function$;
+grant execute on function app_private.envelope_to_send(uuid) to plat_worker;
 
 -- Asks people what is to become of an execution whose step failed.
 create function app_private.escalate_execution(
@@ -49905,6 +53102,61 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
+-- Has an agreement and its signers follow what the provider says: {status, reason, signers: [{id, status, at,
+--   reason}]}.
+create function app_private.follow_envelope(agreement_id uuid, state jsonb) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+  file app_public.agreement_files;
+  told jsonb;
+  what text;
+begin
+  perform set_config('plat.clock', 'on', true);
+  select a.* into agreement from app_public.agreements a where a.id = agreement_id for no key update;
+  update app_private.agreement_envelopes e set asked_at = now() where e.agreement_id = follow_envelope.agreement_id;
+  select f.* into file from app_private.agreement_envelopes e join app_public.agreement_files f on f.id = e.file_id
+    where e.agreement_id = follow_envelope.agreement_id;
+  for told in select t from jsonb_array_elements(state -> 'signers') t
+    join app_public.agreement_signers s on s.id::text = t ->> 'id' and s.agreement_id = follow_envelope.agreement_id
+    order by t ->> 'status' <> 'SIGNED', s.sequence, s.id
+  loop
+    what := told ->> 'status';
+    select s.* into signer from app_public.agreement_signers s where s.id::text = told ->> 'id' for no key update;
+    select a.* into agreement from app_public.agreements a where a.id = agreement_id;
+    exit when agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED');
+    continue when signer.status in ('SIGNED', 'DECLINED') or what not in ('VIEWED', 'SIGNED', 'DECLINED');
+    perform set_config('plat.service', 'on', true);
+    if signer.status = 'WAITING' then
+      update app_public.agreement_signers s set status = 'INVITED', invited_at = now() where s.id = signer.id
+        returning * into signer;
+    end if;
+    perform set_config('plat.service', before, true);
+    perform app_private.act_as_signer(signer.role);
+    if what = 'VIEWED' then
+      perform app_private.mark_viewed(row(agreement, signer, file)::app_private.turn);
+    elsif what = 'SIGNED' then
+      perform app_private.note_trail(agreement.id, 'SIGNED', signer => signer, file => file, sent_to => signer.email,
+        note => 'At the provider, on ' || (told ->> 'at'));
+      perform app_private.note_signature(signer.id, file, coalesce((told ->> 'at')::timestamptz, now()));
+    else
+      perform app_private.note_trail(agreement.id, 'DECLINED', signer => signer, file => file, note => told ->>
+        'reason');
+      perform app_private.note_refusal(signer.id, coalesce(told ->> 'reason', 'No reason was given at the provider.'));
+    end if;
+    perform set_config('plat.actor_type', '', true);
+  end loop;
+  if state ->> 'status' = 'VOIDED' then
+    perform app_private.refuse_envelope(agreement_id,
+      coalesce('At the provider: ' || nullif(state ->> 'reason', ''), 'It was voided at the provider.'));
+  end if;
+  perform set_config('plat.clock', '', true);
+end $function$;
+grant execute on function app_private.follow_envelope(uuid, jsonb) to plat_worker;
+
 -- Has a lead follow marketing mail. Callers know that the owner of the address wants it.
 create function app_private.follow_news(lead_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -50136,6 +53388,27 @@ begin
 end $function$;
 grant execute on function app_private.give_back_lead(uuid) to plat_user;
 
+-- Ten new recovery codes, in an alphabet without letters that look like digits; those of before work no more.
+create function app_private.give_recovery_codes(user_id uuid) returns app_public.recovery_codes
+language plpgsql as $function$
+declare
+  alphabet constant text := '0123456789abcdefghjkmnpqrstvwxyz';
+  bytes bytea;
+  code text;
+  result app_public.recovery_codes;
+begin
+  delete from app_private.recovery_codes c where c.user_id = give_recovery_codes.user_id;
+  for n in 1 .. 10 loop
+    bytes := public.gen_random_bytes(16);
+    code := (select string_agg(substr(alphabet, get_byte(bytes, i) % 32 + 1, 1), '' order by i)
+      from generate_series(0, 15) i);
+    insert into app_private.recovery_codes (code_sha256, user_id)
+      values (sha256(convert_to(code, 'UTF8')), give_recovery_codes.user_id);
+    result.codes := result.codes || regexp_replace(code, '(.{4})(?=.)', '\1-', 'g');
+  end loop;
+  return result;
+end $function$;
+
 -- The tokens of a session as they are from now on.
 create function app_private.give_tokens(
   session app_private.sessions, session_epoch integer
@@ -50364,6 +53637,18 @@ begin
     or has_part_in.project_id = any (array(select app_hidden.viewer_purchase_projects()));
 end $function$;
 
+-- Whether signing in asks for a second factor.
+create function app_private.has_second_factor(user_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_private.second_factors f where f.user_id = $1 and f.confirmed_at is not null)
+$function$;
+
+-- What is kept of the code of a signer.
+create function app_private.hash_of_code(signer_id uuid, code text) returns bytea
+language sql immutable as $function$
+  select sha256(convert_to(signer_id || ' ' || regexp_replace(code, '[\s-]', '', 'g'), 'UTF8'))
+$function$;
+
 -- Says where the active tracker with the key leads, nulls where there is none, and counts the hit where `counts`.
 create function app_private.hit_tracker(
   key text, counts boolean, out kind text, out destination text, out utm jsonb
@@ -50527,6 +53812,16 @@ begin
 end $function$;
 grant execute on function app_private.integration_facts(text, uuid) to plat_authenticator, plat_worker;
 
+-- @step It tells whose key a notice is checked with, and nothing else.
+--
+-- The integration that an agreement is signed by; null for none.
+create function app_private.integration_of_envelope(agreement_id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select e.integration_id from app_private.agreement_envelopes e
+  where e.agreement_id = integration_of_envelope.agreement_id
+$function$;
+grant execute on function app_private.integration_of_envelope(uuid) to plat_authenticator;
+
 -- Where the integrations of a scope are.
 create function app_private.integration_table(scope text) returns text
 language sql immutable as $function$ select case scope when 'ORGANIZATION' then 'organization_integrations' when 'USER'
@@ -50596,6 +53891,38 @@ language sql stable as $function$
   select coalesce(app_private.lacking_permission(i.organization_id, null, '{org.admin}'),
     app_private.role_lacks(i.organization_id, i.role))
 $function$;
+
+-- Asks those to sign whose turn it is and who were not asked yet.
+create function app_private.invite_signers(agreement_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+begin
+  select * into agreement from app_public.agreements a where a.id = agreement_id;
+  perform set_config('plat.service', 'on', true);
+  for signer in
+    update app_public.agreement_signers s set status = 'INVITED', invited_at = now(), invitation = s.invitation + 1
+    where s.agreement_id = invite_signers.agreement_id and s.status = 'WAITING' and s.deleted_at is null
+      and s.sequence = (select min(o.sequence) from app_public.agreement_signers o
+        where o.agreement_id = invite_signers.agreement_id and o.status <> 'SIGNED' and o.deleted_at is null)
+    returning *
+  loop
+    if agreement.signing_provider = 'EMBEDDED' then
+      perform app_private.add_job('agreement_signer__invited',
+        jsonb_build_object('id', signer.id, 'invitation', signer.invitation));
+      if agreement.reminder_days is not null then
+        perform app_private.add_job('agreement_signer__reminded',
+          jsonb_build_object('id', signer.id, 'invitation', signer.invitation, 'round', 1),
+          run_at => now() + agreement.reminder_days * interval '1 day',
+          job_key => 'agreement_signer__reminded ' || signer.id);
+      end if;
+    end if;
+  end loop;
+  perform set_config('plat.service', before, true);
+end $function$;
 
 -- Whether a deposit is of the people who negotiated the offer.
 create function app_private.is_deposit_of(deposit app_public.deposits, offer app_public.offers) returns boolean
@@ -50699,7 +54026,7 @@ end $function$;
 --   token; nothing when there is nothing to send.
 create function app_private.issue_buyer_invite_token(invite_id uuid, send_count integer) returns table(
   token text, email text, message text, expires_at timestamp
-  with time zone, project_title text, organization_name text, invited_by text
+  with time zone, project_title text, organization_name text, invited_by text, organization_id uuid
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -50718,7 +54045,7 @@ begin
     on conflict (invite_id) do update set token_hash = excluded.token_hash;
   return query
     select secret, invite.email::text, invite.message::text, invite.expires_at, p.title::text, o.name::text,
-      app_public.users_full_name(u)
+      app_public.users_full_name(u), o.id
     from app_public.projects p join app_public.organizations o on o.id = p.organization_id
       left join app_public.users u on u.id = invite.invited_by_id
     where p.id = invite.project_id and p.deleted_at is null;
@@ -50802,7 +54129,7 @@ grant execute on function app_private.issue_email_change(uuid) to plat_worker;
 --   when there is nothing to send.
 create function app_private.issue_invite_token(invite_id uuid, send_count integer) returns table(
   token text, email text, role text, message text, expires_at timestamp
-  with time zone, organization_name text, invited_by text
+  with time zone, organization_name text, invited_by text, organization_id uuid
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -50821,7 +54148,7 @@ begin
     on conflict (invite_id) do update set token_hash = excluded.token_hash;
   return query
     select secret, invite.email::text, invite.role::text, invite.message::text, invite.expires_at, o.name::text,
-      app_public.users_full_name(u)
+      app_public.users_full_name(u), o.id
     from app_public.organizations o left join app_public.users u on u.id = invite.invited_by_id
     where o.id = invite.organization_id and o.deleted_at is null;
 end $function$;
@@ -50863,6 +54190,47 @@ begin
     where p.id = invite.project_id and p.deleted_at is null;
 end $function$;
 grant execute on function app_private.issue_project_invite_token(uuid, integer) to plat_worker;
+
+-- Makes the code that a signer asked for; only its SHA-256 stays. Nothing where nobody waits for one any more.
+create function app_private.issue_signing_code(signer_id uuid) returns table(
+  code text, channel text, email text, phone text, message_id uuid, title text, organization_name text,
+  expires_at timestamp
+  with time zone
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  digits constant text := lpad((('x' || encode(public.gen_random_bytes(6), 'hex'))::bit(48)::bigint
+    % 1000000)::text, 6, '0');
+  until_when constant timestamptz := now() + interval '10 minutes';
+  home uuid;
+  s_number text;
+  way text;
+begin
+  update app_private.agreement_codes c set code_sha256 = app_private.hash_of_code(c.signer_id, digits),
+      expires_at = until_when, tries = 0, proof = null
+    where c.signer_id = issue_signing_code.signer_id and c.requested_at > now() - interval '10 minutes'
+    returning c.channel into way;
+  if not found then
+    return;
+  end if;
+  select s.organization_id, s.phone into home, s_number from app_public.agreement_signers s
+    where s.id = issue_signing_code.signer_id;
+  -- Where no text message may go out now, a mail does.
+  if way = 'SMS' and (not app_private.owner_is_confirmed(home)
+      or exists (select from app_private.stopped_numbers n where n.number = s_number)
+      or not app_private.is_within_limit('sms.recipient', s_number)
+      or app_private.reserve_sending(home, 'SMS', 1) = 0) then
+    way := 'EMAIL';
+  end if;
+  return query
+    select digits, way, s.email::text, s.phone::text, gen_random_uuid(), a.title::text, o.name::text, until_when
+    from app_public.agreement_signers s
+      join app_public.agreements a on a.id = s.agreement_id
+      join app_public.organizations o on o.id = a.organization_id
+    where s.id = issue_signing_code.signer_id;
+end $function$;
+grant execute on function app_private.issue_signing_code(uuid) to plat_worker;
 
 -- Makes the one-time code that a mail takes to the user (143 bits, 15 minutes, once); no row for a user who may not
 --   sign in.
@@ -50912,6 +54280,249 @@ begin
   return next;
 end $function$;
 grant execute on function app_private.issue_verification(uuid) to plat_worker;
+
+-- Makes import_ready of the rows of import_rows that nothing is wrong with: what becomes of each lead. import_same
+--   has those of them that change nothing. own_only: the viewer works on own leads only; on_duplicate: what becomes
+--   of a lead found by e-mail address, as for createLead, or SET: the row changes it.
+create function app_private.judge_lead_rows(
+  project app_public.projects, system text, party uuid, own_only boolean, on_duplicate text, default_origin text
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog',
+'pg_temp' set enable_nestloop to 'off' set work_mem to '64MB' as $function$
+declare
+  viewer constant uuid := app_public.current_user_id();
+  home_country constant text := coalesce((project.address).country, 'US');
+  digits constant int := coalesce((select c.digits from app_hidden.currencies c where c.code = project.currency), 2);
+  sources constant text := (select string_agg(s.code, ', ' order by s.code) from app_public.lead_sources s
+    where s.project_id = project.id and s.deleted_at is null and s.active);
+  today constant date := (now() at time zone project.time_zone)::date;
+begin
+  perform app_private.check_import_rows('importLeads');
+  insert into pg_temp.import_errors
+    select d.row, d.column_name, 'CONFLICT', format('Row %s has this %s already.', d.first_row,
+      case d.column_name when 'email' then 'e-mail address' else 'external id' end), left(d.value, 200)
+    from (select r.row, k.column_name, k.value, first_value(r.row) over (partition by k.column_name, k.value
+        order by r.row) as first_row
+      from pg_temp.import_rows r
+      cross join lateral (values ('email', lower(r.email)), ('external_id', r.external_id)) k (column_name, value)
+      where k.value is not null) d
+    where d.row <> d.first_row;
+  insert into pg_temp.import_errors
+    select r.row, 'phone', 'BAD_USER_INPUT', 'This is no phone number; give one such as +1 416 555 0123.',
+      left(r.phone, 200)
+    from pg_temp.import_rows r where r.phone is not null and app_private.try_e164(r.phone, home_country) is null
+      and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = 'phone');
+  insert into pg_temp.import_errors
+    select r.row, a.name, 'BAD_USER_INPUT', format('%s has %s digits after the point at most.', project.currency,
+      digits), a.amount
+    from pg_temp.import_rows r
+    cross join lateral (values ('budget_min', r.budget_min), ('budget_max', r.budget_max)) a (name, amount)
+    where pg_input_is_valid(a.amount, 'numeric') and case when pg_input_is_valid(a.amount, 'numeric')
+      then a.amount::numeric <> round(a.amount::numeric, digits) end;
+  insert into pg_temp.import_errors
+    select r.row, 'registered_at', 'BAD_USER_INPUT', case when r.registered_at ~ '^\d{4}-\d\d-\d\d'
+        then 'A lead cannot be registered in the future.'
+        else 'Give a time such as 2027-05-31 or 2027-05-31T10:15:00Z.' end, left(r.registered_at, 200)
+    from pg_temp.import_rows r
+    where pg_input_is_valid(r.registered_at, 'timestamptz') and (r.registered_at !~ '^\d{4}-\d\d-\d\d'
+      or case when pg_input_is_valid(r.registered_at, 'timestamptz')
+        then r.registered_at::timestamptz > case when length(r.registered_at) = 10 then today + interval '1 day'
+          else now() + interval '1 minute' end end);
+
+  -- What rows name by other things than ids.
+  create temp table import_sources on commit drop as
+    select d.source as name, app_private.lead_source_named(project.id, d.source) as id
+    from (select distinct r.source from pg_temp.import_rows r where r.source is not null) d;
+  insert into pg_temp.import_errors
+    select r.row, 'source', 'BAD_USER_INPUT', format('There is no such lead source in this project. %s',
+      coalesce('Give one of ' || sources || ', or make it by createLeadSource.', 'Make it by createLeadSource.')),
+      left(r.source, 200)
+    from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source where s.id is null;
+  insert into pg_temp.import_errors
+    select r.row, k.column_name, 'NOT_FOUND', format('There is no such %s in this project.', k.kind), left(k.value, 200)
+    from pg_temp.import_rows r
+    cross join lateral (
+      select 'source_id' as column_name, 'lead source' as kind, r.source_id as value
+        where r.source_id not in (select s.id::text from app_public.lead_sources s where s.project_id = project.id
+          and s.deleted_at is null)
+      union all select 'fallout_reason_id', 'fallout reason', r.fallout_reason_id
+        where r.fallout_reason_id not in (select f.id::text from app_public.fallout_reasons f
+          where f.project_id = project.id and f.deleted_at is null and 'LEAD' = any (f.applies_to::text[]))) k
+    where pg_input_is_valid(k.value, 'uuid');
+  create temp table import_assignees on commit drop as
+    select distinct i.email::text as email, i.user_id
+    from app_hidden.user_identities i
+    join app_public.organization_user_connections m on m.user_id = i.user_id
+    join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = project.id;
+  insert into pg_temp.import_errors
+    select r.row, k.column_name, 'NOT_FOUND',
+      'There is no such member in the organizations of the project.', left(k.value, 200)
+    from pg_temp.import_rows r
+    cross join lateral (select 'assignee' as column_name, r.assignee as value
+        where lower(r.assignee) not in (select a.email from pg_temp.import_assignees a)
+      union all select 'assignee_id', r.assignee_id
+        where r.assignee_id not in (select a.user_id::text from pg_temp.import_assignees a)) k
+    where not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = k.column_name);
+  insert into pg_temp.import_errors
+    select r.row, 'assignee', 'BAD_USER_INPUT', 'Name the assignee by e-mail address or id, not both.', null
+    from pg_temp.import_rows r where num_nonnulls(r.assignee, r.assignee_id) = 2;
+  insert into pg_temp.import_errors
+    select r.row, 'source', 'BAD_USER_INPUT', 'Name the source by code or id, not both.', null
+    from pg_temp.import_rows r where num_nonnulls(r.source, r.source_id) = 2;
+
+  -- Which lead each row is about, and what may be done with it.
+  create temp table import_leads on commit drop as
+    select r.row, l.id, by_id.lead_id is not null as is_linked, by_id.lead_id is not null and by_id.project_id
+        <> project.id as is_elsewhere,
+      l.id is not null and (not own_only or coalesce(l.assignee_id = viewer, false)) as is_seen,
+      l.id is not null and by_id.lead_id is null and exists (select from app_private.lead_external_ids o
+        where o.lead_id = l.id and o.organization_id = party and o.system = judge_lead_rows.system) as has_other,
+      case when by_id.lead_id is not null then 'SET' else on_duplicate end as mode
+    from pg_temp.import_rows r
+    left join app_private.lead_external_ids by_id on by_id.organization_id = party
+      and by_id.system = judge_lead_rows.system and by_id.external_id = r.external_id
+    left join app_public.leads by_email on by_id.lead_id is null and by_email.project_id = project.id
+      and by_email.email = lower(r.email) and by_email.deleted_at is null
+      and by_email.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED')
+    left join app_public.leads l on l.id = coalesce(by_id.lead_id, by_email.id) and l.deleted_at is null;
+  analyze pg_temp.import_leads;
+  insert into pg_temp.import_errors
+    select m.row, case when m.is_linked then 'external_id' else 'email' end, 'CONFLICT', case
+        when m.is_elsewhere then 'The lead with this external id is in another project.'
+        when m.is_linked then 'The lead with this external id is somebody else''s.'
+        when m.has_other and m.is_seen and r.external_id is not null
+          then 'The lead with this e-mail address has another external id already.'
+        else 'There is an open lead with this e-mail address in the project already.' end, null
+    from pg_temp.import_leads m join pg_temp.import_rows r using (row)
+    where m.is_elsewhere or (m.id is not null and not m.is_seen) or (m.id is not null and not m.is_linked
+      and (m.mode = 'ERROR' or (m.has_other and r.external_id is not null)));
+  insert into pg_temp.import_errors
+    select r.row, 'name', 'BAD_USER_INPUT', 'name is required; give it, or first and last name.', null
+    from pg_temp.import_rows r join pg_temp.import_leads m using (row)
+    where m.id is null and num_nonnulls(r.name, r.first_name, r.last_name) = 0;
+  insert into pg_temp.import_errors
+    select c.row, c.column_name, 'BAD_USER_INPUT',
+      format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(c.column_name)), null
+    from pg_temp.import_cleared c join pg_temp.import_leads m using (row)
+    join app_private.lead_row_columns() k on k.name = c.column_name and k.required
+    where m.id is not null and m.mode = 'SET';
+  -- Nobody gives away what they then could not see.
+  insert into pg_temp.import_errors
+    select r.row, case when r.assignee_id is null then 'assignee' else 'assignee_id' end, 'FORBIDDEN',
+      'You see your own leads only in this project; others hand them on.', null
+    from pg_temp.import_rows r where own_only and num_nonnulls(r.assignee, r.assignee_id) > 0
+      and not exists (select from pg_temp.import_assignees a where a.user_id = viewer
+        and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id));
+
+  -- What each row makes of its lead: what it says, else what the lead has.
+  execute format($build$
+    create temp table import_ready on commit drop as
+      select m.row, uuidv7() as new_id, m.id as existing_id, m.mode, m.is_linked, r.external_id, l.version as
+        version_before, l.status::text as status_before, '{}'::text[] as warnings, %s,
+        case when m.id is not null and m.mode = 'RETURN_EXISTING' then l.address
+          when 'address' = any (c.names) and m.mode = 'SET' then null
+          when num_nonnulls(r.thoroughfare, r.premise, r.locality, r.administrative_area, r.postal_code, r.country) = 0
+            or (m.mode = 'MERGE' and l.address is distinct from null) then l.address
+          else row(%s, coalesce(r.country, (l.address).country, $1), (l.address).latitude,
+            (l.address).longitude)::app_public.address end as address
+      from (select x.row, x.external_id, %s, x.thoroughfare, x.premise, x.locality, x.administrative_area,
+          x.postal_code, x.country
+        from pg_temp.import_rows x
+        left join pg_temp.import_sources s on s.name = x.source
+        left join pg_temp.import_assignees a on a.email = lower(x.assignee)
+        where not exists (select from pg_temp.import_errors e where e.row = x.row)) r
+      join pg_temp.import_leads m using (row)
+      left join (select k.row, array_agg(k.column_name) as names from pg_temp.import_cleared k group by k.row) c
+        on c.row = m.row
+      left join app_public.leads l on l.id = m.id $build$,
+    (select string_agg(case
+        when k.required then format('case when m.id is not null and m.mode in (''MERGE'', ''RETURN_EXISTING'') then '
+          'l.%1$I else coalesce(r.%1$I::%2$s, l.%1$I%3$s) end as %1$I', k.name, k.type, case k.name
+            when 'status' then ', ''NEW''' when 'origin' then ', ' || quote_literal(default_origin)
+            when 'tags' then ', ''{}''' when 'registered_at' then ', now()' when 'name' then '' else ', false' end)
+        else format('case when m.id is not null and m.mode = ''RETURN_EXISTING'' then l.%1$I
+          when m.mode = ''MERGE'' then coalesce(l.%1$I, r.%1$I::%2$s)
+          when %1$L = any (c.names) then null else coalesce(r.%1$I::%2$s, l.%1$I) end as %1$I', k.name, k.type) end,
+        E',\n        ')
+      from app_private.lead_row_columns() k where k.name <> 'source'),
+    (select string_agg(
+        format('case when %1$L = any (c.names) then null else coalesce(r.%1$I, (l.address).%1$I) end', a), ', ')
+      from unnest('{thoroughfare,premise,locality,administrative_area,postal_code}'::text[]) a),
+    (select string_agg(format('%s as %I', case k.name
+        when 'name' then 'coalesce(x.name, case when num_nonnulls(x.first_name, x.last_name) > 0 and not exists ('
+          'select from pg_temp.import_leads o where o.row = x.row and o.id is not null) '
+          'then concat_ws('' '', x.first_name, x.last_name) end)'
+        when 'email' then 'lower(x.email)'
+        when 'phone' then 'app_private.try_e164(x.phone, $1)'
+        when 'source_id' then 'coalesce(x.source_id, s.id::text)'
+        when 'assignee_id' then 'coalesce(x.assignee_id, a.user_id::text)'
+        when 'registered_at' then 'case when length(x.registered_at) = 10 then least(now(), '
+          '(x.registered_at::date)::timestamp at time zone $2)::text else x.registered_at end'
+        else format('x.%I', k.name) end, k.name), ', ')
+      from app_private.lead_row_columns() k where k.name <> 'source')) using home_country, project.time_zone;
+  create unique index on pg_temp.import_ready (row);
+  analyze pg_temp.import_ready;
+  -- Names that were taken from the full name follow it, as they do when the lead is changed by itself.
+  update pg_temp.import_ready r
+    set (first_name, last_name) = (select s.given, s.family from app_hidden.split_name(r.name) s)
+    from app_public.leads l
+    where l.id = r.existing_id and l.name <> r.name
+      and row(r.first_name, r.last_name)::text = row(l.first_name, l.last_name)::text
+      and row(l.first_name, l.last_name)::text = app_hidden.split_name(l.name)::text;
+  -- Who withdrew from marketing mail is not entered anew by a list.
+  update pg_temp.import_ready r set subscribed = false, warnings = array['The lead has unsubscribed from marketing '
+      'mail, and a list does not undo that: subscribed was left out.']
+    where r.subscribed and (exists (select from app_public.leads l where l.id = r.existing_id
+        and l.unsubscribed_at is not null)
+      or exists (select from app_private.withdrawn_addresses w where w.organization_id = project.organization_id
+        and w.email = r.email));
+  -- The codes of sources follow from their ids; that of a lead without one stays as it was given.
+  create temp table import_same on commit drop as select null::int as row where false;
+  execute format('insert into pg_temp.import_same select r.row from pg_temp.import_ready r
+    join app_public.leads l on l.id = r.existing_id where row(r.address, %s) is not distinct from row(l.address, %s)',
+    (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'),
+    (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'));
+  perform app_private.check_import_states('lead');
+  insert into pg_temp.import_errors
+    select r.row, 'budget_max', 'BAD_USER_INPUT', 'The highest budget is below the lowest.', r.budget_max::text
+    from pg_temp.import_ready r where r.budget_max < r.budget_min;
+  insert into pg_temp.import_errors
+    select r.row, 'email', 'CONFLICT', 'There is an open lead with this e-mail address in the project already.', r.email
+    from pg_temp.import_ready r join app_public.leads l on l.project_id = project.id and l.email = r.email
+      and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED') and l.id <> r.existing_id
+    where r.is_linked and r.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED');
+  delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
+  if project.lead_assignment = 'ROUND_ROBIN' and not own_only then
+    update pg_temp.import_ready r set assignee_id = t.user_id
+      from (select n.row, row_number() over (order by n.row) as place from pg_temp.import_ready n
+        where n.existing_id is null and n.assignee_id is null) n
+      join unnest(app_private.next_turns(project.id, (select count(*)::int from pg_temp.import_ready c
+        where c.existing_id is null and c.assignee_id is null))) with ordinality t (user_id, place) using (place)
+      where r.row = n.row;
+  end if;
+end $function$;
+
+-- Makes a PDF that was stored a file of the agreement, once for each kind; tells the contents that nobody has then,
+--   for whoever calls it to delete.
+create function app_private.keep_agreement_file(
+  agreement_id uuid, kind text, checksum text, filename text
+) returns setof text
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+begin
+  perform app_private.file_is_stored(checksum);
+  perform from app_public.agreements a where a.id = agreement_id for no key update;
+  if not exists (select from app_public.agreement_files f where f.agreement_id = keep_agreement_file.agreement_id
+      and f.kind = keep_agreement_file.kind and f.deleted_at is null) then
+    perform set_config('plat.clock', 'on', true);
+    insert into app_public.agreement_files (agreement_id, kind, title, file)
+      values (agreement_id, kind, case kind when 'CERTIFICATE' then 'Certificate' else 'Signed' end,
+        jsonb_build_object('checksum', checksum, 'filename', filename));
+    perform set_config('plat.clock', '', true);
+  end if;
+  return query select app_private.release_files(array[checksum]);
+end $function$;
+grant execute on function app_private.keep_agreement_file(uuid, text, text, text) to plat_worker;
 
 -- Says where the file of an export will lie, before it does: so that it is removed, whatever happens.
 create function app_private.keep_export_file(id uuid, worker uuid, file_key text) returns void
@@ -50969,6 +54580,15 @@ language sql stable as $function$
       or lacking_permission.project_id <> all (array(select app_hidden.viewer_projects(n.p))))
   order by n.place limit 1
 $function$;
+
+-- @step The token is verified; its user is the one who asks.
+--
+-- The language that messages to a user are in.
+create function app_private.language_of(user_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select u.language from app_public.users u where u.id = $1
+$function$;
+grant execute on function app_private.language_of(uuid) to plat_authenticator;
 
 -- Somebody of the team was in touch with the lead; is_response where the team turned to the lead, by a call, mail or
 --   appointment.
@@ -51035,12 +54655,44 @@ begin
   return found_id;
 end $function$;
 
--- The lead source of a project with this code or, where none has it, this name, whatever the case.
+-- The columns of leads that a row may fill by their own names; assignee, address and external id go other ways.
+create function app_private.lead_row_columns() returns table(name name, type text, required boolean)
+language sql stable as $function$
+  select a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull
+  from app_hidden.import_columns c
+  join pg_attribute a on a.attrelid = 'app_public.leads'::regclass and a.attname = c.column_name
+  where c.operation = 'importLeads' order by c.position
+$function$;
+
+-- What became of the rows of the import, in their order, so many at most.
+create function app_private.lead_row_results(
+  most integer default null::integer
+) returns app_public.lead_row_result[]
+language plpgsql as $function$
+begin
+  return array(
+    select row(i.row, i.external_id, case when e.code is not null then 'REFUSED'
+        when r.existing_id is null then 'CREATED' when s.row is not null then 'UNCHANGED' else 'UPDATED' end,
+      case when e.code is null then coalesce(r.existing_id, r.new_id) when m.is_seen then m.id end,
+      coalesce(m.id is not null and not m.is_linked and m.is_seen, false), e.code, coalesce(e.errors, '{}'),
+      coalesce(r.warnings, '{}'))::app_public.lead_row_result
+    from pg_temp.import_rows i
+    left join pg_temp.import_ready r using (row)
+    left join pg_temp.import_leads m using (row)
+    left join pg_temp.import_same s using (row)
+    left join (select x.row, (array_agg(x.code order by x.column_name nulls last, x.code))[1] as code,
+        array_agg(row(x.code, app_hidden.camel(x.column_name), x.message)::app_public.lead_row_error
+          order by x.column_name nulls last, x.code) as errors
+      from pg_temp.import_errors x group by x.row) e using (row)
+    order by i.row limit most);
+end $function$;
+
+-- The lead source of a project with this code or, where none has it, this name, whatever its case and punctuation.
 create function app_private.lead_source_named(project_id uuid, source text) returns uuid
 language sql stable as $function$
   select s.id from app_public.lead_sources s
   where s.project_id = lead_source_named.project_id and s.deleted_at is null
-    and (s.code = upper(btrim(source)) or lower(s.name) = lower(btrim(source)))
+    and (s.code = upper(btrim(source)) or app_hidden.spelling(s.name) = app_hidden.spelling(source))
   order by s.code = upper(btrim(source)) desc, s.active desc, s.id limit 1
 $function$;
 
@@ -51170,6 +54822,16 @@ begin
       (select b.lead_id from app_public.buyers b where b.id = lock_lead_or_buyer.buyer_id)) for no key update;
 end $function$;
 
+-- Locks leads and, before them, their deals; each in the order of ids.
+create function app_private.lock_leads(ids uuid[]) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform from app_public.reservations r where r.lead_id = any (ids) order by r.id for no key update;
+  perform from app_public.negotiations n where n.lead_id = any (ids) order by n.id for no key update;
+  perform from app_public.buyers b where b.lead_id = any (ids) order by b.id for no key update;
+  perform from app_public.leads l where l.id = any (ids) order by l.id for no key update;
+end $function$;
+
 -- Locks what a negotiation is about, then the negotiation, and gives it as it is then.
 create function app_private.lock_negotiation(negotiation_id uuid) returns app_public.negotiations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -51286,6 +54948,23 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select exists (select from app_private.mail_deliveries d where d.key = mail_is_settled.key)
 $function$;
 grant execute on function app_private.mail_is_settled(text) to plat_worker;
+
+-- The language of a mail to an address, for an organization where there is one: that of its user, of the purchase or
+--   lead with this address, or of the organization; null where nothing is known.
+create function app_private.mail_language(email text, organization_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(
+    (select u.language from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+      where i.email = lower($1)),
+    (select b.preferred_language from app_public.buyers b
+      where b.organization_id = $2 and b.email = lower($1) and b.preferred_language is not null and b.deleted_at is null
+      order by b.id desc limit 1),
+    (select l.preferred_language from app_public.leads l
+      where l.organization_id = $2 and l.email = lower($1) and l.preferred_language is not null and l.deleted_at is null
+      order by l.id desc limit 1),
+    (select o.language from app_public.organizations o where o.id = $2))
+$function$;
+grant execute on function app_private.mail_language(text, uuid) to plat_worker;
 
 -- What limits mails of an organization to an address: none for a member who has confirmed it.
 create function app_private.mail_limits(organization_id uuid, recipient text) returns table(
@@ -51558,11 +55237,11 @@ end $function$;
 -- Gives a table like app_private.image_record or document_record what it takes to be served: comments, row security,
 --   grants, triggers, addresses, events. `parent` is the table it belongs to, `list` the field there, `settable`
 --   further columns that callers give; `only_one` lets a new file replace the former; `readers` is a condition that
---   replaces who sees it.
+--   replaces who sees it, `writers` one that replaces who writes it.
 create function app_private.make_file_table(
   table_name text, subject text, parent text, list text, settable text[] default '{}'::text[],
   only_one boolean default false, readers text default null::text, write_permission text default 'inventory.manage',
-  event_permission text default null::text
+  event_permission text default null::text, writers text default null::text
 ) returns void
 language plpgsql as $function$
 declare
@@ -51582,9 +55261,10 @@ declare
     else format('(public and %s) or %s', sees_parent, members) end);
   anybody_sees text := coalesce(readers, case when is_image then sees_parent
     else format('public and %s', sees_parent) end);
-  writers text := format('organization_id = any (array(select app_hidden.viewer_organizations(%L)))', write_permission)
+  may_write text := coalesce(writers, format('organization_id = any (array(select '
+    'app_hidden.viewer_organizations(%L)))', write_permission)
     || case when parent = 'organizations' then ''
-      else format(' or project_id = any (array(select app_hidden.viewer_projects(%L)))', write_permission) end;
+      else format(' or project_id = any (array(select app_hidden.viewer_projects(%L)))', write_permission) end);
   columns text[] := array[case when is_image then 'alt' else 'description' end] || settable;
 begin
   insert into app_private.file_tables (table_name) values (table_name);
@@ -51621,11 +55301,11 @@ begin
   execute format('create policy everybody on app_public.%I for select to plat_anonymous using (deleted_at is null and '
     '(%s))', table_name, anybody_sees);
   execute format('create policy writers_insert on app_public.%I for insert to plat_user with check (%s)', table_name,
-    writers);
+    may_write);
   execute format('create policy writers_update on app_public.%I for update to plat_user using (%s)', table_name,
-    writers);
+    may_write);
   execute format('create policy writers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
-    writers);
+    may_write);
   execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
   execute format('grant insert (%I, file, %s) on app_public.%I to plat_user', parent_column,
     (select string_agg(quote_ident(c), ', ') from unnest(columns) c), table_name);
@@ -52096,6 +55776,22 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.mark_project_invite_sent(uuid) to plat_worker;
 
+-- A signer has opened the agreement.
+create function app_private.mark_viewed(turn app_private.turn) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  if (turn.signer).status <> 'INVITED' then
+    return;
+  end if;
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'VIEWED', viewed_at = now() where s.id = (turn.signer).id;
+  update app_public.agreements a set status = 'VIEWED' where a.id = (turn.agreement).id and a.status = 'SENT';
+  perform set_config('plat.service', before, true);
+  perform app_private.note_trail((turn.agreement).id, 'VIEWED', signer => turn.signer, file => turn.file);
+end $function$;
+
 -- @step The link that names the lead or purchase is signed.
 --
 -- Who writes marketing mail to a lead, or to a purchase without one, living or deleted; null where there is no such
@@ -52489,18 +56185,11 @@ declare
   -- Locks are few; a transaction that hands out more than that does so without, at the risk of the same turn twice.
   most constant int := 100;
   taken constant int := coalesce(app_hidden.setting('turns_taken')::int, 0);
-  members uuid[];
+  members constant uuid[] := app_private.turn_takers(project_id);
   latest app_private.lead_turns;
   turn bigint := 0;
   chosen uuid;
 begin
-  select array_agg(m.user_id order by m.user_id) into members
-    from app_public.projects p
-    join app_public.organization_user_connections m on m.organization_id = p.organization_id
-    where p.id = project_id
-      and (m.role = 'MEMBER' or not exists (
-        select from app_public.organization_user_connections o where o.organization_id = p.organization_id
-          and o.role = 'MEMBER'));
   if members is null then
     return null;
   end if;
@@ -52520,6 +56209,27 @@ begin
   delete from app_private.lead_turns t where t.id = any (array(select o.id from app_private.lead_turns o
     where o.project_id = project_id and o.turn < turn - 50 order by o.turn limit 5 for update skip locked));
   return chosen;
+end $function$;
+
+-- Whose turns it is to get so many leads of the project, in their order; and they were theirs then.
+create function app_private.next_turns(project_id uuid, amount integer) returns uuid[]
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  members constant uuid[] := app_private.turn_takers(project_id);
+  latest app_private.lead_turns;
+  before int;
+begin
+  if members is null or amount < 1 then
+    return '{}';
+  end if;
+  -- Whoever hands out many at a time does so after the other; single leads go on meanwhile and may repeat a turn.
+  perform pg_advisory_xact_lock(hashtextextended('plat.turns ' || project_id, 0));
+  select t.* into latest from app_private.lead_turns t where t.project_id = project_id order by t.turn desc limit 1;
+  before := (select count(*) from unnest(members) m where m <= latest.user_id);
+  insert into app_private.lead_turns (project_id, turn, user_id) values (project_id,
+    coalesce(latest.turn, 0) + amount, members[(before + amount - 1) % cardinality(members) + 1]);
+  return array(select members[(before + place - 1) % cardinality(members) + 1] from generate_series(1, amount) place);
 end $function$;
 
 -- @step It is what the processor says of the account.
@@ -52589,6 +56299,18 @@ begin
 end $function$;
 grant execute on function app_private.note_card(uuid, jsonb, text, boolean) to plat_authenticator;
 
+-- A code went out, by the channel.
+create function app_private.note_code_sent(signer_id uuid, channel text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_private.agreement_codes c set channel = note_code_sent.channel
+    where c.signer_id = note_code_sent.signer_id;
+  perform app_private.note_trail(s.agreement_id, 'CODE_SENT', signer => s,
+      sent_to => case note_code_sent.channel when 'SMS' then s.phone else s.email end)
+    from app_public.agreement_signers s where s.id = note_code_sent.signer_id;
+end $function$;
+grant execute on function app_private.note_code_sent(uuid, text) to plat_worker;
+
 -- @step It is a setting of the operator.
 --
 -- Whether the operator has registered the service where consents are given; null: nowhere.
@@ -52652,6 +56374,21 @@ begin
 end $function$;
 grant execute on function app_private.note_customer(uuid, text) to plat_authenticator;
 
+-- The provider has taken an agreement.
+create function app_private.note_envelope(agreement_id uuid, envelope_id text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform from app_public.agreements a where a.id = note_envelope.agreement_id for no key update;
+  update app_private.agreement_envelopes e set envelope_id = note_envelope.envelope_id, asked_at = now()
+    where e.agreement_id = note_envelope.agreement_id;
+  -- It was called off meanwhile.
+  if exists (select from app_public.agreements a where a.id = note_envelope.agreement_id
+    and a.status in ('VOIDED', 'EXPIRED', 'DECLINED')) then
+    perform app_private.add_job('agreement__ended', jsonb_build_object('id', note_envelope.agreement_id));
+  end if;
+end $function$;
+grant execute on function app_private.note_envelope(uuid, text) to plat_worker;
+
 -- Keeps how many rows an export has, and how far rights reached when they were read.
 create function app_private.note_export(
   id uuid, worker uuid, total integer, permissions text[], rights text[]
@@ -52696,6 +56433,14 @@ begin
 end $function$;
 grant execute on function app_private.note_failed(text, uuid, text, boolean, boolean, boolean) to plat_authenticator,
 plat_worker;
+
+-- A signer was written to.
+create function app_private.note_invited(signer_id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.note_trail(s.agreement_id, 'INVITED', signer => s, sent_to => s.email)
+  from app_public.agreement_signers s where s.id = note_invited.signer_id
+$function$;
+grant execute on function app_private.note_invited(uuid) to plat_worker;
 
 -- Forgets that processes died during a job: it was done.
 create function app_private.note_job_done(key text) returns void
@@ -52848,6 +56593,41 @@ begin
 end $function$;
 grant execute on function app_private.note_refund(uuid, jsonb) to plat_authenticator, plat_worker;
 
+-- Notes for rows of an import what the database refused them with.
+create function app_private.note_refusal(
+  rows integer[], state text, message text, details text, violated text
+) returns void
+language plpgsql as $function$
+declare
+  of_caller constant jsonb := case when state = 'PLAT0' then details::jsonb else '{}' end;
+begin
+  insert into pg_temp.import_errors
+    select r, (select c.column_name from app_hidden.import_columns c where c.operation = 'importLeads'
+        and app_hidden.camel(c.column_name) = of_caller ->> 'field'),
+      coalesce(of_caller ->> 'code', case when state = '23514' then 'BAD_USER_INPUT' else 'CONFLICT' end),
+      case when state = 'PLAT0' then message else coalesce(
+        (select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.conname = violated
+          and obj_description(c.oid, 'pg_constraint') is not null limit 1),
+        (select obj_description(c.oid, 'pg_class') from pg_class c where c.relname = violated limit 1),
+        'This row contradicts what is there.') end, null
+    from unnest(rows) r;
+end $function$;
+
+-- What follows where a signer declines: the agreement is over.
+create function app_private.note_refusal(signer_id uuid, reason text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'DECLINED', declined_at = now(), decline_reason = reason
+    where s.id = signer_id;
+  update app_public.agreements a set status = 'DECLINED'
+    where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id);
+  perform set_config('plat.service', before, true);
+end $function$;
+
 -- Notes, to the minute, that a report was looked at by somebody who sees it.
 create function app_private.note_report_run(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -52877,6 +56657,45 @@ begin
 end $function$;
 grant execute on function app_private.note_representative(uuid, jsonb) to plat_authenticator, plat_worker;
 
+-- What follows from a signature: the status of signer and agreement, who is asked next, what is done when all have
+--   signed.
+create function app_private.note_signature(
+  signer_id uuid, file app_public.agreement_files, signed_at timestamp with time zone
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement_id uuid := (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id);
+  buyers int;
+  sellers int;
+  all_sellers int;
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'SIGNED', signed_at = note_signature.signed_at,
+      viewed_at = coalesce(s.viewed_at, note_signature.signed_at), signed_file_id = file.id
+    where s.id = signer_id;
+  select count(*) filter (where s.status <> 'SIGNED' and s.role <> 'SELLER_REPRESENTATIVE'),
+      count(*) filter (where s.status <> 'SIGNED' and s.role = 'SELLER_REPRESENTATIVE'),
+      count(*) filter (where s.role = 'SELLER_REPRESENTATIVE')
+    into buyers, sellers, all_sellers
+    from app_public.agreement_signers s where s.agreement_id = agreement_id and s.deleted_at is null;
+  update app_public.agreements a set status = case when buyers = 0 then 'SIGNED' else 'PARTIALLY_SIGNED' end,
+      signed_at = note_signature.signed_at
+    where a.id = agreement_id and a.status <> 'SIGNED';
+  if buyers + sellers > 0 then
+    perform app_private.invite_signers(agreement_id);
+  else
+    perform app_private.note_trail(agreement_id, 'COMPLETED', file => file);
+    update app_private.agreement_envelopes e set ended = true where e.agreement_id = agreement_id;
+    if all_sellers > 0 then
+      update app_public.agreements a set status = 'EXECUTED' where a.id = agreement_id;
+    end if;
+    perform app_private.add_job('agreement__completed', jsonb_build_object('id', agreement_id));
+  end if;
+  perform set_config('plat.service', before, true);
+end $function$;
+
 -- @step It is a job of the service.
 --
 -- Something went through an integration.
@@ -52890,6 +56709,21 @@ begin
   update app_private.integration_secrets s set failure_count = 0 where s.integration_id = id and s.failure_count > 0;
 end $function$;
 grant execute on function app_private.note_synced(text, uuid) to plat_authenticator, plat_worker;
+
+-- Adds an entry to the trail of an agreement, by whoever acts in this transaction.
+create function app_private.note_trail(
+  agreement_id uuid, kind text, signer app_public.agreement_signers default null::app_public.agreement_signers,
+  file app_public.agreement_files default null::app_public.agreement_files, sent_to text default null::text,
+  consent_text text default null::text, note text default null::text
+) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  insert into app_public.agreement_trail_entries (organization_id, project_id, agreement_id, kind, signer_id,
+      signer_name, file_id, checksum, actor_id, ip_address, user_agent, sent_to, consent_text, note)
+    select a.organization_id, a.project_id, a.id, note_trail.kind, (note_trail.signer).id, (note_trail.signer).name,
+      (note_trail.file).id, (note_trail.file).checksum, app_public.current_user_id(), app_hidden.setting('ip'),
+      left(app_hidden.setting('user_agent'), 500), note_trail.sent_to, note_trail.consent_text, note_trail.note
+    from app_public.agreements a where a.id = note_trail.agreement_id
+$function$;
 
 -- Says why a trigger did not start something; shown as Workflow.triggerError.
 create function app_private.note_trigger_error(workflow_id uuid, error text) returns void
@@ -53104,6 +56938,45 @@ language sql stable strict security definer set search_path to 'pg_catalog', 'pg
 $function$;
 grant execute on function app_private.open_link(text) to plat_authenticator;
 
+-- Writes a refund of a charge down, of the amount or of all that is left; the processor is to be asked then. Callers
+--   have asked for finance.write. path: where the input stands in that of the caller, for errors.
+create function app_private.open_refund(
+  charge_id uuid, input jsonb, attempt_key text default null::text, path text default ''
+) returns app_public.processor_refunds
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  charge app_public.processor_charges;
+  refund app_public.processor_refunds;
+  rest numeric;
+  wanted numeric;
+begin
+  -- Those who refund it at once take turns from here.
+  select c.* into charge from app_public.processor_charges c where c.id = charge_id for no key update;
+  rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
+  if charge.status not in ('SUCCEEDED', 'PARTIALLY_REFUNDED') or rest = 0 then
+    perform app_hidden.fail('CONFLICT', case when charge.status in ('PENDING', 'REQUIRES_ACTION')
+      then 'This charge is not paid yet.'
+      when charge.status = 'DISPUTED' then 'This charge is disputed: the bank decides about the money.'
+      when charge.status in ('FAILED', 'CANCELLED')
+        then format('A charge that is %s has nothing to give back.', charge.status)
+      else 'This charge was refunded already.' end, jsonb_build_object('field', path || 'chargeId'));
+  end if;
+  wanted := case when input ->> 'amount' is null then rest
+    else app_private.amount_of_payment(input, charge.currency, path || 'amount') end;
+  if wanted > rest then
+    perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', rest),
+      jsonb_build_object('field', path || 'amount'));
+  end if;
+  insert into app_public.processor_refunds (organization_id, charge_id, amount, reason, note, created_by_id,
+    attempt_key)
+    values (charge.organization_id, charge.id, wanted, coalesce(input ->> 'reason', 'REQUESTED_BY_CUSTOMER'),
+      app_hidden.checked(nullif(btrim(input ->> 'note'), ''), 'app_public.long_text', 'note'),
+      app_public.current_user_id(), attempt_key)
+    returning * into refund;
+  return refund;
+end $function$;
+
 -- Opens a session of a user, who is locked and has proved who they are. Of more than 100 at a time, the one ends
 --   that was not used for longest.
 create function app_private.open_session(
@@ -53267,6 +57140,13 @@ begin
   end if;
   return card;
 end $function$;
+
+-- Whether of the leads of a project the viewer, who may enter some, changes those assigned to them only.
+create function app_private.own_leads_only(project app_public.projects) returns boolean
+language sql stable as $function$
+  select not coalesce(project.organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+    or project.id = any (array(select app_hidden.viewer_projects('lead.write'))), false)
+$function$;
 
 -- The addresses of the owners of an organization.
 create function app_private.owner_addresses(organization_id uuid) returns text[]
@@ -53444,6 +57324,13 @@ language sql stable as $function$
       and o.user_id = m.user_id)
 $function$;
 
+create function app_private.percent_encoded(value text) returns text
+language sql immutable strict as $function$
+  select string_agg(case when c ~ '[A-Za-z0-9._~-]' then c
+    else regexp_replace(upper(encode(convert_to(c, 'UTF8'), 'hex')), '(..)', '%\1', 'g') end, '' order by n)
+  from regexp_split_to_table(value, '') with ordinality t (c, n)
+$function$;
+
 -- Has the function of the step's type carry it out, for all executions at once or, where that fails, for each by
 --   itself; and writes what became of it.
 create function app_private.perform_step(step app_public.workflow_steps, work app_private.step_work[]) returns void
@@ -53596,6 +57483,14 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.postpone_job(text, jsonb, integer) to plat_worker;
 
+-- The version of an agreement that is signed; null where it has no file.
+create function app_private.present_file(agreement_id uuid) returns app_public.agreement_files
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select f.* from app_public.agreement_files f
+  where f.agreement_id = present_file.agreement_id and f.kind = 'DOCUMENT' and f.deleted_at is null
+  order by f.number desc limit 1
+$function$;
+
 -- What the percentage of a deposit is of, where the viewer sees the deposit; null otherwise.
 create function app_private.price_of_deposit(id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -53685,6 +57580,17 @@ language sql stable as $function$
   select coalesce(app_private.lacking_permission(i.owner_id, null, '{project.manage}'),
     app_private.affiliate_role_lacks(i.owner_id, i.role, i.permissions))
 $function$;
+
+-- Those of the projects where the user is a member of an organization with a part, as far as the viewer may write
+--   leads there, as the check of assignees tells them too.
+create function app_private.projects_with_part(user_id uuid, project_ids uuid[]) returns setof uuid
+language sql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select distinct p.project_id from app_public.organization_user_connections m
+  join app_public.project_organizations p on p.organization_id = m.organization_id
+  where m.user_id = projects_with_part.user_id and p.project_id = any (project_ids)
+    and app_hidden.project_can(p.project_id, p.owner_id, 'lead.write')
+$function$;
+grant execute on function app_private.projects_with_part(uuid, uuid[]) to plat_user;
 
 -- What limits tries for the password of an account, or of a name that nobody has, from an address.
 create function app_private.proof_limits(user_id uuid, name text, ip text) returns table(
@@ -53980,6 +57886,46 @@ begin
   end if;
 end $function$;
 
+-- The records that cancelling a purchase with these charges and deposits may change, in the order in which that is
+--   told; is_open: whether one that stays as it is should be told too.
+create function app_private.records_of_purchase(purchase app_public.buyers, charge_ids uuid[], deposit_ids uuid[])
+  returns table(
+  place integer, record_type text, record_id uuid, title text, status text, is_open boolean
+)
+language sql stable as $function$
+  select 1, 'buyer', b.id, app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email),
+    b.status::text, true from app_public.buyers b where b.id = purchase.id
+  union all select 2, 'unit', u.id, u.title, u.status, true from app_public.units u where u.id = purchase.unit_id
+  union all select 3, 'lot', l.id, l.title, l.status, true from app_public.lots l
+    where l.id in (purchase.lot_id, (select u.lot_id from app_public.units u where u.id = purchase.unit_id))
+  union all select 4, 'lead', l.id, l.name, l.status, true from app_public.leads l where l.id = purchase.lead_id
+  union all select 5, 'reservation', r.id, r.number, r.status, r.status = 'CONVERTED' from app_public.reservations r
+    where r.id = purchase.reservation_id and r.deleted_at is null
+  union all select 6, 'negotiation', n.id, u.title, n.status, n.status in ('OPEN', 'ACTIVE')
+    from app_public.negotiations n join app_public.units u on u.id = n.unit_id
+    where n.buyer_id = purchase.id and n.deleted_at is null
+  union all select 7, 'deposit', d.id, d.title, d.status, false from app_public.deposits d
+    where d.id = any (deposit_ids)
+  union all select 8, 'charge', c.id, c.description, c.status, false from app_public.processor_charges c
+    where c.id = any (charge_ids) and app_hidden.sees_finance(c.project_id, c.organization_id)
+  union all select 9, 'agreement', a.id, a.title, a.status,
+      a.status in ('DRAFT', 'SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED', 'EXECUTED')
+    from app_public.agreements a where a.buyer_id = purchase.id and a.deleted_at is null
+  union all select 10, 'personalization', p.id, p.title, p.status, p.status not in ('CANCELLED', 'SUPERSEDED')
+    from app_public.personalizations p
+    where (p.buyer_id = purchase.id or (p.lead_id = purchase.lead_id and p.unit_id = purchase.unit_id))
+      and p.deleted_at is null
+  union all select 11, 'task', t.id, t.title, t.status, t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    from app_public.tasks t where t.buyer_id = purchase.id and t.deleted_at is null
+  union all select 12, 'appointment', a.id, a.title, a.status, a.status in ('REQUESTED', 'SCHEDULED', 'CONFIRMED')
+    from app_public.appointments a where a.buyer_id = purchase.id and a.deleted_at is null
+  union all select 13, 'lease_permit', l.id, l.title, l.status, l.status in ('RESERVED', 'ISSUED')
+    from app_public.lease_permits l where l.buyer_id = purchase.id and l.deleted_at is null
+  union all select 14, 'workflow_execution', e.id, w.name, e.status, false
+    from app_public.workflow_executions e join app_public.workflows w on w.id = e.workflow_id
+    where e.buyer_id = purchase.id
+$function$;
+
 -- Whether a refresh token was used before, other than by a caller who may not have got the answer.
 create function app_private.refresh_is_repeated(token_sha256 bytea) returns boolean
 language sql stable as $function$
@@ -54022,6 +57968,47 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.refund_to_make(uuid) to plat_worker;
 
+-- Writes the refunds down that cancelling a purchase brings about, and has them made; of all charges as much as
+--   to_keep stays. Returns what of that was not found. Callers have asked for finance.write.
+create function app_private.refunds_of_cancellation(charge_ids uuid[], input jsonb, to_keep numeric) returns numeric
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  note constant text := 'The purchase was cancelled.';
+  charge app_public.processor_charges;
+  wanted jsonb;
+  place int := 0;
+  rest numeric;
+  kept numeric;
+  refund app_public.processor_refunds;
+begin
+  if coalesce((input ->> 'refund_charges')::boolean, false) then
+    for charge in select c.* from app_public.processor_charges c
+      where c.id = any (charge_ids) and c.status in ('SUCCEEDED', 'PARTIALLY_REFUNDED')
+      order by c.reservation_id is null, c.id
+    loop
+      rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
+      kept := least(to_keep, rest);
+      to_keep := to_keep - kept;
+      if rest > kept then
+        refund := app_private.open_refund(charge.id, jsonb_build_object('amount', rest - kept, 'note', note));
+        perform app_private.add_job('processor_refund__owed', jsonb_build_object('id', refund.id));
+      end if;
+    end loop;
+    return to_keep;
+  end if;
+  for wanted in select value from jsonb_array_elements(coalesce(nullif(input -> 'refunds', 'null'), '[]')) loop
+    if coalesce((wanted ->> 'charge_id')::uuid = any (charge_ids), false) is false then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such charge of this purchase.',
+        jsonb_build_object('field', format('refunds.%s.chargeId', place)));
+    end if;
+    refund := app_private.open_refund((wanted ->> 'charge_id')::uuid, wanted || jsonb_build_object('note', note),
+      path => format('refunds.%s.', place));
+    perform app_private.add_job('processor_refund__owed', jsonb_build_object('id', refund.id));
+    place := place + 1;
+  end loop;
+  return to_keep;
+end $function$;
+
 -- Refuses with INVENTORY_UNAVAILABLE and claimedUntil.
 create function app_private.refuse_claimed(claim app_hidden.claims, field text default null::text) returns void
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -54040,12 +58027,34 @@ language sql as $function$
     '{"field": "token"}')
 $function$;
 
+create function app_private.refuse_codes(wait integer) returns void
+language plpgsql as $function$
+begin
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', format('Too many wrong codes. Wait %s seconds.', wait),
+      jsonb_build_object('retryAfterSeconds', wait));
+  end if;
+end $function$;
+
 -- Refuses a definition because of what stands at the path.
 create function app_private.refuse_definition(path text, message text) returns void
 language plpgsql as $function$
 begin
   perform app_hidden.fail('BAD_USER_INPUT', format('%s: %s', path, message), jsonb_build_object('field', path));
 end $function$;
+
+-- The provider does not take an agreement: it is voided, and says why.
+create function app_private.refuse_envelope(agreement_id uuid, reason text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreements a set status = 'VOIDED', void_reason = left(refuse_envelope.reason, 2000)
+    where a.id = refuse_envelope.agreement_id and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED');
+  perform set_config('plat.service', before, true);
+end $function$;
+grant execute on function app_private.refuse_envelope(uuid, text) to plat_worker;
 
 create function app_private.refuse_gone(table_name text, column_name text) returns void
 language plpgsql as $function$
@@ -54294,6 +58303,83 @@ language sql as $function$
       or exists (select from app_public.buyers b where b.assignee_id = p and b.project_id = $2)
     on conflict do nothing
 $function$;
+
+-- Has a signer asked once more; refused where that is of no use.
+create function app_private.remind_signer(id uuid, why text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+begin
+  select a.* into agreement from app_public.agreements a
+    where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = remind_signer.id)
+    for no key update;
+  select s.* into signer from app_public.agreement_signers s where s.id = remind_signer.id for no key update;
+  if signer.status not in ('INVITED', 'VIEWED')
+    or agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') then
+    perform app_hidden.fail('CONFLICT', 'Only somebody who was asked, and has neither signed nor declined, is '
+      'reminded.',
+      '{"field": "id"}');
+  end if;
+  perform app_private.rate_limit('signing.reminder', signer.id::text);
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set reminded_at = now(), invitation = s.invitation + 1
+    where s.id = remind_signer.id returning * into signer;
+  perform set_config('plat.service', before, true);
+  perform app_private.note_trail(agreement.id, 'REMINDED', signer => signer, note => why);
+  if agreement.signing_provider = 'EMBEDDED' then
+    perform app_private.add_job('agreement_signer__invited',
+      jsonb_build_object('id', signer.id, 'invitation', signer.invitation));
+  else
+    perform app_private.add_job('agreement__reminded', jsonb_build_object('id', agreement.id),
+      job_key => 'agreement__reminded ' || agreement.id);
+  end if;
+end $function$;
+
+-- Reminds a signer who has not signed since they were asked, and says when to look again: three times at most.
+create function app_private.remind_signer_by_itself(signer_id uuid, invitation integer, round integer) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  most constant int := 3;
+  days smallint;
+  invited int;
+begin
+  select a.reminder_days, s.invitation into days, invited from app_public.agreement_signers s
+    join app_public.agreements a on a.id = s.agreement_id
+    join app_public.projects p on p.id = a.project_id and p.archived_at is null
+    where s.id = signer_id and s.status in ('INVITED', 'VIEWED')
+      and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') and coalesce(a.expires_at > now(), true);
+  -- Whoever was reminded by hand, or asked anew, has another turn.
+  if days is null then
+    return;
+  end if;
+  if invited = invitation then
+    perform app_private.remind_signer(signer_id, 'by itself');
+    round := round + 1;
+    invited := invited + 1;
+  end if;
+  if round <= most then
+    perform app_private.add_job('agreement_signer__reminded',
+      jsonb_build_object('id', signer_id, 'invitation', invited, 'round', round),
+      run_at => now() + days * interval '1 day', job_key => 'agreement_signer__reminded ' || signer_id);
+  end if;
+end $function$;
+grant execute on function app_private.remind_signer_by_itself(uuid, integer, integer) to plat_worker;
+
+-- Takes a second factor away and tells its user.
+create function app_private.remove_second_factor(
+  user_id uuid, change text, facts jsonb default '{}'::jsonb
+) returns void
+language plpgsql as $function$
+begin
+  delete from app_private.second_factors f where f.user_id = remove_second_factor.user_id;
+  if found then
+    perform app_private.tell_account(user_id, change, facts);
+  end if;
+  delete from app_private.recovery_codes c where c.user_id = remove_second_factor.user_id;
+end $function$;
 
 -- By what id the processor knows a card that its owner has removed; null for one that is there.
 create function app_private.removed_card(id uuid) returns text
@@ -54682,6 +58768,20 @@ begin
   return member;
 end $function$;
 
+-- Refuses a user who has not given their password once more.
+create function app_private.require_password(user_id uuid, proof text, field text default 'password') returns void
+language plpgsql as $function$
+begin
+  -- The row is locked: of two changes at once the second finds another hash than it was proved with.
+  perform from app_private.user_passwords p where p.user_id = require_password.user_id and p.password_hash = proof
+    for update;
+  if not found then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the password of your account.',
+      jsonb_build_object('field', field));
+  end if;
+  perform app_private.forgive_tries(user_id);
+end $function$;
+
 -- Refuses to end an offer that has ended.
 create function app_private.require_pending(offer_id uuid, wanted text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -54735,6 +58835,27 @@ begin
     perform app_hidden.fail('FORBIDDEN',
       format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
         role, lacking), jsonb_build_object('permission', lacking));
+  end if;
+end $function$;
+
+-- Takes the code of an account that has a second factor; with which code a missing or a wrong one is refused.
+create function app_private.require_second_factor(
+  user_id uuid, proof text, missing text default 'FORBIDDEN', wrong text default 'BAD_USER_INPUT'
+) returns void
+language plpgsql as $function$
+begin
+  if not app_private.has_second_factor(user_id) then
+    return;
+  end if;
+  if proof is null then
+    perform app_hidden.fail(missing,
+      'This account has a second factor: send secondFactorCode too, a code of the authenticator app or a recovery '
+      'code.', '{"reason": "SECOND_FACTOR_REQUIRED", "field": "secondFactorCode"}');
+  end if;
+  if not app_private.use_second_factor(user_id, proof) then
+    perform app_hidden.fail(wrong,
+      'This code is wrong, was used already, or is too old; send the next one of the authenticator app.',
+      '{"reason": "SECOND_FACTOR_WRONG", "field": "secondFactorCode"}');
   end if;
 end $function$;
 
@@ -54792,6 +58913,43 @@ begin
   end if;
 end $function$;
 grant execute on function app_private.require_storage(uuid, uuid, bigint, bigint) to plat_authenticator;
+
+-- Locks an agreement and one of its signers, and refuses whoever cannot sign or decline now.
+create function app_private.require_turn(signer_id uuid) returns app_private.turn
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  result app_private.turn;
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+begin
+  select a.* into agreement from app_public.agreements a
+    where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id) for no key update;
+  select s.* into signer from app_public.agreement_signers s where s.id = signer_id for no key update;
+  if agreement.signing_provider <> 'EMBEDDED' then
+    perform app_hidden.fail('CONFLICT', 'This agreement is signed at its provider: take the link of the mail that came '
+      'from '
+      'there.', '{"field": "signerId"}');
+  elsif agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') and agreement.expires_at <= clock_timestamp() then
+    perform app_hidden.fail('CONFLICT', 'The time to sign this agreement is over; ask for another one.',
+      '{"field": "signerId"}');
+  elsif agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') or signer.status = 'DECLINED' then
+    perform app_hidden.fail('CONFLICT', format('This agreement is %s.', lower(agreement.status)), '{"field": '
+      '"signerId"}');
+  elsif signer.status = 'SIGNED' then
+    perform app_hidden.fail('CONFLICT', 'You have signed this agreement already.', '{"field": "signerId"}');
+  elsif signer.status not in ('INVITED', 'VIEWED') then
+    perform app_hidden.fail('CONFLICT', 'Others sign before; a mail says when it is your turn.', '{"field": '
+      '"signerId"}');
+  elsif exists (select from app_public.projects p where p.id = agreement.project_id and p.archived_at is not null) then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; ask whoever sent the '
+      'agreement.');
+  end if;
+  result.agreement := agreement;
+  result.signer := signer;
+  result.file := app_private.present_file(agreement.id);
+  return result;
+end $function$;
 
 -- The webhook, locked; refuses whoever does not administer its organization.
 create function app_private.require_webhook(id uuid) returns app_public.webhooks
@@ -55166,6 +59324,65 @@ language sql as $function$
   delete from app_private.limit_uses u where u.ctid = (select l.ctid from app_private.limit_uses l
     where l.key = return_use.key order by l.expires_at desc limit 1 for update skip locked)
 $function$;
+
+-- Marks what of the deposits of a purchase is to be given back by hand; of all of them as much as to_keep stays.
+--   Callers have asked for finance.write.
+create function app_private.returns_of_cancellation(deposit_ids uuid[], input jsonb, to_keep numeric) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  all_of_it constant boolean := coalesce((input ->> 'return_deposits')::boolean, false);
+  deposit record;
+  wanted jsonb;
+  place int := -1;
+  returned numeric;
+  kept numeric;
+  seen uuid[] := '{}';
+begin
+  for wanted in select value from jsonb_array_elements(case when all_of_it
+    then (select coalesce(jsonb_agg(jsonb_build_object('deposit_id', d.id) order by d.sequence, d.id), '[]')
+      from app_public.deposits d where d.id = any (deposit_ids) and d.status in ('PARTIALLY_PAID', 'PAID'))
+    else coalesce(nullif(input -> 'returns', 'null'), '[]') end)
+  loop
+    place := place + 1;
+    select d.id, d.status, d.currency, d.amount_to_return, d.amount_paid - d.amount_refunded - d.amount_to_return
+        - coalesce(sum(c.amount_refunding), 0) as most,
+      d.amount_paid - d.amount_refunded - d.amount_to_return
+        - coalesce(sum(c.deposit_amount - app_private.deposit_given_back(c)), 0) as otherwise_paid into deposit
+      from app_public.deposits d
+      left join app_public.processor_charges c on c.deposit_id = d.id and c.captured_at is not null
+      where d.id = any (deposit_ids) and d.id = (wanted ->> 'deposit_id')::uuid
+      group by d.id, d.status, d.currency, d.amount_to_return, d.amount_paid, d.amount_refunded;
+    if deposit.id is null then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such deposit of this purchase.',
+        jsonb_build_object('field', format('returns.%s.depositId', place)));
+    elsif deposit.status not in ('PARTIALLY_PAID', 'PAID') then
+      perform app_hidden.fail('CONFLICT', format('Of a deposit that is %s nothing is given back.', deposit.status),
+        jsonb_build_object('field', format('returns.%s.depositId', place)));
+    elsif deposit.id = any (seen) then
+      perform app_hidden.fail('BAD_USER_INPUT', 'Name each deposit once.',
+        jsonb_build_object('field', format('returns.%s.depositId', place)));
+    end if;
+    seen := seen || deposit.id;
+    returned := coalesce(app_hidden.to_money((wanted ->> 'amount')::numeric, deposit.currency,
+      format('returns.%s.amount', place)), greatest(0, least(deposit.most, deposit.otherwise_paid)));
+    if all_of_it then
+      kept := least(to_keep, returned);
+      to_keep := to_keep - kept;
+      returned := returned - kept;
+      continue when returned = 0;
+    elsif returned <= 0 then
+      perform app_hidden.fail('BAD_USER_INPUT', case when wanted ->> 'amount' is null
+          then 'It was paid by card: refund its charge, or say how much is given back otherwise.'
+          else 'Give an amount above zero.' end,
+        jsonb_build_object('field', format('returns.%s.amount', place)));
+    elsif returned > deposit.most then
+      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', deposit.most),
+        jsonb_build_object('field', format('returns.%s.amount', place)));
+    end if;
+    update app_public.deposits d set amount_to_return = d.amount_to_return + returned, return_requested_at = now()
+      where d.id = deposit.id;
+  end loop;
+end $function$;
 
 -- Suspends a row whose principal has ended or lacks a permission, and has the owners told.
 create function app_private.review_principal(relation text, id uuid) returns void
@@ -55624,6 +59841,30 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     limit 40) r
 $function$;
 
+-- Whether a code would be accepted. That a step of time was computed with the secret is known by the hash of the
+--   sealed text, which only begin_second_factor gives.
+create function app_private.second_factor_fits(user_id uuid, proof text) returns boolean
+language sql stable as $function$
+  select case split_part(proof, ':', 1)
+    when 'step' then exists (select from app_private.second_factors f where f.user_id = $1
+      and encode(sha256(convert_to(f.sealed, 'UTF8')), 'hex') = split_part(proof, ':', 3)
+      and split_part(proof, ':', 2)::bigint > coalesce(f.last_step, -1))
+    when 'code' then exists (select from app_private.recovery_codes c where c.user_id = $1
+      and c.code_sha256 = decode(split_part(proof, ':', 2), 'hex') and c.used_at is null)
+    else false end
+$function$;
+
+-- What limits wrong codes for an account.
+create function app_private.second_factor_limits(user_id uuid, way text) returns table(
+  key text, most integer, within interval
+)
+language sql stable as $function$
+  select app_private.limit_key(l.name, way || ' ' || user_id), o.most, o.within
+  from (values ('second_factor.hour'), ('second_factor.day')) l (name)
+  cross join lateral app_private.limit_of(l.name) o
+  where user_id is not null
+$function$;
+
 -- How long until there is room for one more use: seconds, 0 for at once. Counts nothing.
 create function app_private.seconds_to_wait(key text, most integer) returns integer
 language sql as $function$
@@ -55784,7 +60025,8 @@ declare
 begin
   perform app_private.rate_limit('invite.affiliates', invite.owner_id::text);
   perform app_private.rate_limit('invite.affiliate', invite.owner_id || ' ' || recipient);
-  perform app_private.admit_invitation(invite.owner_id, recipient);
+  -- An address gets few invitations, whoever sends them; an organization is one of many that work with it.
+  perform app_private.admit_invitation(invite.owner_id, invite.email);
   delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('project_organization_invite__created',
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
@@ -56281,6 +60523,29 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
+-- @step The password, or the code of the mail, is right; or the user is the viewer, whose token is verified.
+--
+-- Counts a wrong code, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile. The
+--   user is told of the third.
+create function app_private.settle_second_factor(way text, who text, proof text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  account constant uuid := app_private.user_by(way, who);
+  fits constant boolean := app_private.second_factor_fits(account, proof);
+begin
+  perform app_private.refuse_codes((select max(app_private.take_use(l.key, l.most, l.within, not fits))
+    from app_private.second_factor_limits(account, way) l));
+  if not fits and exists (select from app_private.second_factors f where f.user_id = account
+      and f.confirmed_at is not null)
+    -- Of the limit of the day: three wrong ones are more than a slip.
+    and (select bool_and(app_private.seconds_to_wait(l.key, 3) > 0)
+      from app_private.second_factor_limits(account, way) l)
+    and app_private.is_within_limit('second_factor.notice', account::text) then
+    perform app_private.tell_account(account, 'SECOND_FACTOR_GUESSED');
+  end if;
+end $function$;
+grant execute on function app_private.settle_second_factor(text, text, text) to plat_authenticator;
+
 -- Carries out a computed step for those of the executions that the worker still holds: [{executionId, attempt, input
 --   | error, code}].
 create function app_private.settle_step(step_id uuid, results jsonb, holder integer) returns void
@@ -56437,6 +60702,13 @@ begin
   end if;
 end $function$;
 
+-- An address or number as its owner knows it again and nobody else learns it.
+create function app_private.shortened_address(address text) returns text
+language sql immutable strict as $function$
+  select case when address like '%@%' then left(address, 1) || '…@' || split_part(address, '@', 2)
+    else '… ' || right(address, 2) end
+$function$;
+
 -- The last part of the address of a link: kind (marketing, or a kind of notifications), who gets such mails (a lead
 --   or purchase, a membership), signature.
 create function app_private.sign_link(kind text, reader_id uuid) returns text
@@ -56462,6 +60734,160 @@ language sql stable as $function$
   cross join lateral app_private.limit_of(t.name) l
   where t.key is not null
 $function$;
+
+-- What the mail says that asks a signer to sign, with the token of the link; nothing where they were asked again
+--   meanwhile, or need not sign any more.
+create function app_private.signer_invitation(signer_id uuid, invitation integer) returns table(
+  token text, email text, name text, title text, organization_id uuid, organization_name text, project_title text,
+  expires_at timestamp
+  with time zone, is_reminder boolean
+)
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.sign_link('agreement', s.link_id), s.email::text, s.name::text, a.title::text, a.organization_id,
+    o.name::text, p.title::text, a.expires_at, s.reminded_at > s.invited_at
+  from app_public.agreement_signers s
+    join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null
+    join app_public.projects p on p.id = a.project_id
+    join app_public.organizations o on o.id = a.organization_id
+  where s.id = signer_invitation.signer_id and s.invitation = signer_invitation.invitation
+    and s.status in ('INVITED', 'VIEWED') and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
+$function$;
+grant execute on function app_private.signer_invitation(uuid, integer) to plat_worker;
+
+-- The signer that somebody may act as: by the account that they are signed in with, or by the token of their link.
+create function app_private.signer_of(signer_id uuid, token text) returns uuid
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  result uuid;
+begin
+  if num_nonnulls(signer_id, nullif(btrim(token), '')) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the signer, signed in, or the token of the link.',
+      '{"field": "signerId"}');
+  end if;
+  if signer_id is not null then
+    perform app_hidden.require_viewer();
+    select s into result from app_hidden.viewer_signers() s where s = signer_id;
+    if result is null then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such signer for you; sign in with the address that you were '
+        'asked at.',
+        '{"field": "signerId"}');
+    end if;
+    return result;
+  end if;
+  select s.id into result from app_private.open_link(btrim(token)) l
+    join app_public.agreement_signers s on l.kind = 'agreement' and s.link_id = l.reader_id and s.deleted_at is null
+      and s.status <> 'WAITING'
+    join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null and a.status <> 'DRAFT'
+      -- Links of old mails open nothing for ever.
+      and (a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') or a.status_changed_at > now() - interval '90 days');
+  if result is null then
+    perform app_hidden.fail('NOT_FOUND', 'This link is incomplete, too old, or another one took its place; look for '
+      'the '
+      'latest mail.', '{"field": "token"}');
+  end if;
+  return result;
+end $function$;
+
+-- The address of a file for whoever signs, also without an account: it always expires.
+create function app_private.signing_address(file app_public.agreement_files) returns app_public.file_address
+language sql stable as $function$
+  select case when (file).id is not null then jsonb_build_object('key', (file).checksum, 'name', (file).filename,
+    'record', null, 'expires', true, 'attachment', true) end
+$function$;
+
+-- What the certificate of an agreement says that all have signed; null where it is there already.
+create function app_private.signing_certificate(agreement_id uuid) returns jsonb
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select jsonb_build_object('title', a.title, 'agreementId', a.id, 'organizationId', a.organization_id,
+    'organization', o.name, 'project', p.title, 'timeZone', p.time_zone, 'status', a.status,
+    'filename', (f).filename, 'filesize', (f).filesize, 'checksum', (f).checksum, 'number', (f).number,
+    'signers', (select jsonb_agg(jsonb_build_object('name', s.name, 'role', r.description, 'email', s.email,
+        'signedAt', s.signed_at, 'consent', e.consent_text, 'ip', e.ip_address, 'userAgent', e.user_agent,
+        'sentTo', e.sent_to) order by s.signed_at, s.sequence, s.id)
+      from app_public.agreement_signers s
+        join app_public.agreement_signer_role_values r on r.value = s.role
+        left join lateral (select t.* from app_public.agreement_trail_entries t where t.agreement_id = a.id
+          and t.signer_id = s.id and t.kind = 'SIGNED' and t.file_id = s.signed_file_id
+          order by t.id desc limit 1) e on true
+      where s.agreement_id = a.id and s.deleted_at is null),
+    'trail', (select jsonb_agg(jsonb_build_object('at', t.occurred_at, 'what', k.description, 'who', t.signer_name,
+        'ip', t.ip_address, 'note', t.note, 'checksum', t.checksum) order by t.id)
+      from app_public.agreement_trail_entries t join app_public.agreement_trail_kind_values k on k.value = t.kind
+      where t.agreement_id = a.id))
+  from app_public.agreements a
+    join app_public.organizations o on o.id = a.organization_id
+    join app_public.projects p on p.id = a.project_id
+    cross join lateral app_private.present_file(a.id) f
+  where a.id = signing_certificate.agreement_id and a.status in ('SIGNED', 'EXECUTED') and a.deleted_at is null
+    and not exists (select from app_public.agreement_files c where c.agreement_id = a.id and c.kind = 'CERTIFICATE'
+      and c.deleted_at is null)
+$function$;
+grant execute on function app_private.signing_certificate(uuid) to plat_worker;
+
+-- What a signer agrees to; each signature keeps the words that it was given with.
+create function app_private.signing_consent() returns text
+language sql immutable as $function$
+  select 'I have read this document. I agree to sign it electronically, and my electronic signature shall have the '
+    'same '
+    'effect as one by hand.'
+$function$;
+
+-- What the organization has agreements signed by: the integration that it connected last; null where none works.
+create function app_private.signing_integration(organization_id uuid, app_key text) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select i.id from app_public.organization_integrations i
+    join app_public.integration_apps a on a.id = i.app_id and a.key = signing_integration.app_key
+  where i.organization_id = signing_integration.organization_id and i.status = 'ENABLED' and i.deleted_at is null
+  order by i.id desc limit 1
+$function$;
+
+-- What a signer is asked to sign; whoever calls has looked who asks.
+create function app_private.signing_request(signer_id uuid) returns app_public.signing_request
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result app_public.signing_request;
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+  file app_public.agreement_files;
+  certificate app_public.agreement_files;
+begin
+  select * into signer from app_public.agreement_signers s where s.id = signing_request.signer_id;
+  select * into agreement from app_public.agreements a where a.id = signer.agreement_id;
+  if agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED', 'EXECUTED') then
+    file := app_private.present_file(agreement.id);
+    select * into certificate from app_public.agreement_files f
+      where f.agreement_id = agreement.id and f.kind = 'CERTIFICATE' and f.deleted_at is null
+      order by f.number desc limit 1;
+  end if;
+  result.agreement_id := agreement.id;
+  result.signer_id := signer.id;
+  result.title := agreement.title;
+  result.type := agreement.type;
+  result.status := agreement.status;
+  result.organization_name := (select o.name from app_public.organizations o where o.id = agreement.organization_id);
+  result.project_title := (select p.title from app_public.projects p where p.id = agreement.project_id);
+  result.signer_name := signer.name;
+  result.role := signer.role;
+  result.signer_status := signer.status;
+  result.can_sign := agreement.signing_provider = 'EMBEDDED' and signer.status in ('INVITED', 'VIEWED')
+    and agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
+    and (agreement.status = 'SIGNED' or coalesce(agreement.expires_at > now(), true));
+  result.file_id := file.id;
+  result.file_number := file.number;
+  result.filename := file.filename;
+  result.checksum := file.checksum;
+  result.url := app_private.signing_address(file);
+  result.certificate_url := app_private.signing_address(certificate);
+  result.consent_text := app_private.signing_consent();
+  result.code_sent_to := (select app_private.shortened_address(case c.channel when 'SMS' then signer.phone
+      else signer.email end)
+    from app_private.agreement_codes c where c.signer_id = signer.id
+      and coalesce(c.expires_at, c.requested_at + interval '10 minutes') > now());
+  result.expires_at := agreement.expires_at;
+  result.signed_at := signer.signed_at;
+  return result;
+end $function$;
 
 -- Leaves all that was written so far untold, as after loading the demo.
 create function app_private.skip_notifications() returns void
@@ -57744,6 +62170,25 @@ begin
 end $function$;
 grant execute on function app_private.sweep_webhook_deliveries(integer) to plat_worker;
 
+-- Has agreements asked after of which nothing was heard for an hour.
+create function app_private.sync_envelopes(batch integer) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  due uuid;
+begin
+  for due in
+    update app_private.agreement_envelopes e set asked_at = now()
+    where e.agreement_id in (select o.agreement_id from app_private.agreement_envelopes o
+      where o.envelope_id is not null and not o.ended and o.asked_at < now() - interval '1 hour'
+      order by o.asked_at limit batch for update skip locked)
+    returning e.agreement_id
+  loop
+    perform app_private.add_job('agreement__synced', jsonb_build_object('id', due),
+      job_key => 'agreement__synced ' || due);
+  end loop;
+end $function$;
+grant execute on function app_private.sync_envelopes(integer) to plat_worker;
+
 -- Claims a unit or a lot for a subject and gives it its status (HELD, RESERVED or PENDING by the kind, or the one
 --   named). A subject that has the claim already changes its kind and end. Refuses with INVENTORY_UNAVAILABLE and
 --   claimedUntil. Callers check permissions.
@@ -57878,6 +62323,17 @@ begin
     jsonb_build_object('id', message.id));
 end $function$;
 grant execute on function app_private.take_contact_message(uuid, jsonb) to plat_anonymous, plat_user;
+
+-- @step The signature of the notice was looked at before.
+--
+-- The provider says that something changed: it is asked what.
+create function app_private.take_envelope_notice(agreement_id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.add_job('agreement__synced', jsonb_build_object('id', e.agreement_id),
+    job_key => 'agreement__synced ' || e.agreement_id)
+  from app_private.agreement_envelopes e where e.agreement_id = take_envelope_notice.agreement_id
+$function$;
+grant execute on function app_private.take_envelope_notice(uuid) to plat_authenticator;
 
 -- Does what somebody answered: STOP and START decide whether their number is written to, anything else is a note on
 --   the lead or purchase that was last: {providerId, from, text, meaning}.
@@ -58071,6 +62527,27 @@ end $function$;
 grant execute on function app_private.take_project_message(uuid, jsonb, app_public.agent_input) to plat_anonymous,
 plat_user;
 
+-- Uses a code up; refuses one that was sent for another version of the file.
+create function app_private.take_proof(turn app_private.turn, proof text) returns app_private.agreement_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result app_private.agreement_codes;
+begin
+  delete from app_private.agreement_codes c where c.signer_id = (turn.signer).id
+      and c.proof::text = take_proof.proof and c.proof_expires_at > clock_timestamp()
+    returning * into result;
+  if result.signer_id is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'There is no open code: it was not sent yet, was used, is over ten '
+      'minutes '
+      'old, or was tried too often. Ask for a new one with requestSigningCode.', '{"field": "code"}');
+  elsif result.file_id <> (turn.file).id then
+    perform app_hidden.fail('CONFLICT', 'There is another version since the code was sent; read it and ask for a new '
+      'code.',
+      '{"field": "code"}');
+  end if;
+  return result;
+end $function$;
+
 -- Counts a use, unless counts is false: 0, or the seconds to wait where there is no room for it. Never waits for
 --   another transaction: what that one has counted counts here at once, also where it is rolled back later.
 create function app_private.take_use(
@@ -58246,33 +62723,6 @@ language sql as $function$
   from (select i ->> 'organizationId' as organization_id, jsonb_agg(i - 'organizationId' order by i ->> 'kind') as items
     from jsonb_array_elements(suspended) i where i ->> 'organizationId' is not null group by 1) s
 $function$;
-
--- Hands what belongs to a lead or purchase over to its new assignee.
-create function app_private.tg__assignee_of_deal() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  deal_table text;
-begin
-  -- tg_argv[0]: the column by which the others refer to this record.
-  for deal_table in
-    select t.table_name from app_private.deal_tables t
-    where exists (select from pg_attribute a
-      where a.attrelid = format('app_public.%I', t.table_name)::regclass and a.attname = tg_argv[0]
-        and not a.attisdropped)
-      and not (t.table_name = 'reservations' and tg_argv[0] = 'buyer_id') -- there it is the user
-    order by t.table_name
-  loop
-    execute format('update app_public.%I set assignee_id = $1 where %I = $2 and assignee_id is distinct from $1 and '
-      'deleted_at is null', deal_table, tg_argv[0])
-      using new.assignee_id, new.id;
-  end loop;
-  if tg_table_name = 'buyers' then
-    update app_public.leads l set assignee_id = new.assignee_id
-      where l.id = (to_jsonb(new) ->> 'lead_id')::uuid and l.assignee_id is distinct from new.assignee_id
-        and l.deleted_at is null;
-  end if;
-  return null;
-end $function$;
 
 -- Refuses what contradicts a claim: deletion, a status by hand, another lot.
 create function app_private.tg__claimed() returns trigger
@@ -58780,6 +63230,70 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   from family f where f.revoked_at is not null or f.expires_at <= now() limit 1
 $function$;
 
+-- What became of the records of a purchase since `before`, by those who read it now. Charges are told to those who
+--   see the finance of the project.
+create function app_private.told_cancellation(
+  purchase app_public.buyers, before jsonb, charge_ids uuid[], deposit_ids uuid[]
+) returns app_public.cancel_buyer_payload
+language plpgsql stable as $function$
+declare
+  sees_charges constant boolean := app_hidden.sees_finance(purchase.project_id, purchase.organization_id);
+  result app_public.cancel_buyer_payload;
+begin
+  with former as (
+    select r.* from jsonb_to_recordset(before) r (place int, record_type text, record_id uuid, title text, status text,
+      is_open boolean, moved numeric)
+  ), present as (
+    select f.*, coalesce(r.status, (select l.status from app_public.lease_permits l where l.id = f.record_id), f.status)
+      as status_after
+    from former f left join app_private.records_of_purchase(purchase, charge_ids, deposit_ids) r using (record_id)
+  ), money as (
+    -- Of deposits what was paid otherwise than by card: the rest stands with the charges.
+    select c.id, c.amount_refunding as moved, app_public.processor_charges_amount_refundable(c) as rest,
+      case when c.status = 'DISPUTED' then 'The bank decides about the money of a disputed charge.' end as reason
+      from app_public.processor_charges c where c.id = any (charge_ids) and sees_charges
+    union all
+    select d.id, d.amount_to_return, case when d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED', 'FORFEITED')
+        then d.amount_paid - d.amount_refunded - d.amount_to_return
+          - coalesce((select sum(c.deposit_amount - app_private.deposit_given_back(c))
+            from app_public.processor_charges c where c.deposit_id = d.id and c.captured_at is not null), 0) end,
+        case when d.status = 'RELEASED' then 'It was handed to the seller.' end
+      from app_public.deposits d where d.id = any (deposit_ids)
+  ), told as (
+    select p.place, p.record_id, 1 as part, 'CHANGED' as kind, p.record_type, p.title, p.status, p.status_after,
+      null::numeric as amount, null as reason from present p where p.status <> p.status_after
+    union all
+    select p.place, p.record_id, 2, case p.record_type when 'charge' then 'REFUND' else 'RETURN' end, p.record_type,
+      p.title, p.status, p.status_after, m.moved - p.moved, null
+      from present p join money m on m.id = p.record_id where m.moved > p.moved
+    union all
+    select p.place, p.record_id, 3, 'KEPT', p.record_type, p.title, p.status, p.status_after, m.rest, m.reason
+      from present p join money m on m.id = p.record_id where m.rest > 0 or m.reason is not null
+    union all
+    select p.place, p.record_id, 3, 'KEPT', p.record_type, p.title, p.status, p.status_after, null, case
+        when p.record_type = 'agreement' and not app_private.can_step('agreement', p.status, 'VOIDED')
+          then 'It was executed, and is ended by another agreement.'
+        when p.record_type = 'personalization' and not app_private.can_step('personalization', p.status, 'CANCELLED')
+          then 'It was signed.'
+        when p.record_type = 'lease_permit' then 'It was issued; revoke it with updateLeasePermit.'
+        when p.record_type = 'lead' then 'The lead has another purchase, or was not converted by this one.' end
+      from present p where p.status = p.status_after and p.is_open
+  )
+  select array_agg(row(t.kind, t.record_type, t.record_id, t.title, t.status, t.status_after, t.amount, t.reason
+      )::app_public.cancellation_effect order by t.place, t.record_id, t.part),
+    coalesce(sum(t.amount) filter (where t.kind = 'REFUND'), 0),
+    coalesce(sum(t.amount) filter (where t.kind = 'RETURN'), 0),
+    coalesce(sum(t.amount) filter (where t.kind = 'KEPT'), 0)
+    into result.effects, result.refund_total, result.return_total, result.kept_total from told t;
+  result.buyer_id := purchase.id;
+  result.dry_run := false;
+  result.currency := purchase.currency;
+  result.refund_total := app_hidden.round_money(result.refund_total, purchase.currency);
+  result.return_total := app_hidden.round_money(result.return_total, purchase.currency);
+  result.kept_total := app_hidden.round_money(result.kept_total, purchase.currency);
+  return result;
+end $function$;
+
 -- What it takes to have subjects selected by the trigger and conditions of a workflow.
 create function app_private.trigger_permissions(w app_public.workflows) returns text[]
 language sql stable as $function$
@@ -58795,6 +63309,18 @@ begin
 exception when sqlstate 'PLAT0' then
   return null;
 end $function$;
+
+-- Who takes turns in getting the leads of a project, in the order of the turns; null where there is nobody.
+create function app_private.turn_takers(project_id uuid) returns uuid[]
+language sql stable as $function$
+  select array_agg(m.user_id order by m.user_id)
+  from app_public.projects p
+  join app_public.organization_user_connections m on m.organization_id = p.organization_id
+  where p.id = turn_takers.project_id
+    and (m.role = 'MEMBER' or not exists (
+      select from app_public.organization_user_connections o where o.organization_id = p.organization_id
+        and o.role = 'MEMBER'))
+$function$;
 
 -- Columns of which a process that starts opens texts that are bound to no row, as earlier versions left them.
 create function app_private.unbound_columns() returns setof text
@@ -58816,6 +63342,46 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
     where m.id = unsubscribe.member_id and k.kind = unsubscribe.kind and to_jsonb(m.notifications) -> k.kind = 'true'
 $function$;
 grant execute on function app_private.unsubscribe(uuid, text) to plat_authenticator;
+
+-- Accepts a code, this once; false where it is none. is_new: of a secret that waits for its first code.
+create function app_private.use_second_factor(
+  user_id uuid, proof text, is_new boolean default false
+) returns boolean
+language plpgsql as $function$
+declare
+  remaining int;
+begin
+  if proof is null or not app_private.second_factor_fits(user_id, proof) then
+    return false;
+  end if;
+  if proof like 'step:%' then
+    -- Of two requests with one code, the second one waits here and finds that it was used.
+    update app_private.second_factors f set last_step = split_part(proof, ':', 2)::bigint
+      where f.user_id = use_second_factor.user_id and (f.confirmed_at is null) = is_new
+        and (f.confirmed_at is not null or f.inserted_at > now() - interval '1 hour')
+        and coalesce(f.last_step, -1) < split_part(proof, ':', 2)::bigint;
+    return found;
+  end if;
+  update app_private.recovery_codes c set used_at = now() where c.user_id = use_second_factor.user_id and not is_new
+    and c.code_sha256 = decode(split_part(proof, ':', 2), 'hex') and c.used_at is null;
+  if not found then
+    return false;
+  end if;
+  select count(*) into remaining from app_private.recovery_codes c where c.user_id = use_second_factor.user_id
+    and c.used_at is null;
+  perform app_private.tell_account(user_id, 'RECOVERY_CODE_USED', jsonb_build_object('left', remaining));
+  return true;
+end $function$;
+
+-- The user whose second factor is asked for: by the name that they sign in with, the code of a mail, or their id.
+create function app_private.user_by(way text, who text) returns uuid
+language sql stable as $function$
+  select case way
+    when 'LOGIN' then app_private.account_named(who)
+    when 'RESET' then (select o.user_id from app_private.user_otps o
+      where o.code_sha256 = sha256(convert_to(btrim(who), 'UTF8')) and o.expires_at > now())
+    when 'VIEWER' then who::uuid end
+$function$;
 
 -- Something where the viewer is not the user, or reaches only a part of their account; null where they may.
 create function app_private.user_integration_lacks(i app_public.user_integrations) returns text
@@ -58856,6 +63422,17 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select exists (select from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
     where i.user_id = app_public.current_user_id() and i.email = lower($1) and u.email_verified_at is not null
       and app_hidden.setting('scopes') is null)
+$function$;
+
+-- The organizations with a part in the project that the viewer belongs to, and their token opens; the owner first.
+create function app_private.viewer_parties(project_id uuid) returns setof uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select p.organization_id from app_public.project_organizations p
+  join app_public.organization_user_connections m on m.organization_id = p.organization_id
+  where p.project_id = $1 and m.user_id = app_public.current_user_id()
+    and (app_hidden.setting('organization_id') is null
+      or m.organization_id = app_hidden.setting('organization_id')::uuid)
+  order by p.organization_id <> p.owner_id, p.organization_id
 $function$;
 
 -- Whether the policies of a table show the viewer a row, also where policies do not hold for whoever asks: in
@@ -59222,6 +63799,117 @@ begin
     where b.id = buyer_id;
   return buyer_id;
 end $function$;
+
+-- Writes the rows of import_ready, all at once where none is refused; who is refused is noted in import_errors and
+--   taken out.
+create function app_private.write_lead_rows(project app_public.projects, system text, party uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  columns constant text := (select string_agg(format('%I', k.name), ', ') from app_private.lead_row_columns() k
+    where k.name <> 'source');
+  first_rows int[];
+  last_rows int[];
+  first_row int;
+  last_row int;
+  middle int;
+  state text;
+  message text;
+  details text;
+  violated text;
+begin
+  -- Two of these wait for each other instead of locking each other out.
+  perform app_private.lock_leads(array(select r.existing_id from pg_temp.import_ready r
+    where r.existing_id is not null and not exists (select from pg_temp.import_same s where s.row = r.row)));
+  insert into pg_temp.import_errors
+    select r.row, null, 'CONFLICT', 'Somebody else changed this lead at the same moment; send the row again.', null
+    from pg_temp.import_ready r join app_public.leads l on l.id = r.existing_id
+    where (l.version <> r.version_before or l.deleted_at is not null)
+      and not exists (select from pg_temp.import_same s where s.row = r.row);
+  delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
+  select array[min(r.row)], array[max(r.row)] into first_rows, last_rows from pg_temp.import_ready r;
+  while cardinality(array_remove(first_rows, null)) > 0 loop
+    first_row := first_rows[cardinality(first_rows)];
+    last_row := last_rows[cardinality(last_rows)];
+    first_rows := trim_array(first_rows, 1);
+    last_rows := trim_array(last_rows, 1);
+    begin
+      -- By address, in which order others who enter the same people wait for each other.
+      execute format('insert into app_public.leads (id, project_id, address, %1$s)
+        select r.new_id, $1, r.address, %1$s from pg_temp.import_ready r
+        where r.existing_id is null and r.row between $2 and $3 order by r.email, r.row', columns)
+        using project.id, first_row, last_row;
+      execute format('update app_public.leads l set (address, %1$s) = row(r.address, %2$s)
+        from pg_temp.import_ready r where l.id = r.existing_id and r.row between $1 and $2
+          and not exists (select from pg_temp.import_same s where s.row = r.row)', columns,
+        (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k
+          where k.name <> 'source')) using first_row, last_row;
+      insert into app_private.lead_external_ids (organization_id, system, external_id, lead_id, project_id)
+        select party, write_lead_rows.system, r.external_id, coalesce(r.existing_id, r.new_id), project.id
+        from pg_temp.import_ready r
+        where r.external_id is not null and not r.is_linked and r.row between first_row and last_row
+        order by r.external_id;
+    exception when sqlstate 'PLAT0' or integrity_constraint_violation then
+      get stacked diagnostics state = returned_sqlstate, message = message_text, details = pg_exception_detail,
+        violated = constraint_name;
+      if first_row = last_row then
+        perform app_private.note_refusal(array[first_row], state, message, details, violated);
+        delete from pg_temp.import_ready r where r.row = first_row;
+      else
+        select r.row into middle from pg_temp.import_ready r where r.row between first_row and last_row order by r.row
+          offset (select count(*) / 2 from pg_temp.import_ready n where n.row between first_row and last_row) limit 1;
+        first_rows := first_rows || array[middle, first_row];
+        last_rows := last_rows || array[last_row, (select max(r.row) from pg_temp.import_ready r
+          where r.row between first_row and middle - 1)];
+      end if;
+    end;
+  end loop;
+end $function$;
+
+-- upsertLeads for whoever was seen to see the project.
+create function app_private.write_leads(
+  project_id uuid, system text, entries jsonb[], on_duplicate text, dry_run boolean
+) returns app_public.upsert_leads_payload
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  project app_public.projects;
+  party uuid;
+  result app_public.upsert_leads_payload;
+begin
+  select p.* into project from app_public.projects p where p.id = project_id and p.deleted_at is null;
+  if project.id is null or not app_hidden.project_can(project.id, project.organization_id, 'lead.write') then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write in the project.',
+      '{"permission": "lead.write"}');
+  end if;
+  if project.archived_at is not null then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  end if;
+  party := (select o from app_private.viewer_parties(project.id) o limit 1);
+  -- One list of a system after the other, so that the second finds what the first one made.
+  perform pg_advisory_xact_lock(hashtextextended(format('plat.leads %s %s', party, system), 0));
+  perform app_private.add_lead_entries(entries);
+  insert into pg_temp.import_errors
+    select r.row, 'external_id', 'BAD_USER_INPUT', 'externalId is required.', null
+    from pg_temp.import_rows r where r.external_id is null;
+  perform app_private.judge_lead_rows(project, system, party, app_private.own_leads_only(project), on_duplicate,
+    'INTEGRATION');
+  result.dry_run := coalesce(dry_run, false);
+  begin
+    perform app_private.write_lead_rows(project, system, party);
+    result.rows := app_private.lead_row_results();
+    select count(*) filter (where r.outcome = 'CREATED'), count(*) filter (where r.outcome = 'UPDATED'),
+        count(*) filter (where r.outcome = 'UNCHANGED'), count(*) filter (where r.outcome = 'REFUSED')
+      into result.created_count, result.updated_count, result.unchanged_count, result.refused_count
+      from unnest(result.rows) r;
+    if dry_run then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    null; -- undone, what would have been is in the result
+  end;
+  return result;
+end $function$;
+grant execute on function app_private.write_leads(uuid, text, jsonb[], text, boolean) to plat_user;
 
 -- Writes the steps of the present revision.
 create function app_private.write_steps(
@@ -59727,6 +64415,57 @@ insert into app_hidden.import_columns (operation, "position", column_name, type,
   ('importBuyers', 8, 'company', null, false, array['Organization', 'Firm'], 'Company that buys.'),
   ('importBuyers', 9, 'status', null, false, array['Purchase Status', 'Stage'],
     'How far the purchase is; DRAFT where left out.'),
+  ('importLeads', 1, 'external_id', 'app_public.external_id', false, array['External ID', 'Record ID', 'CRM ID'],
+    'Id of the lead in the given system: which lead it is.'),
+  ('importLeads', 10, 'origin', null, false, '{}', 'The technical way in; IMPORT where left out.'),
+  ('importLeads', 11, 'source', null, false, array['Lead Source', 'Source Name', 'Channel'],
+    'Code or name of a lead source of the project.'),
+  ('importLeads', 12, 'source_id', null, false, '{}', 'Id of a lead source of the project.'),
+  ('importLeads', 13, 'is_agent', null, false, array['Agent'], 'yes or no: whether the lead is an agent.'),
+  ('importLeads', 14, 'is_represented', null, false, array['Represented'],
+    'yes or no: whether an agent represents the lead.'),
+  ('importLeads', 15, 'subscribed', null, false, array['Newsletter', 'Opt-in', 'Subscribe'],
+    'yes or no: whether the lead follows marketing mail. Who withdrew from it stays so.'),
+  ('importLeads', 16, 'do_not_contact', null, false, array['DNC', 'Do Not Call'],
+    'yes or no: whether the lead asked not to be contacted.'),
+  ('importLeads', 17, 'preferred_language', null, false, array['Language'], 'Language to write in, such as fr.'),
+  ('importLeads', 18, 'assignee', 'app_public.email_address', false,
+    array['Agent Email', 'Sales Rep', 'Salesperson', 'Owner', 'Assigned To'],
+    'E-mail address of the member who works on the lead.'),
+  ('importLeads', 19, 'assignee_id', null, false, '{}', 'Id of the member who works on the lead.'),
+  ('importLeads', 2, 'name', null, false, array['Full Name', 'Lead', 'Lead Name', 'Contact', 'Contact Name'],
+    'Full name; made of first and last name where left out.'),
+  ('importLeads', 20, 'budget_min', null, false, array['Minimum Budget', 'Min Budget', 'Budget From'],
+    'Lowest budget.'),
+  ('importLeads', 21, 'budget_max', null, false, array['Maximum Budget', 'Max Budget', 'Budget To', 'Budget'],
+    'Highest budget.'),
+  ('importLeads', 22, 'preapproved', null, false, array['Pre-approved', 'Mortgage Approved'],
+    'yes or no: whether a lender approved the lead.'),
+  ('importLeads', 23, 'registered_at', null, false,
+    array['Registered', 'Registration Date', 'Created', 'Created At', 'Date'],
+    'When the lead registered, such as 2027-05-31 or 2027-05-31T10:15:00Z; now where left out.'),
+  ('importLeads', 24, 'fallout_reason_id', null, false, '{}', 'Id of the reason why the lead was lost.'),
+  ('importLeads', 25, 'fallout_note', null, false, '{}', 'Why the lead was lost, in words.'),
+  ('importLeads', 26, 'tags', null, false, array['Tag', 'Labels'], 'Free words, separated by commas or semicolons.'),
+  ('importLeads', 27, 'metadata', null, false, '{}', 'Free data of the organization''s own programs, as JSON.'),
+  ('importLeads', 28, 'thoroughfare', 'app_public.short_text', false, array['Street', 'Address', 'Street Address'],
+    'Street and number.'),
+  ('importLeads', 29, 'premise', 'app_public.short_text', false, '{}', 'Apartment or suite.'),
+  ('importLeads', 3, 'first_name', null, false, array['First', 'Given Name'], 'Given name.'),
+  ('importLeads', 30, 'locality', 'app_public.short_text', false, array['City', 'Town'], 'City.'),
+  ('importLeads', 31, 'administrative_area', 'app_public.short_text', false, array['State', 'Province', 'Region'],
+    'State or province.'),
+  ('importLeads', 32, 'postal_code', 'app_public.short_text', false, array['Zip', 'Zip Code', 'Postcode'],
+    'Postal code.'),
+  ('importLeads', 33, 'country', 'app_public.country_code', false, '{}',
+    'Country by ISO 3166-1, such as CA; the one of the project where left out.'),
+  ('importLeads', 4, 'last_name', null, false, array['Last', 'Surname', 'Family Name'], 'Family name.'),
+  ('importLeads', 5, 'legal_name', null, false, '{}', 'Name for contracts.'),
+  ('importLeads', 6, 'email', null, false, array['E-mail', 'Email Address', 'E-mail Address'],
+    'E-mail address: which lead it is, where no external id says so.'),
+  ('importLeads', 7, 'phone', null, false, array['Telephone', 'Phone Number', 'Mobile', 'Cell'], 'Phone number.'),
+  ('importLeads', 8, 'company', null, false, array['Organization', 'Firm'], 'Company.'),
+  ('importLeads', 9, 'status', null, false, array['Lead Status', 'Stage'], 'How far the lead is; NEW where left out.'),
   ('importUnits', 1, 'number', null, true,
     array['Unit #', 'Unit', 'Unit No', 'Unit Number', 'Suite', 'Suite #', 'No', '#'],
     'Number, unique in the project: which unit it is.'),
@@ -59785,12 +64524,15 @@ insert into app_hidden.import_columns (operation, "position", column_name, type,
 
 insert into app_hidden.imports (operation, table_name, permission) values
   ('importBuyers', 'buyers', 'project.manage'),
+  ('importLeads', 'leads', 'project.manage'),
   ('importUnits', 'units', 'inventory.manage');
 
 insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition,
   read_permissions, other_party) values
   ('access_tokens', 'access_token', null, null, null, null, null),
   ('agents', 'agent', 'lead.write', null, null, array['lead.read', 'org.member'], null),
+  ('agreement_files', 'agreement_file', 'buyer.write', 'buyer.read', null, null, null),
+  ('agreement_signers', 'agreement_signer', 'buyer.write', 'buyer.read', null, null, null),
   ('agreements', 'agreement', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
   ('appointments', 'appointment', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
   ('buyer_documents', 'buyer_document', 'buyer.pii', 'buyer.pii', null, array['buyer.pii'], null),
@@ -60670,22 +65412,38 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('agreement', 'DRAFT', 'VOIDED', false, null),
   ('agreement', 'PARTIALLY_SIGNED', 'DECLINED', false, null),
   ('agreement', 'PARTIALLY_SIGNED', 'EXPIRED', true, null),
+  ('agreement', 'PARTIALLY_SIGNED', 'SENT', true, null),
   ('agreement', 'PARTIALLY_SIGNED', 'SIGNED', false, null),
   ('agreement', 'PARTIALLY_SIGNED', 'VOIDED', false, null),
   ('agreement', 'SENT', 'DECLINED', false, null),
   ('agreement', 'SENT', 'EXPIRED', true, null),
+  ('agreement', 'SENT', 'PARTIALLY_SIGNED', false, null),
+  ('agreement', 'SENT', 'SIGNED', false, null),
   ('agreement', 'SENT', 'VIEWED', false, null),
   ('agreement', 'SENT', 'VOIDED', false, null),
+  ('agreement', 'SIGNED', 'DECLINED', true, null),
   ('agreement', 'SIGNED', 'EXECUTED', false, null),
   ('agreement', 'SIGNED', 'VOIDED', false, null),
   ('agreement', 'VIEWED', 'DECLINED', false, null),
   ('agreement', 'VIEWED', 'EXPIRED', true, null),
   ('agreement', 'VIEWED', 'PARTIALLY_SIGNED', false, null),
+  ('agreement', 'VIEWED', 'SENT', true, null),
+  ('agreement', 'VIEWED', 'SIGNED', false, null),
   ('agreement', 'VIEWED', 'VOIDED', false, null),
   ('agreement', null, 'DRAFT', false, null),
   ('agreement', null, 'EXECUTED', false, null),
   ('agreement', null, 'SENT', false, null),
   ('agreement', null, 'SIGNED', false, null),
+  ('agreement_signer', 'INVITED', 'DECLINED', true, null),
+  ('agreement_signer', 'INVITED', 'SIGNED', true, null),
+  ('agreement_signer', 'INVITED', 'VIEWED', true, null),
+  ('agreement_signer', 'INVITED', 'WAITING', true, null),
+  ('agreement_signer', 'SIGNED', 'WAITING', true, null),
+  ('agreement_signer', 'VIEWED', 'DECLINED', true, null),
+  ('agreement_signer', 'VIEWED', 'SIGNED', true, null),
+  ('agreement_signer', 'VIEWED', 'WAITING', true, null),
+  ('agreement_signer', 'WAITING', 'INVITED', true, null),
+  ('agreement_signer', null, 'WAITING', false, null),
   ('appointment', 'CONFIRMED', 'CANCELLED', false, null),
   ('appointment', 'CONFIRMED', 'COMPLETED', false, null),
   ('appointment', 'CONFIRMED', 'NO_SHOW', false, null),
@@ -61230,6 +65988,9 @@ insert into app_hidden.workflow_step_types (type, subjects, refusal, changes_rec
   ('WAIT', null, null, false),
   ('WAIT_FOR_EVENT', null, null, false);
 
+insert into app_private.bound_columns (relation, name) values
+  ('app_private.second_factors', 'sealed');
+
 insert into app_private.clock_steps (subject, name, at, near, pending, changes) values
   ('deposit', 'due', 'n.due_at::timestamp at time zone p.time_zone',
     'n.due_at between ($1 - interval ''2 days'')::date and ($2 + interval ''2 days'')::date',
@@ -61299,6 +66060,11 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('agreement', 'status', 'SENT', 'sent'),
   ('agreement', 'status', 'SIGNED', 'signed'),
   ('agreement', 'status', 'VOIDED', 'voided'),
+  ('agreement_signer', 'reminded_at', null, 'reminded'),
+  ('agreement_signer', 'status', 'DECLINED', 'declined'),
+  ('agreement_signer', 'status', 'INVITED', 'invited'),
+  ('agreement_signer', 'status', 'SIGNED', 'signed'),
+  ('agreement_signer', 'status', 'VIEWED', 'viewed'),
   ('appointment', 'status', 'CANCELLED', 'cancelled'),
   ('appointment', 'status', 'COMPLETED', 'completed'),
   ('appointment', 'status', 'CONFIRMED', 'confirmed'),
@@ -61315,6 +66081,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('charge', 'status', 'REQUIRES_ACTION', 'requires_action'),
   ('deposit', 'clock', 'due', 'due'),
   ('deposit', 'clock', 'overdue', 'overdue'),
+  ('deposit', 'return_requested_at', null, 'return_requested'),
   ('deposit', 'status', 'CANCELLED', 'cancelled'),
   ('deposit', 'status', 'FORFEITED', 'forfeited'),
   ('deposit', 'status', 'INVOICED', 'invoiced'),
@@ -61381,6 +66148,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('workflow_execution', 'status', 'PAUSED', 'paused');
 
 insert into app_private.file_tables (table_name) values
+  ('agreement_files'),
   ('buyer_documents'),
   ('floor_plan_documents'),
   ('floor_plan_drawings'),
@@ -61406,7 +66174,7 @@ insert into app_private.limits (name, most, within, description) values
   ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
   ('email_change.account', 5, '01:00:00', 'Changes of the e-mail address that a user asks for.'),
   ('invite.address', 5, '01:00:00', 'Invitations to an organization for one address.'),
-  ('invite.affiliate', 10, '24:00:00', 'Invitations of one organization or address to projects of another one.'),
+  ('invite.affiliate', 50, '24:00:00', 'Invitations of one organization or address to projects of another one.'),
   ('invite.affiliates', 100, '01:00:00', 'Invitations of an organization to have a part in its projects.'),
   ('invite.buyer', 5, '01:00:00', 'Invitations of one buyer.'),
   ('invite.buyer_address', 10, '01:00:00', 'Invitations of an organization to buyers with one address.'),
@@ -61425,12 +66193,19 @@ insert into app_private.limits (name, most, within, description) values
   ('organization.user', 10, '24:00:00', 'Organizations that one user founds.'),
   ('otp.account', 5, '01:00:00', 'One-time codes for one account; further ones are quietly not sent.'),
   ('otp.network', 60, '01:00:00', 'One-time codes asked for from one network.'),
+  ('second_factor.day', 30, '24:00:00', 'Wrong codes of the second factor of an account, for each way to give one.'),
+  ('second_factor.hour', 10, '01:00:00', 'Wrong codes of the second factor of an account, for each way to give one.'),
+  ('second_factor.notice', 1, '24:00:00', 'Mails that tell the user of wrong codes of their second factor.'),
   ('sign_up.area', 480, '01:00:00',
     'New accounts from one area: the networks whose IPv4 addresses begin with the same 24 bits, or IPv6 with 48.'),
   ('sign_up.further', 60, '00:01:00',
     'New accounts from all areas together that have made one within the hour: the rest is for areas that have not.'),
   ('sign_up.network', 120, '01:00:00', 'New accounts from one network.'),
   ('sign_up.total', 120, '00:01:00', 'New accounts from everywhere together.'),
+  ('signing.code', 5, '01:00:00', 'One-time codes for one signer of an agreement.'),
+  ('signing.network', 60, '01:00:00', 'One-time codes for signers of agreements, asked for from one network.'),
+  ('signing.reminder', 3, '24:00:00', 'Reminders of one signer of an agreement.'),
+  ('signing.try', 15, '24:00:00', 'Wrong one-time codes of one signer of an agreement.'),
   ('sms.recipient', 10, '24:00:00', 'Text messages to one number; further ones wait.'),
   ('verification.account', 5, '01:00:00', 'Codes that a user asks for to confirm the address of the account.'),
   ('verification.address', 5, '24:00:00',
@@ -61533,6 +66308,10 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
       'reservation.cancelled', 'reservation.refunded'], null, null, null, 'sale.read', array['TEAM'], false, false,
     'Reservation {{ data.number }} of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %}, {{ data.status | words }}',
     null, null),
+  ('reservation', array['buyer.status_changed'], 'status', array['{"status":"CANCELLED"}'], null, 'buyer.read',
+    array['TEAM'], false, false,
+    'Purchase{% if home %} of {{ home }}{% endif %} in {{ project }}{% if person %} by {{ person }}{% endif %}, cancelled',
+    null, null),
   ('reservation', array['reservation.extended'], null, null, null, 'sale.read', array['TEAM'], false, false,
     'Reservation {{ data.number }} of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %}, extended to {{ data.expiresAt | when: timeZone }}',
     null, null),
@@ -61598,6 +66377,7 @@ insert into app_private.retention (relation, over) values
   ('app_private.message_answers', 'received_at < now() - interval ''90 days'''),
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
+  ('app_private.second_factors', 'confirmed_at is null and inserted_at < now() - interval ''1 hour'''),
   ('app_private.sending_counts', 'hour < now() - interval ''2 days'''),
   ('app_private.sessions', 'expires_at < now() or (ended_at < now() - interval ''1 day'' and not is_adopted)'),
   ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
@@ -61716,6 +66496,7 @@ insert into app_private.role_permissions (role, permission, reach, in_affiliated
 
 insert into app_private.sealed_columns (relation, name, key) values
   ('app_private.integration_secrets', 'sealed', 'integration_id'),
+  ('app_private.second_factors', 'sealed', 'user_id'),
   ('app_private.webhook_secrets', 'previous_sealed', 'webhook_id'),
   ('app_private.webhook_secrets', 'sealed', 'webhook_id');
 
@@ -61773,6 +66554,11 @@ insert into app_public.integration_apps (key, name, description, category, scope
     'ORGANIZATION', null, 'WEBHOOK', '{}',
     '{"type":"object","required":["url","events","mapping"],"properties":{"url":{"type":"string","maxLength":2048,"minLength":1,"description":"Where to: https, a public address."},"events":{"type":"array","items":{"type":"string","maxLength":100},"maxItems":100,"minItems":1,"description":"Events such as lead.created, lead.* or *."},"mapping":{"type":"object","description":"Their field to one of an event, such as data.email, or to a Liquid template, such as {{ data.firstName | upcase }}.","maxProperties":100,"minProperties":1,"additionalProperties":{"type":"string","maxLength":2000,"minLength":1}}},"additionalProperties":false}',
     null, null, 'app_private.connect_sync'),
+  ('docusign', 'DocuSign', 'Has agreements signed at DocuSign: those whose signingProvider is DOCUSIGN.',
+    'E_SIGNATURE', 'ORGANIZATION', null, 'API_KEY', '{}',
+    '{"type":"object","required":["accountId"],"properties":{"server":{"type":"string","default":"https://account.docusign.com","pattern":"^https://[^/?#]+$","maxLength":300,"minLength":1,"description":"Where it lets in: https://account-d.docusign.com for an account of developers."},"accountId":{"type":"string","maxLength":100,"minLength":1,"description":"The API account id."}},"additionalProperties":false}',
+    '{"type":"object","required":["integrationKey","userId","privateKey","webhookKey"],"properties":{"userId":{"type":"string","maxLength":100,"minLength":1,"description":"The user in whose name agreements are sent, who has consented to the app."},"privateKey":{"type":"string","maxLength":10000,"minLength":1,"description":"The RSA key of the app, in PEM."},"webhookKey":{"type":"string","maxLength":500,"minLength":8,"description":"The HMAC key of Connect, which its notices are signed with."},"integrationKey":{"type":"string","maxLength":100,"minLength":1,"description":"The integration key of your app there."}},"additionalProperties":false}',
+    null, null),
   ('mail_account', 'Mail account',
     'Sends mail to leads and buyers from your own address, through your own mail server.', 'EMAIL', 'USER', null,
     'BASIC', '{}',

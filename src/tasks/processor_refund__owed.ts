@@ -3,7 +3,10 @@ import { idOf } from "../jobs/payload.ts";
 import { movesOf } from "../payments/events.ts";
 import { ProcessorRefusal } from "../providers/payments/index.ts";
 
-/** Gives back what was paid beyond what was due: the refund {id}. Run twice, it is one refund. */
+/**
+ * Gives back what was paid beyond what was due, or what a cancelled purchase refunds: the refund {id}. Run twice, it is
+ * one refund.
+ */
 const task: Task = async (payload, helpers) => {
   const { rows } = await helpers.query<{ facts: any }>("select app_private.refund_to_make($1) as facts", [
     idOf(payload),

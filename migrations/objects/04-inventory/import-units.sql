@@ -152,6 +152,9 @@ begin
         'app_hidden.plain_number(%1$I) end', p.name)
       when coalesce(obj_description(t.oid, 'pg_type'), '') ~ '^@enum '
         then format('upper(translate(%I, '' -'', ''__''))', p.name)
+      -- Words as people list them; what is an array of SQL already is not one of a file.
+      when t.typcategory = 'A' then format('(select array_agg(btrim(w))::text from regexp_split_to_table(%I, ''[,;]'') w
+        where btrim(w) <> '''')', p.name)
       else format('%I', p.name) end, ', ' order by p.position)
     into expressions
     from unnest(columns) with ordinality as p (name, position)

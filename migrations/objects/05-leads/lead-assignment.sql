@@ -12,6 +12,19 @@
 comment on table app_private.lead_turns is
   'Who got the latest leads of a project whose members take turns, by the number of the turn.';
 
+create function app_private.turn_takers(project_id uuid) returns uuid[]
+language sql stable as $$
+  select array_agg(m.user_id order by m.user_id)
+  from app_public.projects p
+  join app_public.organization_user_connections m on m.organization_id = p.organization_id
+  where p.id = turn_takers.project_id
+    and (m.role = 'MEMBER' or not exists (
+      select from app_public.organization_user_connections o where o.organization_id = p.organization_id
+        and o.role = 'MEMBER'))
+$$;
+comment on function app_private.turn_takers(uuid) is
+  'Who takes turns in getting the leads of a project, in the order of the turns; null where there is nobody.';
+
 -- Nobody waits: leads that come at the same moment take the turns that nobody else is taking, which an advisory lock on
 -- the number of the turn says until the end of the transaction. The turn of a lead that did not come about is left out.
 create function app_private.next_in_turn(project_id uuid) returns uuid
@@ -21,18 +34,11 @@ declare
   -- Locks are few; a transaction that hands out more than that does so without, at the risk of the same turn twice.
   most constant int := 100;
   taken constant int := coalesce(app_hidden.setting('turns_taken')::int, 0);
-  members uuid[];
+  members constant uuid[] := app_private.turn_takers(project_id);
   latest app_private.lead_turns;
   turn bigint := 0;
   chosen uuid;
 begin
-  select array_agg(m.user_id order by m.user_id) into members
-    from app_public.projects p
-    join app_public.organization_user_connections m on m.organization_id = p.organization_id
-    where p.id = project_id
-      and (m.role = 'MEMBER' or not exists (
-        select from app_public.organization_user_connections o where o.organization_id = p.organization_id
-          and o.role = 'MEMBER'));
   if members is null then
     return null;
   end if;

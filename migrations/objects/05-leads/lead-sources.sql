@@ -75,11 +75,11 @@ create function app_private.lead_source_named(project_id uuid, source text) retu
 language sql stable as $$
   select s.id from app_public.lead_sources s
   where s.project_id = lead_source_named.project_id and s.deleted_at is null
-    and (s.code = upper(btrim(source)) or lower(s.name) = lower(btrim(source)))
+    and (s.code = upper(btrim(source)) or app_hidden.spelling(s.name) = app_hidden.spelling(source))
   order by s.code = upper(btrim(source)) desc, s.active desc, s.id limit 1
 $$;
 comment on function app_private.lead_source_named(uuid, text) is
-  'The lead source of a project with this code or, where none has it, this name, whatever the case.';
+  'The lead source of a project with this code or, where none has it, this name, whatever its case and punctuation.';
 
 create function app_hidden.refuse_unknown_source(project_id uuid, source text) returns void
 language plpgsql stable as $$

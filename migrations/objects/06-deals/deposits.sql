@@ -102,6 +102,10 @@ comment on column app_public.deposits.amount_fixed is
 comment on column app_public.deposits.amount_paid is 'What was paid so far.';
 comment on column app_public.deposits.amount_refunded is
   'What was given back of it so far; the refunds of its charges are in it by themselves.';
+comment on column app_public.deposits.amount_to_return is
+  'What is to be given back of it by wire or cheque; amountRefunded, written down by hand, takes from it.';
+comment on column app_public.deposits.return_requested_at is
+  E'@filter\n\nWhen it was last said that some of it is to be given back, by cancelling the purchase.';
 comment on column app_public.deposits.currency is 'The currency of the project.';
 comment on column app_public.deposits.due_at is 'The day by whose end it is to be paid, where the project is.';
 comment on column app_public.deposits.due_rule is E'@behavior -*\n\nThe rule of the schedule that its day follows.';
@@ -120,6 +124,8 @@ comment on constraint deposits_amount_some on app_public.deposits is 'Give an am
 comment on constraint deposits_percent_range on app_public.deposits is
   'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
 comment on constraint deposits_one_value on app_public.deposits is 'Give either an amount or a percentage.';
+comment on constraint deposits_return_within on app_public.deposits is
+  'No more is to be returned than was paid and not given back.';
 comment on constraint deposits_refunded_within on app_public.deposits is
   'No more is given back than was paid.';
 comment on constraint deposits_reservation_id_fkey on app_public.deposits is
@@ -135,6 +141,8 @@ comment on constraint deposits_offer_id_fkey on app_public.deposits is
 comment on constraint deposits_percent_base on app_public.deposits is
   'A percentage needs what it is of, and only a percentage has that.';
 
+insert into app_private.event_names (subject, column_name, value, name) values
+  ('deposit', 'return_requested_at', null, 'return_requested');
 insert into app_private.event_names (subject, column_name, value, name)
   select 'deposit', 'status', s, lower(s)
     from unnest(array['INVOICED', 'PAID', 'RELEASED', 'REFUNDED', 'FORFEITED', 'WAIVED', 'CANCELLED']) s;
@@ -224,6 +232,7 @@ begin
     new.amount := app_hidden.to_money(new.amount, new.currency, 'amount');
     new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
     new.amount_refunded := app_hidden.to_money(new.amount_refunded, new.currency, 'amountRefunded');
+    new.amount_to_return := app_hidden.to_money(new.amount_to_return, new.currency, 'amountToReturn');
     new.percent_base := case when new.percent is not null then coalesce(new.percent_base, 'PURCHASE_PRICE') end;
     if new.reservation_id is not null and not exists (
       select from app_public.reservations r left join app_public.buyers b on b.id = new.buyer_id
@@ -292,6 +301,10 @@ begin
         '{"field": "amountRefunded"}');
     end if;
   end if;
+  -- What is given back by hand was to be returned first; and never more is than is left.
+  new.amount_to_return := app_hidden.round_money(case when new.status in ('RELEASED', 'FORFEITED', 'REFUNDED') then 0
+    else greatest(0, least(new.amount_to_return - case when coalesce(app_hidden.is_service(), false) then 0
+      else new.amount_refunded - old.amount_refunded end, new.amount_paid - new.amount_refunded)) end, new.currency);
   if row(new.amount_paid, new.amount_refunded) <> row(old.amount_paid, old.amount_refunded) then
     -- What went to the seller, or fell to them, stays so; a refund only makes it less.
     result := case when new.amount_refunded = new.amount_paid then 'REFUNDED'

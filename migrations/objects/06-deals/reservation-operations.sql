@@ -10,6 +10,26 @@ end $$;
 comment on function app_private.lock_lead(uuid) is
   'Locks a lead and, before it, its deals.';
 
+create function app_private.lock_leads(ids uuid[]) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform from app_public.reservations r where r.lead_id = any (ids) order by r.id for no key update;
+  perform from app_public.negotiations n where n.lead_id = any (ids) order by n.id for no key update;
+  perform from app_public.buyers b where b.lead_id = any (ids) order by b.id for no key update;
+  perform from app_public.leads l where l.id = any (ids) order by l.id for no key update;
+end $$;
+comment on function app_private.lock_leads(uuid[]) is
+  'Locks leads and, before them, their deals; each in the order of ids.';
+
+create function app_hidden.lock_seen_leads(ids uuid[]) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.lock_leads(array(select l.id from app_public.leads l where l.id = any (ids)
+    and l.deleted_at is null and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')));
+end $$;
+comment on function app_hidden.lock_seen_leads(uuid[]) is
+  'Locks those of the leads that the viewer may write, and their deals, in the order of locks.';
+
 create function app_hidden.lock_seen(relation regclass, id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin

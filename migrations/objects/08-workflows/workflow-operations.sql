@@ -115,14 +115,15 @@ comment on function app_public.create_workflow_execution is
 
 comment on domain app_public.leads_filter is E'@inputType LeadsFilter\n\nWhich leads; the filter of their lists.';
 
-create function app_hidden.leads_of_filter(organization_id uuid, project_id uuid, filter jsonb) returns setof uuid
+create function app_hidden.leads_of_filter(organization_id uuid, project_id uuid, filter jsonb, field text)
+returns setof uuid
 language plpgsql stable rows 1000 as $$
 declare
   f jsonb := jsonb_strip_nulls(filter);
   -- $1 is the organization, $2 the filter, $3 the project
   known constant jsonb := jsonb_build_object(
     'status', '$2 -> ''status'' ? l.status',
-    'projectIds', 'l.project_id = any (array(select app_hidden.record_id(''projects'', i, ''leadsFilter.projectIds'') '
+    'projectIds', 'l.project_id = any (array(select app_hidden.record_id(''projects'', i, $4) '
       'from jsonb_array_elements_text($2 -> ''projectIds'') i))',
     'assigneeIds', '$2 -> ''assigneeIds'' ? l.assignee_id::text',
     'leadSourceIds', '$2 -> ''leadSourceIds'' ? l.source_id::text',
@@ -133,6 +134,7 @@ declare
     'phone', 'app_public.leads_filter_phone(l, $2 ->> ''phone'')',
     'query', 'app_public.leads_filter_query(l, $2 ->> ''query'')',
     'isAgent', 'l.is_agent = ($2 ->> ''isAgent'')::boolean',
+    'externalId', 'app_public.leads_filter_external_id(l, $2 ->> ''externalId'')',
     'hasOpenTask', 'app_public.leads_filter_has_open_task(l, ($2 ->> ''hasOpenTask'')::boolean)',
     'registeredAt', 'l.registered_at <@ app_hidden.range_of(null::tstzrange, $2 -> ''registeredAt'' ->> ''from'', $2 '
       '-> ''registeredAt'' ->> ''to'')',
@@ -147,16 +149,16 @@ begin
     limit 1;
   if unknown is not null then
     perform app_hidden.fail('BAD_USER_INPUT', format('%s cannot select leads for this.', unknown),
-      jsonb_build_object('field', 'leadsFilter.' || unknown));
+      jsonb_build_object('field', field || '.' || unknown));
   end if;
-  return query execute 'select l.id from app_public.leads l where l.organization_id = $1 and ($3 is null or '
-    'l.project_id = $3)'
+  return query execute 'select l.id from app_public.leads l where ($1 is null or l.organization_id = $1) '
+    'and ($3 is null or l.project_id = $3)'
     || coalesce((select string_agg(' and ' || (known ->> k), '') from jsonb_object_keys(f) k), '')
-      using organization_id, f, project_id;
+      using organization_id, f, project_id, field || '.projectIds';
 end $$;
-comment on function app_hidden.leads_of_filter(uuid, uuid, jsonb) is
-  'Leads of an organization, or of its project, that match a LeadsFilter as the viewer sees them; refuses members that '
-  'it does not know.';
+comment on function app_hidden.leads_of_filter(uuid, uuid, jsonb, text) is
+  'Leads of an organization, of its project, or of all where neither is given, that match a LeadsFilter as the viewer '
+  'sees them; refuses members that it does not know.';
 
 create function app_private.begin_batch(workflow_id uuid, subject_ids uuid[], filter jsonb) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -197,7 +199,7 @@ begin
         '{"field": "leadsFilter"}');
     end if;
     targets := array(select m from app_hidden.leads_of_filter(workflow.organization_id, workflow.project_id,
-      leads_filter) m limit most + 1);
+      leads_filter, 'leadsFilter') m limit most + 1);
   else
     if exists (select from unnest(subject_ids::text[]) i
       where i !~* '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$') then

@@ -69,8 +69,8 @@ begin
       cross join lateral (select shown_data -> n.place::text as data) told
       left join app_public.projects p on p.id = coalesce(e.project_id, (n.data ->> 'projectId')::uuid)
       left join app_public.leads l on l.id = (told.data ->> 'leadId')::uuid
-      left join app_public.buyers b on b.id = (told.data ->> case when n.subject_type = 'reservation' then 'purchaseId'
-        else 'buyerId' end)::uuid
+      left join app_public.buyers b on b.id = case when n.subject_type = 'buyer' then n.subject_id
+        else (told.data ->> case when n.subject_type = 'reservation' then 'purchaseId' else 'buyerId' end)::uuid end
       where n.mail_id = mail.id and n.place = any (seen)));
 end $$;
 comment on function app_private.close_notification_mail(uuid, int) is

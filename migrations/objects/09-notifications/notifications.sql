@@ -81,6 +81,10 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
   ('reservation', '{reservation.extended}', null, null, null, 'sale.read', '{TEAM}', false, false,
     'Reservation {{ data.number }} of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %}, extended '
     'to {{ data.expiresAt | when: timeZone }}', null, null),
+  ('reservation', '{buyer.status_changed}', 'status', '{"{\"status\": \"CANCELLED\"}"}', null, 'buyer.read', '{TEAM}',
+    false, false,
+    'Purchase{% if home %} of {{ home }}{% endif %} in {{ project }}{% if person %} by {{ person }}{% endif %}, '
+    'cancelled', null, null),
   ('reservation', '{unit_hold.expired}', null, null, null, 'sale.read', '{userId}', false, false,
     'Your hold of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %} ran out', null, null),
   ('offer', '{offer.created}', null, null, null, 'sale.read', '{TEAM}', false, false,
@@ -219,8 +223,8 @@ begin
         (select l.assignee_id from app_public.leads l where l.id = case when h.subject_type = 'lead' then h.subject_id
           else (h.data ->> 'leadId')::uuid end),
         -- The buyer of a reservation is a user; its purchase is elsewhere.
-        (select b.assignee_id from app_public.buyers b where b.id = (h.data ->> case when h.subject_type = 'reservation'
-          then 'purchaseId' else 'buyerId' end)::uuid),
+        (select b.assignee_id from app_public.buyers b where b.id = case when h.subject_type = 'buyer' then h.subject_id
+          else (h.data ->> case when h.subject_type = 'reservation' then 'purchaseId' else 'buyerId' end)::uuid end),
         case when h.subject_type in ('reservation', 'unit_hold') then (h.data ->> 'assigneeId')::uuid end)
         as assignee_id
     from happened h

@@ -47,18 +47,18 @@ $$;
 comment on function app_private.payment_facts(app_public.payment_intents) is
   'What the processor is told of a payment, and how far it is.';
 
-create function app_private.amount_of_payment(input jsonb, currency text) returns numeric
+create function app_private.amount_of_payment(input jsonb, currency text, field text default 'amount') returns numeric
 language plpgsql stable as $$
 declare
-  amount numeric := app_hidden.to_money(app_hidden.checked(input ->> 'amount', 'app_public.money', 'amount')::numeric,
-    currency, 'amount');
+  amount numeric := app_hidden.to_money(app_hidden.checked(input ->> 'amount', 'app_public.money', field)::numeric,
+    currency, field);
 begin
   if amount <= 0 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give an amount above zero.', '{"field": "amount"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give an amount above zero.', jsonb_build_object('field', field));
   elsif scale(amount) = 3 and amount <> round(amount, 2) then
     perform app_hidden.fail('BAD_USER_INPUT',
       format('Cards in %s are charged to the second digit after the point; let the third be 0.', currency),
-      '{"field": "amount"}');
+      jsonb_build_object('field', field));
   end if;
   return amount;
 end $$;

@@ -67,6 +67,45 @@ $$;
 comment on function app_private.refund_facts(app_public.processor_refunds) is
   'What the processor is told of a refund, and how far it is.';
 
+create function app_private.open_refund(charge_id uuid, input jsonb, attempt_key text default null,
+  path text default '') returns app_public.processor_refunds
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  charge app_public.processor_charges;
+  refund app_public.processor_refunds;
+  rest numeric;
+  wanted numeric;
+begin
+  -- Those who refund it at once take turns from here.
+  select c.* into charge from app_public.processor_charges c where c.id = charge_id for no key update;
+  rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
+  if charge.status not in ('SUCCEEDED', 'PARTIALLY_REFUNDED') or rest = 0 then
+    perform app_hidden.fail('CONFLICT', case when charge.status in ('PENDING', 'REQUIRES_ACTION')
+      then 'This charge is not paid yet.'
+      when charge.status = 'DISPUTED' then 'This charge is disputed: the bank decides about the money.'
+      when charge.status in ('FAILED', 'CANCELLED')
+        then format('A charge that is %s has nothing to give back.', charge.status)
+      else 'This charge was refunded already.' end, jsonb_build_object('field', path || 'chargeId'));
+  end if;
+  wanted := case when input ->> 'amount' is null then rest
+    else app_private.amount_of_payment(input, charge.currency, path || 'amount') end;
+  if wanted > rest then
+    perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', rest),
+      jsonb_build_object('field', path || 'amount'));
+  end if;
+  insert into app_public.processor_refunds (organization_id, charge_id, amount, reason, note, created_by_id,
+    attempt_key)
+    values (charge.organization_id, charge.id, wanted, coalesce(input ->> 'reason', 'REQUESTED_BY_CUSTOMER'),
+      app_hidden.checked(nullif(btrim(input ->> 'note'), ''), 'app_public.long_text', 'note'),
+      app_public.current_user_id(), attempt_key)
+    returning * into refund;
+  return refund;
+end $$;
+comment on function app_private.open_refund(uuid, jsonb, text, text) is
+  'Writes a refund of a charge down, of the amount or of all that is left; the processor is to be asked then. Callers '
+  'have asked for finance.write. path: where the input stands in that of the caller, for errors.';
+
 create function app_hidden.begin_refund(input jsonb, repeat jsonb) returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
@@ -75,8 +114,6 @@ declare
   attempt record;
   charge app_public.processor_charges;
   refund app_public.processor_refunds;
-  rest numeric;
-  wanted numeric;
 begin
   select c.* into charge from app_public.processor_charges c
     where c.id = app_hidden.record_id('processor_charges', input ->> 'chargeId', 'chargeId')
@@ -105,28 +142,7 @@ begin
   if exists (select from app_public.projects p where p.id = charge.project_id and p.archived_at is not null) then
     perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
   end if;
-  -- Those who refund it at once take turns from here.
-  select c.* into charge from app_public.processor_charges c where c.id = charge.id for no key update;
-  rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
-  if charge.status not in ('SUCCEEDED', 'PARTIALLY_REFUNDED') or rest = 0 then
-    perform app_hidden.fail('CONFLICT', case when charge.status in ('PENDING', 'REQUIRES_ACTION')
-      then 'This charge is not paid yet.'
-      when charge.status = 'DISPUTED' then 'This charge is disputed: the bank decides about the money.'
-      when charge.status in ('FAILED', 'CANCELLED')
-        then format('A charge that is %s has nothing to give back.', charge.status)
-      else 'This charge was refunded already.' end, '{"field": "chargeId"}');
-  end if;
-  wanted := case when input ->> 'amount' is null then rest
-    else app_private.amount_of_payment(input, charge.currency) end;
-  if wanted > rest then
-    perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', rest),
-      '{"field": "amount"}');
-  end if;
-  insert into app_public.processor_refunds (organization_id, charge_id, amount, reason, note, created_by_id,
-    attempt_key)
-    values (charge.organization_id, charge.id, wanted, coalesce(input ->> 'reason', 'REQUESTED_BY_CUSTOMER'),
-      app_hidden.checked(nullif(btrim(input ->> 'note'), ''), 'app_public.long_text', 'note'), viewer, attempt.key)
-    returning * into refund;
+  refund := app_private.open_refund(charge.id, input, attempt.key);
   return app_private.refund_facts(refund) || '{"answered": false, "isNew": true}';
 end $$;
 comment on function app_hidden.begin_refund(jsonb, jsonb) is

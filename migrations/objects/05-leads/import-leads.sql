@@ -1,0 +1,126 @@
+-- Leads from CSV: lists of events, former systems, brokers. What becomes of the rows, lead-rows.sql says.
+
+insert into app_hidden.imports (operation, table_name, permission) values ('importLeads', 'leads', 'project.manage');
+insert into app_hidden.import_columns (operation, position, column_name, type, required, spellings, description)
+  select 'importLeads', row_number() over (), c.* from (values
+    ('external_id', 'app_public.external_id', false, '{External ID,Record ID,CRM ID}'::text[],
+      'Id of the lead in the given system: which lead it is.'),
+    ('name', null, false, '{Full Name,Lead,Lead Name,Contact,Contact Name}',
+      'Full name; made of first and last name where left out.'),
+    ('first_name', null, false, '{First,Given Name}', 'Given name.'),
+    ('last_name', null, false, '{Last,Surname,Family Name}', 'Family name.'),
+    ('legal_name', null, false, '{}', 'Name for contracts.'),
+    ('email', null, false, '{E-mail,Email Address,E-mail Address}',
+      'E-mail address: which lead it is, where no external id says so.'),
+    ('phone', null, false, '{Telephone,Phone Number,Mobile,Cell}', 'Phone number.'),
+    ('company', null, false, '{Organization,Firm}', 'Company.'),
+    ('status', null, false, '{Lead Status,Stage}', 'How far the lead is; NEW where left out.'),
+    ('origin', null, false, '{}', 'The technical way in; IMPORT where left out.'),
+    ('source', null, false, '{Lead Source,Source Name,Channel}', 'Code or name of a lead source of the project.'),
+    ('source_id', null, false, '{}', 'Id of a lead source of the project.'),
+    ('is_agent', null, false, '{Agent}', 'yes or no: whether the lead is an agent.'),
+    ('is_represented', null, false, '{Represented}', 'yes or no: whether an agent represents the lead.'),
+    ('subscribed', null, false, '{Newsletter,Opt-in,Subscribe}',
+      'yes or no: whether the lead follows marketing mail. Who withdrew from it stays so.'),
+    ('do_not_contact', null, false, '{DNC,Do Not Call}', 'yes or no: whether the lead asked not to be contacted.'),
+    ('preferred_language', null, false, '{Language}', 'Language to write in, such as fr.'),
+    ('assignee', 'app_public.email_address', false, '{Agent Email,Sales Rep,Salesperson,Owner,Assigned To}',
+      'E-mail address of the member who works on the lead.'),
+    ('assignee_id', null, false, '{}', 'Id of the member who works on the lead.'),
+    ('budget_min', null, false, '{Minimum Budget,Min Budget,Budget From}', 'Lowest budget.'),
+    ('budget_max', null, false, '{Maximum Budget,Max Budget,Budget To,Budget}', 'Highest budget.'),
+    ('preapproved', null, false, '{Pre-approved,Mortgage Approved}', 'yes or no: whether a lender approved the lead.'),
+    ('registered_at', null, false, '{Registered,Registration Date,Created,Created At,Date}',
+      'When the lead registered, such as 2027-05-31 or 2027-05-31T10:15:00Z; now where left out.'),
+    ('fallout_reason_id', null, false, '{}', 'Id of the reason why the lead was lost.'),
+    ('fallout_note', null, false, '{}', 'Why the lead was lost, in words.'),
+    ('tags', null, false, '{Tag,Labels}', 'Free words, separated by commas or semicolons.'),
+    ('metadata', null, false, '{}', 'Free data of the organization''s own programs, as JSON.'),
+    ('thoroughfare', 'app_public.short_text', false, '{Street,Address,Street Address}', 'Street and number.'),
+    ('premise', 'app_public.short_text', false, '{}', 'Apartment or suite.'),
+    ('locality', 'app_public.short_text', false, '{City,Town}', 'City.'),
+    ('administrative_area', 'app_public.short_text', false, '{State,Province,Region}', 'State or province.'),
+    ('postal_code', 'app_public.short_text', false, '{Zip,Zip Code,Postcode}', 'Postal code.'),
+    ('country', 'app_public.country_code', false, '{}',
+      'Country by ISO 3166-1, such as CA; the one of the project where left out.')
+  ) as c (column_name, type, required, spellings, description);
+
+comment on type app_public.import_leads_payload is 'What an import of leads did.';
+comment on column app_public.import_leads_payload.dry_run is E'@notNull\n\nWhether nothing was kept.';
+comment on column app_public.import_leads_payload.created_count is E'@notNull\n\nHow many leads are new.';
+comment on column app_public.import_leads_payload.updated_count is E'@notNull\n\nHow many leads were changed.';
+comment on column app_public.import_leads_payload.skipped_count is
+  E'@notNull\n\nHow many rows had nothing to do: the lead is there already and is not to be changed, or is as the row '
+  'says.';
+comment on column app_public.import_leads_payload.failed_count is E'@notNull\n\nHow many rows were refused.';
+comment on column app_public.import_leads_payload.duplicate_count is
+  E'@notNull\n\nHow many rows have the e-mail address of an open lead that was there already.';
+comment on column app_public.import_leads_payload.errors is
+  'What is wrong with the rows that were refused, in their order; the first 1,000.';
+comment on column app_public.import_leads_payload.rows is
+  E'@notNull\n\nWhat became of each row, in the order of the file; the first 1,000.';
+comment on column app_public.import_leads_payload.leads is
+  'The leads that were created or changed, in the order of the file; the first 1,000.';
+
+create function app_public.import_leads(project_id uuid, file app_public.data_upload,
+  system app_public.system_name default null, dry_run boolean default null, update_existing boolean default null)
+returns app_public.import_leads_payload
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  project app_public.projects;
+  party uuid;
+  result app_public.import_leads_payload;
+begin
+  project := app_private.start_import('importLeads', project_id);
+  if not app_hidden.organization_can(project.organization_id, 'lead.write') then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write in the project.',
+      '{"permission": "lead.write"}');
+  end if;
+  if system is null and exists (select from pg_temp.import_header h where h.column_name = 'external_id') then
+    perform app_hidden.fail('BAD_USER_INPUT', 'The file has external ids; name the system that they are of.',
+      '{"field": "system"}');
+  end if;
+  party := (select o from app_private.viewer_parties(project.id) o limit 1);
+  result.dry_run := coalesce(dry_run, false);
+  create temp table import_cleared (row int not null, column_name text not null) on commit drop;
+  perform app_private.judge_lead_rows(project, system, party, false,
+    case when update_existing then 'SET' else 'RETURN_EXISTING' end, 'IMPORT');
+  if not coalesce(update_existing, false) then
+    insert into pg_temp.import_same select r.row from pg_temp.import_ready r
+      where r.existing_id is not null and not exists (select from pg_temp.import_same s where s.row = r.row);
+  end if;
+  begin
+    perform app_private.write_lead_rows(project, system, party);
+    select count(*) filter (where r.existing_id is null), count(*) filter (where r.existing_id is not null
+        and s.row is null), count(*) filter (where s.row is not null)
+      into result.created_count, result.updated_count, result.skipped_count
+      from pg_temp.import_ready r left join pg_temp.import_same s using (row);
+    select count(distinct e.row) into result.failed_count from pg_temp.import_errors e;
+    select count(*) into result.duplicate_count from pg_temp.import_leads m where m.id is not null and not m.is_linked;
+    result.errors := app_private.import_errors();
+    result.rows := app_private.lead_row_results(1000);
+    result.leads := array(select l.record
+      from (select r.row, coalesce(r.existing_id, r.new_id) as id from pg_temp.import_ready r
+        where not exists (select from pg_temp.import_same s where s.row = r.row) order by r.row limit 1000) r
+      cross join lateral (select l as record from app_public.leads l where l.id = r.id limit 1) l order by r.row);
+    if dry_run then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    null; -- undone, what would have been is in the result
+  end;
+  return result;
+end $$;
+grant execute on function app_public.import_leads to plat_user;
+comment on function app_public.import_leads is
+  E'@arg projectId The project of the leads.\n'
+  '@arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 '
+  'rows at most.\n'
+  '@arg system The system of the organization that the external ids in the file are of, such as crm.\n'
+  '@arg dryRun Nothing is kept; the answer shows what would be.\n'
+  '@arg updateExisting Changes leads that are there already, by their external id or e-mail address, to what the file '
+  'says; cells that are empty change nothing. Otherwise they are left as they are, and get the external id at most.\n\n'
+  'Imports leads from CSV: the good rows, and says what is wrong with the others. An open lead with the same e-mail '
+  'address is the same lead. Where members take turns, the new leads are dealt out; nobody is notified, and who '
+  'withdrew from marketing mail is not entered anew.';

@@ -1,0 +1,166 @@
+-- Leads from a program that knows them by ids of its own: a list at a time, as often as it likes. What becomes of the
+-- entries, lead-rows.sql says.
+
+comment on domain app_public.lead_entry is E'@inputType LeadEntryInput\n\nA lead of a list.';
+comment on type app_public.lead_entry_input is
+  'A lead as a program knows it. Of a lead that is there, members that are left out stay as they are, and null clears.';
+comment on column app_public.lead_entry_input.external_id is
+  E'@notNull\n\nThe id that the lead has in the system; which lead it is.';
+comment on column app_public.lead_entry_input.name is
+  'Full name; made of first and last name for a new lead where left out.';
+comment on column app_public.lead_entry_input.first_name is 'Given name.';
+comment on column app_public.lead_entry_input.last_name is 'Family name.';
+comment on column app_public.lead_entry_input.legal_name is 'Name for contracts.';
+comment on column app_public.lead_entry_input.email is 'E-mail address; at most one open lead of a project has it.';
+comment on column app_public.lead_entry_input.phone is 'Phone number.';
+comment on column app_public.lead_entry_input.address is 'Postal address.';
+comment on column app_public.lead_entry_input.company is 'Company.';
+comment on column app_public.lead_entry_input.status is 'How far the lead is; NEW for a new one where left out.';
+comment on column app_public.lead_entry_input.origin is
+  'The technical way in; INTEGRATION for a new lead where left out.';
+comment on column app_public.lead_entry_input.source is
+  'Code or name of a lead source of the project; any other refuses the row.';
+comment on column app_public.lead_entry_input.source_id is 'The lead source; or give source.';
+comment on column app_public.lead_entry_input.is_agent is 'Whether the lead is an agent.';
+comment on column app_public.lead_entry_input.is_represented is 'Whether an agent represents the lead.';
+comment on column app_public.lead_entry_input.subscribed is
+  'Whether the lead follows marketing mail. Who withdrew from it stays so, and the row says that in warnings.';
+comment on column app_public.lead_entry_input.do_not_contact is 'Whether the lead asked not to be contacted.';
+comment on column app_public.lead_entry_input.preferred_language is 'Language to write in.';
+comment on column app_public.lead_entry_input.assignee is
+  'E-mail address of the member who works on the lead; or give assigneeId.';
+comment on column app_public.lead_entry_input.assignee_id is 'The member who works on the lead.';
+comment on column app_public.lead_entry_input.budget_min is 'Lowest budget.';
+comment on column app_public.lead_entry_input.budget_max is 'Highest budget.';
+comment on column app_public.lead_entry_input.preapproved is 'Whether a lender approved the lead.';
+comment on column app_public.lead_entry_input.registered_at is
+  'When the lead registered; now for a new one where left out.';
+comment on column app_public.lead_entry_input.fallout_reason_id is
+  'Why the lead was lost; required for the status LOST.';
+comment on column app_public.lead_entry_input.fallout_note is 'Why the lead was lost, in words.';
+comment on column app_public.lead_entry_input.tags is 'Free words; they replace those that the lead has.';
+comment on column app_public.lead_entry_input.metadata is 'Free data of the organization''s own programs.';
+
+comment on type app_public.upsert_leads_payload is 'What became of a list of leads.';
+comment on column app_public.upsert_leads_payload.dry_run is E'@notNull\n\nWhether nothing was kept.';
+comment on column app_public.upsert_leads_payload.created_count is E'@notNull\n\nHow many leads are new.';
+comment on column app_public.upsert_leads_payload.updated_count is E'@notNull\n\nHow many leads were changed.';
+comment on column app_public.upsert_leads_payload.unchanged_count is
+  E'@notNull\n\nHow many leads are as the list says already.';
+comment on column app_public.upsert_leads_payload.refused_count is E'@notNull\n\nHow many were refused.';
+comment on column app_public.upsert_leads_payload.rows is
+  E'@notNull\n\nWhat became of each entry, in the order of the list.';
+
+create function app_private.add_lead_entries(entries jsonb[]) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  flat constant jsonb[] := array(select e - 'address' || case when jsonb_typeof(e -> 'address') = 'object'
+    then e -> 'address' else '{}' end from unnest(entries) e);
+  header constant text[] := array(select c.column_name from app_hidden.import_columns c
+    where c.operation = 'importLeads' and (c.column_name = 'external_id' or exists (select from unnest(flat) e
+      where e ? app_hidden.camel(c.column_name))) order by c.position);
+begin
+  perform app_private.open_import('importLeads', header);
+  execute format('insert into pg_temp.import_rows (row, %s) select e.place - 1, %s from unnest($1) with ordinality e '
+    '(value, place)', array_to_string(header, ', '),
+    (select string_agg(case h
+      when 'tags' then $tags$case when jsonb_typeof(e.value -> 'tags') = 'array'
+        then array(select btrim(t) from jsonb_array_elements_text(e.value -> 'tags') t)::text end$tags$
+      when 'metadata' then 'nullif((e.value -> ''metadata'')::text, ''null'')'
+      else format('nullif(btrim(e.value ->> %L, E'' \t\n\r''), '''')', app_hidden.camel(h)) end, ', ' order by place)
+      from unnest(header) with ordinality u (h, place))) using flat;
+  create temp table import_cleared (row int not null, column_name text not null) on commit drop;
+  insert into pg_temp.import_cleared
+    select e.place - 1, c.column_name
+    from unnest(flat, entries) with ordinality e (value, entry, place)
+    cross join lateral jsonb_each(e.value || case when e.entry -> 'address' = 'null'
+      then '{"address": null}'::jsonb else '{}' end) m
+    join lateral (select i.column_name from app_hidden.import_columns i where i.operation = 'importLeads'
+        and app_hidden.camel(i.column_name) = m.key
+      union all select 'address' where m.key = 'address'
+      union all select 'assignee_id' where m.key = 'assignee') c on true
+    where m.value = 'null' or (jsonb_typeof(m.value) = 'string' and btrim(m.value #>> '{}', E' \t\n\r') = '');
+end $$;
+comment on function app_private.add_lead_entries(jsonb[]) is
+  'Makes the rows of an import of a list: import_rows of what the entries say, by their places from 0, import_cleared '
+  'of '
+  'what they set to null.';
+
+create function app_private.write_leads(project_id uuid, system text, entries jsonb[], on_duplicate text,
+  dry_run boolean) returns app_public.upsert_leads_payload
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  project app_public.projects;
+  party uuid;
+  result app_public.upsert_leads_payload;
+begin
+  select p.* into project from app_public.projects p where p.id = project_id and p.deleted_at is null;
+  if project.id is null or not app_hidden.project_can(project.id, project.organization_id, 'lead.write') then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write in the project.',
+      '{"permission": "lead.write"}');
+  end if;
+  if project.archived_at is not null then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  end if;
+  party := (select o from app_private.viewer_parties(project.id) o limit 1);
+  -- One list of a system after the other, so that the second finds what the first one made.
+  perform pg_advisory_xact_lock(hashtextextended(format('plat.leads %s %s', party, system), 0));
+  perform app_private.add_lead_entries(entries);
+  insert into pg_temp.import_errors
+    select r.row, 'external_id', 'BAD_USER_INPUT', 'externalId is required.', null
+    from pg_temp.import_rows r where r.external_id is null;
+  perform app_private.judge_lead_rows(project, system, party, app_private.own_leads_only(project), on_duplicate,
+    'INTEGRATION');
+  result.dry_run := coalesce(dry_run, false);
+  begin
+    perform app_private.write_lead_rows(project, system, party);
+    result.rows := app_private.lead_row_results();
+    select count(*) filter (where r.outcome = 'CREATED'), count(*) filter (where r.outcome = 'UPDATED'),
+        count(*) filter (where r.outcome = 'UNCHANGED'), count(*) filter (where r.outcome = 'REFUSED')
+      into result.created_count, result.updated_count, result.unchanged_count, result.refused_count
+      from unnest(result.rows) r;
+    if dry_run then
+      raise exception 'dry run' using errcode = 'PLATD';
+    end if;
+  exception when sqlstate 'PLATD' then
+    null; -- undone, what would have been is in the result
+  end;
+  return result;
+end $$;
+comment on function app_private.write_leads(uuid, text, jsonb[], text, boolean) is
+  'upsertLeads for whoever was seen to see the project.';
+grant execute on function app_private.write_leads to plat_user;
+
+create function app_public.upsert_leads(project_id uuid, system app_public.system_name,
+  leads app_public.lead_entry[], on_duplicate app_public.duplicate_policy default 'ERROR',
+  dry_run boolean default null) returns app_public.upsert_leads_payload
+language plpgsql volatile as $$
+declare
+  most constant int := 1000;
+begin
+  perform app_hidden.require_viewer();
+  if not exists (select from app_hidden.masked_projects p where p.id = upsert_leads.project_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  end if;
+  if cardinality(leads) > most then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'A call takes 1,000 leads at most; send them in several.',
+      jsonb_build_object('limit', most, 'field', 'leads'));
+  end if;
+  return app_private.write_leads(upsert_leads.project_id, upsert_leads.system, upsert_leads.leads::jsonb[],
+    coalesce(upsert_leads.on_duplicate, 'ERROR'), upsert_leads.dry_run);
+end $$;
+grant execute on function app_public.upsert_leads to plat_user, plat_anonymous;
+comment on function app_public.upsert_leads is
+  E'@arg projectId The project of the leads.\n'
+  '@arg system The system of the organization that the external ids are of, such as crm; the caller chooses the name.\n'
+  '@arg leads The leads, 1,000 at most.\n'
+  '@arg onDuplicate What to do where no lead has the external id, but an open lead the e-mail address; ERROR where '
+  'left '
+  'out. With MERGE and RETURN_EXISTING that lead gets the external id.\n'
+  '@arg dryRun Nothing is kept; the answer shows what would be.\n\n'
+  'Creates or changes leads by the ids that they have in a system of the viewer''s organization: a lead that the '
+  'system '
+  'does not know yet is created, one that it knows becomes what the entry says. Each entry is carried out whole or '
+  'refused by itself, with its errors. Takes the permission lead.write; who works on own leads only changes these. '
+  'The sales team is not notified.';
