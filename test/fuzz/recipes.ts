@@ -665,7 +665,6 @@ export function recipes(
       credentials: undefined,
     }),
     updateOrganizationMemberRole: async (player) => ({ ...(await newMember(player)), role: "MEMBER" }),
-    updatePassword: () => ({ currentPassword: password, newPassword: password }),
     uploadBuyerDocument: buyerDocument,
     updatePassword: async (player) => {
       await withoutFactor(player);
