@@ -27548,29 +27548,56 @@ grant execute on function app_public.spec_options_events(app_public.spec_options
 ----------------------------------------------------------------------------------------------------
 -- app_public.tasks
 
+--
+-- @portfolio lead.read
+-- @portfolioAlso org.member lead_id buyer_id
+-- @ownFinder viewer_tasks_of_deals
 -- @defaultOrder due_at asc, id asc
+-- @filterLists status
 --
 -- Something to do.
 create table app_public.tasks (
   id                       uuid                         not null default uuidv7(),
+  -- @filter organizationIds
   -- @insertOptional
   --
   -- The organization; needed where neither a lead, a buyer nor a project is named.
   organization_id          uuid                         not null,
-  project_id               uuid, -- The project.
-  lead_id                  uuid, -- The lead that it is about.
+  -- @filter projectIds
+  --
+  -- The project.
+  project_id               uuid,
+  -- @filter
+  --
+  -- The lead that it is about.
+  lead_id                  uuid,
   title                    app_public.short_text        not null, -- What to do, in a line.
   description              app_public.long_text, -- What to do, at length.
-  type                     app_public.task_type         not null default 'TODO', -- Kind of the task.
-  status                   app_public.task_status       not null default 'OPEN', -- How far it is.
+  -- @filter
+  --
+  -- Kind of the task.
+  type                     app_public.task_type         not null default 'TODO',
+  -- @filter
+  --
+  -- How far it is.
+  status                   app_public.task_status       not null default 'OPEN',
   status_changed_at        timestamp with time zone     not null default now(), -- Since when it has its status.
-  priority                 app_public.task_priority     not null default 'MEDIUM', -- How urgent it is.
-  assignee_id              uuid, -- Who does it.
+  -- @filter
+  --
+  -- How urgent it is.
+  priority                 app_public.task_priority     not null default 'MEDIUM',
+  -- @filter assigneeIds
+  --
+  -- Who does it; whoever writes it down where nobody is named.
+  assignee_id              uuid,
   -- @inert A task does nothing by itself.
   --
   -- Who created it.
   created_by_id            uuid                         default app_public.current_user_id(),
-  due_at                   timestamp with time zone, -- Until when.
+  -- @filter
+  --
+  -- Until when.
+  due_at                   timestamp with time zone,
   started_at               timestamp with time zone, -- When somebody began.
   completed_at             timestamp with time zone, -- When it was done.
   completed_by_id          uuid, -- Who completed it.
@@ -27578,7 +27605,10 @@ create table app_public.tasks (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
-  buyer_id                 uuid, -- The buyer that it is about.
+  -- @filter
+  --
+  -- The buyer that it is about.
+  buyer_id                 uuid,
   -- @behavior -*
   --
   -- The execution that created it.
@@ -27646,7 +27676,12 @@ create index tasks_lead on app_public.tasks (lead_id, id desc) where deleted_at 
 create index tasks_lead_open on app_public.tasks (lead_id)
   where deleted_at is null and status::text = any (array['OPEN', 'IN_PROGRESS', 'WAITING']);
 create index tasks_organization on app_public.tasks (organization_id, due_at, id) where deleted_at is null;
+create index tasks_organization_alone on app_public.tasks (organization_id, due_at, id)
+  where deleted_at is null and lead_id is null and buyer_id is null;
+create index tasks_organization_status on app_public.tasks (organization_id, status, due_at, id)
+  where deleted_at is null;
 create index tasks_project on app_public.tasks (project_id, due_at, id) where deleted_at is null;
+create index tasks_project_status on app_public.tasks (project_id, status, due_at, id) where deleted_at is null;
 create index tasks_workflow_execution on app_public.tasks (workflow_execution_id)
   where workflow_execution_id is not null;
 
@@ -28070,6 +28105,11 @@ begin
         'Name the lead, the buyer, the project or the organization that the task is for.',
         '{"field": "organizationId"}');
     end if;
+    -- What somebody writes down for nobody is theirs to do; what a workflow makes goes where its step says.
+    if new.assignee_id is null and app_public.current_user_id() is not null
+      and not coalesce(app_hidden.is_service(), false) then
+      new.assignee_id := app_public.current_user_id();
+    end if;
   end if;
   if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id)
     and not exists (
@@ -28102,6 +28142,50 @@ create function app_public.tasks_events(r app_public.tasks) returns setof app_pu
 language sql stable rows 20
 as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.tasks_events(app_public.tasks) to plat_anonymous, plat_user;
+
+-- @filter due
+-- @impliesList status OPEN,IN_PROGRESS,WAITING
+--
+-- Only what is still to be done and is due today, where the viewer is, or was due before; or only the rest.
+create function app_public.tasks_filter_due(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.due_at < app_hidden.end_of_viewers_day()
+      and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.due_at is null or t.due_at >= app_hidden.end_of_viewers_day() or t.status in ('COMPLETED', 'CANCELLED') end
+$function$;
+grant execute on function app_public.tasks_filter_due(app_public.tasks, boolean) to plat_anonymous, plat_user;
+
+-- @filter mine
+--
+-- Only tasks that the viewer does, or only the others.
+create function app_public.tasks_filter_mine(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.assignee_id = app_public.current_user_id()
+    else t.assignee_id is distinct from app_public.current_user_id() end
+$function$;
+grant execute on function app_public.tasks_filter_mine(app_public.tasks, boolean) to plat_anonymous, plat_user;
+
+-- @filter open
+-- @impliesList status OPEN,IN_PROGRESS,WAITING
+--
+-- Only what is still to be done, or only what is over.
+create function app_public.tasks_filter_open(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.status in ('COMPLETED', 'CANCELLED') end
+$function$;
+grant execute on function app_public.tasks_filter_open(app_public.tasks, boolean) to plat_anonymous, plat_user;
+
+-- @filter overdue
+-- @impliesList status OPEN,IN_PROGRESS,WAITING
+--
+-- Only what is still to be done and was due before now, or only the rest.
+create function app_public.tasks_filter_overdue(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.due_at < now() and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.due_at is null or t.due_at >= now() or t.status in ('COMPLETED', 'CANCELLED') end
+$function$;
+grant execute on function app_public.tasks_filter_overdue(app_public.tasks, boolean) to plat_anonymous, plat_user;
 
 -- @notNull
 --
@@ -43512,6 +43596,15 @@ language sql immutable parallel safe as $function$
       + cosd(latitude) * cosd(other_latitude) * sind((other_longitude - longitude) / 2) ^ 2))) end
 $function$;
 
+-- When the day ends where the viewer is.
+create function app_hidden.end_of_viewers_day() returns timestamp with time zone
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select (date_trunc('day', now() at time zone z.name) + interval '1 day') at time zone z.name
+  from (select coalesce((select u.time_zone::text from app_public.users u where u.id = app_public.current_user_id()),
+    'UTC') as name) z
+$function$;
+grant execute on function app_hidden.end_of_viewers_day() to plat_anonymous, plat_user;
+
 -- The changes of an event without those whose value, before or after, the viewer may not read.
 create function app_hidden.event_changes(
   subject_type text, subject_id uuid, changes jsonb, record jsonb
@@ -46407,6 +46500,21 @@ begin
     and b.deleted_at is null;
 end $function$;
 grant execute on function app_hidden.viewer_purchases() to plat_anonymous, plat_user;
+
+-- Tasks about the leads and purchases assigned to the viewer, where they see their own only; whoever does them.
+create function app_hidden.viewer_tasks_of_deals() returns setof uuid
+language plpgsql stable security definer rows 100 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  projects constant uuid[] := array(select app_hidden.viewer_own_projects('lead.read'));
+begin
+  return query
+    select t.id from app_public.leads l join app_public.tasks t on t.lead_id = l.id and t.deleted_at is null
+      where l.assignee_id = app_public.current_user_id() and l.project_id = any (projects) and l.deleted_at is null
+    union
+    select t.id from app_hidden.viewer_assigned_buyers('buyer.read') b
+      join app_public.tasks t on t.buyer_id = b and t.deleted_at is null;
+end $function$;
+grant execute on function app_hidden.viewer_tasks_of_deals() to plat_anonymous, plat_user;
 
 -- Those of the records that the viewer sees.
 create function app_hidden.visible_subjects(subject_type text, ids uuid[]) returns setof uuid
@@ -61434,7 +61542,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('TASKS', 14, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The project.'),
   ('TASKS', 15, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead that it is about.'),
   ('TASKS', 16, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer that it is about.'),
-  ('TASKS', 17, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false, 'Who does it.'),
+  ('TASKS', 17, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false,
+    'Who does it; whoever writes it down where nobody is named.'),
   ('TASKS', 18, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
     'text', null, true, 'Title of the project.'),
   ('TASKS', 19, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', 'lead.read',
