@@ -643,6 +643,1129 @@ as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.
 grant execute on function app_public.agents_events(app_public.agents) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.agreement_files
+
+-- @file Document
+--
+-- A file of an agreement: a version of what is signed, or what came of it.
+create table app_public.agreement_files (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  -- @writeOnly
+  -- @secret
+  --
+  -- A PDF, 50 MB at most.
+  file                     app_public.document_upload   not null,
+  title                    app_public.short_text, -- What people read instead of the file name.
+  description              app_public.long_text, -- What it is about.
+  category                 app_public.document_category not null default 'OTHER', -- What it is.
+  -- Whether everybody sees it who sees the record that it belongs to.
+  public                   boolean                      not null default false,
+  filename                 text                         not null, -- Name for those who save it.
+  filemime                 text                         not null, -- Media type, by the content of the file.
+  filesize                 integer                      not null, -- Size in bytes.
+  checksum                 text                         not null, -- SHA-256 of the content, in hexadecimal digits.
+  -- @behavior -*
+  --
+  -- Who uploaded it.
+  uploaded_by_id           uuid                         default app_public.current_user_id(),
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  -- @behavior -attribute:select
+  --
+  -- The agreement that it belongs to.
+  agreement_id             uuid                         not null,
+  kind                     app_public.agreement_file_kind not null default 'DOCUMENT', -- What it is.
+  -- @insertOptional
+  --
+  -- Which version it is, from 1 on; the latest DOCUMENT is what is signed.
+  number                   integer                      not null,
+  -- Whether the signatures on the version before are given up for it; needed where somebody has signed that one.
+  --   Everybody is then asked to sign again.
+  void_signatures          boolean                      not null default false,
+  -- When the signers could see it first; null for one that was not sent.
+  sent_at                  timestamp with time zone,
+  constraint agreement_files_pkey primary key (id),
+  -- @parent
+  -- @fieldName agreement
+  -- @foreignFieldName files
+  -- @backwardDescription The files, in their order.
+  --
+  -- The agreement that it belongs to.
+  constraint agreement_files_agreement_id_fkey foreign key (agreement_id, project_id)
+    references app_public.agreements(id, project_id) on delete cascade,
+  -- @behavior -*
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint agreement_files_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName uploadedBy
+  -- @backwardBehavior -*
+  --
+  -- Who uploaded it; seen by colleagues.
+  constraint agreement_files_uploaded_by_id_fkey foreign key (uploaded_by_id)
+    references app_public.users(id) on delete set null,
+  constraint document_record_category_not_null not null category,
+  constraint document_record_checksum_not_null not null checksum,
+  constraint document_record_file_not_null not null file,
+  constraint document_record_filemime_not_null not null filemime,
+  constraint document_record_filename_not_null not null filename,
+  constraint document_record_filesize_not_null not null filesize,
+  constraint document_record_id_not_null not null id,
+  constraint document_record_inserted_at_not_null not null inserted_at,
+  constraint document_record_organization_id_not_null not null organization_id,
+  constraint document_record_project_id_not_null not null project_id,
+  constraint document_record_public_not_null not null public,
+  constraint document_record_updated_at_not_null not null updated_at,
+  constraint document_record_version_not_null not null version
+);
+
+create index agreement_files_checksum on app_public.agreement_files (checksum);
+-- Somebody else uploaded a version meanwhile; look at it and try again.
+create unique index agreement_files_number on app_public.agreement_files (agreement_id, kind, number);
+create index agreement_files_project on app_public.agreement_files (project_id, id);
+create index agreement_files_uploaded_by on app_public.agreement_files (uploaded_by_id);
+
+alter table app_public.agreement_files enable row level security;
+create policy readers on app_public.agreement_files for select to plat_user
+  using (
+    deleted_at is null
+    and (select true from app_public.agreements parent where parent.id = agreement_files.agreement_id)
+    and (sent_at is not null or agreement_id <> all (array(select app_hidden.viewer_party_agreements())))
+  );
+-- @perRow One file is deleted at a time, and the agreement says whose deal it is.
+create policy writers_delete on app_public.agreement_files for delete to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+-- @perRow Files are uploaded one by one, and the agreement says whose deal it is.
+create policy writers_insert on app_public.agreement_files for insert to plat_user
+  with check (app_hidden.may_write_agreement(agreement_id));
+-- @perRow One file is changed at a time, and the agreement says whose deal it is.
+create policy writers_update on app_public.agreement_files for update to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+
+grant select on app_public.agreement_files to plat_anonymous, plat_user;
+grant delete on app_public.agreement_files to plat_user;
+grant insert (file, title, description, agreement_id, void_signatures) on app_public.agreement_files to plat_user;
+grant update (title, description) on app_public.agreement_files to plat_user;
+
+create trigger _040_file before insert on app_public.agreement_files
+  for each row execute function app_private.tg__file('agreements', 'agreement_id', 'Document');
+create trigger _050_organization before insert on app_public.agreement_files
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.agreement_files
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_keep before delete on app_public.agreement_files
+  for each row execute function app_private.tg_agreement_files__keep();
+create trigger _300_version before insert on app_public.agreement_files
+  for each row execute function app_private.tg_agreement_files__version();
+create trigger _500_let_go after delete or update of deleted_at on app_public.agreement_files
+  for each row execute function app_private.tg__let_go_of_file();
+create trigger _510_replaced after insert on app_public.agreement_files
+  for each row
+  when (new.kind::text = 'DOCUMENT')
+  execute function app_private.tg_agreement_files__replaced();
+create trigger _900_soft_delete before delete on app_public.agreement_files
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.agreement_files
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.agreement_files
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_agreement_files__event_delete();
+create trigger _950_events_insert after insert on app_public.agreement_files
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_files__event_insert();
+create trigger _950_events_update after update on app_public.agreement_files
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_agreement_files__event_update();
+create trigger _970_parents after insert on app_public.agreement_files
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_files__parents();
+create trigger _970_parents_again after update of agreement_id, project_id on app_public.agreement_files
+  for each row
+  when (old.agreement_id is distinct from new.agreement_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_agreement_files__parents();
+
+create function app_private.tg_agreement_files__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || 'deleted', 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || 'created', 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || 'created', 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || case when false then null when o.deleted_at is null and n.deleted_at is not null then 'deleted' else 'updated' end, 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.title is distinct from n.title then jsonb_build_object('title', jsonb_build_array(o.title, n.title)) else '{}' end
+    || case when o.description is distinct from n.description then jsonb_build_object('description', jsonb_build_array(o.description, n.description)) else '{}' end
+    || case when o.category is distinct from n.category then jsonb_build_object('category', jsonb_build_array(o.category, n.category)) else '{}' end
+    || case when o.public is distinct from n.public then jsonb_build_object('public', jsonb_build_array(o.public, n.public)) else '{}' end
+    || case when o.filename is distinct from n.filename then jsonb_build_object('filename', jsonb_build_array(o.filename, n.filename)) else '{}' end
+    || case when o.filemime is distinct from n.filemime then jsonb_build_object('filemime', jsonb_build_array(o.filemime, n.filemime)) else '{}' end
+    || case when o.filesize is distinct from n.filesize then jsonb_build_object('filesize', jsonb_build_array(o.filesize, n.filesize)) else '{}' end
+    || case when o.checksum is distinct from n.checksum then jsonb_build_object('checksum', jsonb_build_array(o.checksum, n.checksum)) else '{}' end
+    || case when o.uploaded_by_id is distinct from n.uploaded_by_id then jsonb_build_object('uploadedById', jsonb_build_array(o.uploaded_by_id, n.uploaded_by_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.agreement_id is distinct from n.agreement_id then jsonb_build_object('agreementId', jsonb_build_array(o.agreement_id, n.agreement_id)) else '{}' end
+    || case when o.kind is distinct from n.kind then jsonb_build_object('kind', jsonb_build_array(o.kind, n.kind)) else '{}' end
+    || case when o.number is distinct from n.number then jsonb_build_object('number', jsonb_build_array(o.number, n.number)) else '{}' end
+    || case when o.void_signatures is distinct from n.void_signatures then jsonb_build_object('voidSignatures', jsonb_build_array(o.void_signatures, n.void_signatures)) else '{}' end
+    || case when o.sent_at is distinct from n.sent_at then jsonb_build_object('sentAt', jsonb_build_array(to_char(o.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.title,
+    o.description,
+    o.category,
+    o.public,
+    o.filename,
+    o.filemime,
+    o.filesize,
+    o.checksum,
+    o.uploaded_by_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.agreement_id,
+    o.kind,
+    o.number,
+    o.void_signatures,
+    o.sent_at) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.title,
+    n.description,
+    n.category,
+    n.public,
+    n.filename,
+    n.filemime,
+    n.filesize,
+    n.checksum,
+    n.uploaded_by_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.agreement_id,
+    n.kind,
+    n.number,
+    n.void_signatures,
+    n.sent_at) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__keep() returns trigger
+language plpgsql as $function$
+begin
+  if old.sent_at is not null then
+    perform app_hidden.fail('CONFLICT', 'What was sent is kept; upload another version to replace it.');
+  end if;
+  return old;
+end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agreement_files__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agreements p where p.id = n.agreement_id) is not null) then 'agreements agreement_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.agreements p where p.id = new.agreement_id) is not null then 'agreements agreement_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__replaced() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  agreement app_public.agreements;
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id;
+  if agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') or not exists (select
+      from app_public.agreement_signers s where s.agreement_id = new.agreement_id and s.deleted_at is null) then
+    return null;
+  end if;
+  perform app_private.note_trail(agreement.id, 'REPLACED', file => new, note => case when new.void_signatures
+    then 'The signatures on the version before were given up.' end);
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'WAITING', invited_at = null, viewed_at = null, signed_at = null,
+      signed_file_id = null
+    where s.agreement_id = agreement.id and s.status <> 'WAITING' and s.deleted_at is null;
+  delete from app_private.agreement_codes c using app_public.agreement_signers s
+    where s.id = c.signer_id and s.agreement_id = agreement.id;
+  update app_public.agreements a set status = 'SENT', viewed_at = null, signed_at = null
+    where a.id = agreement.id and a.status <> 'SENT';
+  perform set_config('plat.service', before, true);
+  perform app_private.invite_signers(agreement.id);
+  return null;
+end $function$;
+
+create function app_private.tg_agreement_files__version() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  agreement app_public.agreements;
+  signed int;
+  is_signed_here boolean;
+begin
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id for no key update;
+  select count(*) filter (where s.status = 'SIGNED'), count(*) > 0 into signed, is_signed_here
+    from app_public.agreement_signers s where s.agreement_id = new.agreement_id and s.deleted_at is null;
+  new.number := coalesce((select max(f.number) from app_public.agreement_files f
+    where f.agreement_id = new.agreement_id and f.kind = new.kind), 0) + 1;
+  if new.kind <> 'DOCUMENT' then
+    new.sent_at := now();
+    return new;
+  end if;
+  -- The content that stands for one that was not sent yet (app_hidden.may_upload) has no type of its own.
+  if new.filemime <> 'application/pdf' and new.checksum <> repeat('0', 64) then
+    perform app_hidden.fail('UNSUPPORTED_FILE', 'What is signed is a PDF.', '{"field": "file"}');
+  elsif agreement.status in ('DECLINED', 'EXPIRED', 'VOIDED')
+    or (is_signed_here and agreement.status in ('SIGNED', 'EXECUTED')) then
+    perform app_hidden.fail('CONFLICT', format('This agreement is %s, and has no further version; make another '
+      'agreement.',
+      lower(agreement.status)), '{"field": "agreementId"}');
+  elsif is_signed_here and agreement.signing_provider <> 'EMBEDDED' and agreement.status <> 'DRAFT' then
+    perform app_hidden.fail('CONFLICT',
+      'This agreement is being signed at its provider, which takes no further version; void it and make another one.',
+      '{"field": "agreementId"}');
+  elsif signed > 0 and not new.void_signatures then
+    perform app_hidden.fail('CONFLICT', format('%s signed the present version, and no signature holds for another one. '
+      'Give '
+      'voidSignatures: true to give them up and ask everybody again.',
+      case signed when 1 then 'One signer has' else signed || ' signers have' end),
+      jsonb_build_object('field', 'voidSignatures', 'signatures', signed));
+  end if;
+  new.void_signatures := signed > 0;
+  new.sent_at := case when agreement.status <> 'DRAFT' then now() end;
+  return new;
+end $function$;
+
+-- What happened to it, latest first.
+create function app_public.agreement_files_events(r app_public.agreement_files) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.agreement_files_events(app_public.agreement_files) to plat_anonymous,
+plat_user;
+
+-- @notNull
+--
+-- Where it is: an address that works for a few minutes, or as long as everybody may see it.
+create function app_public.agreement_files_url(f app_public.agreement_files) returns app_public.file_address
+language sql stable as $function$
+      select app_hidden.file_address('agreement_files', f.id, f.checksum, f.filename, f.public, true) $function$;
+grant execute on function app_public.agreement_files_url(app_public.agreement_files) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
+-- app_public.agreement_signers
+
+-- @defaultOrder sequence asc, id asc
+--
+-- Somebody who signs an agreement.
+create table app_public.agreement_signers (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  agreement_id             uuid                         not null, -- The agreement.
+  role                     app_public.agreement_signer_role not null, -- What they are to the agreement.
+  name                     app_public.short_text        not null, -- Full name, as it stands on the agreement.
+  -- @masked
+  --
+  -- Where their link and code go. Whoever signs in with this address may sign too.
+  email                    app_public.email_address     not null,
+  -- @masked
+  --
+  -- Where their code goes if they want it as a text message.
+  phone                    app_public.phone_number,
+  -- Place in the order of signing; those with the same one sign at the same time. 1 where left out.
+  sequence                 smallint                     not null default 1,
+  status                   app_public.agreement_signer_status not null default 'WAITING', -- How far they are.
+  status_changed_at        timestamp with time zone     not null default now(), -- Since when they have this status.
+  invited_at               timestamp with time zone, -- When they were asked to sign the present version.
+  viewed_at                timestamp with time zone, -- When they opened it.
+  signed_at                timestamp with time zone, -- When they signed.
+  declined_at              timestamp with time zone, -- When they refused to sign.
+  decline_reason           app_public.long_text, -- Why they refused, in their words.
+  reminded_at              timestamp with time zone, -- When they were reminded last.
+  -- @behavior -*
+  --
+  -- The version that they signed.
+  signed_file_id           uuid,
+  -- @behavior -*
+  -- @secret
+  --
+  -- What their link is known by; another one where their address changes.
+  link_id                  uuid                         not null default gen_random_uuid(),
+  -- @behavior -*
+  -- @secret
+  --
+  -- How often they were asked; only the mail of the last time still goes out.
+  invitation               integer                      not null default 0,
+  constraint agreement_signers_pkey primary key (id),
+  -- @parent
+  -- @fieldName agreement
+  -- @foreignFieldName signers
+  -- @backwardDescription Who signs, in order.
+  --
+  -- The agreement.
+  constraint agreement_signers_agreement_id_fkey foreign key (agreement_id, project_id)
+    references app_public.agreements(id, project_id) on delete cascade,
+  -- @fieldName project
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint agreement_signers_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName signedFile
+  -- @backwardBehavior -*
+  --
+  -- The version that they signed.
+  constraint agreement_signers_signed_file_id_fkey foreign key (signed_file_id)
+    references app_public.agreement_files(id) on delete restrict,
+  constraint agreement_signers_email_lower check (email::text = lower(email::text)),
+  constraint agreement_signers_phone_e164 check (phone::text ~ '^\+[1-9][0-9]{6,14}$'),
+  -- Give a sequence from 1 to 100.
+  constraint agreement_signers_sequence_range check (sequence >= 1 and sequence <= 100),
+  -- Who has signed, has signed a version.
+  constraint agreement_signers_signed_file check ((status::text = 'SIGNED') = (signed_file_id is not null)),
+  constraint project_record_id_not_null not null id,
+  constraint project_record_inserted_at_not_null not null inserted_at,
+  constraint project_record_organization_id_not_null not null organization_id,
+  constraint project_record_project_id_not_null not null project_id,
+  constraint project_record_updated_at_not_null not null updated_at,
+  constraint project_record_version_not_null not null version
+);
+
+create index agreement_signers_email on app_public.agreement_signers (email) where deleted_at is null;
+create unique index agreement_signers_link on app_public.agreement_signers (link_id);
+create index agreement_signers_project on app_public.agreement_signers (project_id, id);
+create index agreement_signers_signed_file on app_public.agreement_signers (signed_file_id);
+create index agreement_signers_signers on app_public.agreement_signers (agreement_id, sequence, id)
+  where deleted_at is null;
+
+alter table app_public.agreement_signers enable row level security;
+create policy parties on app_public.agreement_signers for select to plat_user
+  using (
+    deleted_at is null
+    and (select true from app_public.agreements parent where parent.id = agreement_signers.agreement_id)
+  );
+-- @perRow One signer is deleted at a time, and the agreement says whose deal it is.
+create policy sellers_delete on app_public.agreement_signers for delete to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+-- @perRow An agreement has few signers, and says whose deal it is.
+create policy sellers_insert on app_public.agreement_signers for insert to plat_user
+  with check (app_hidden.may_write_agreement(agreement_id));
+-- @perRow One signer is changed at a time, and the agreement says whose deal it is.
+create policy sellers_update on app_public.agreement_signers for update to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+
+grant select on app_public.agreement_signers to plat_masker;
+grant delete on app_public.agreement_signers to plat_user;
+grant
+  select (
+      id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, agreement_id, role, name,
+      sequence, status, status_changed_at, invited_at, viewed_at, signed_at, declined_at, decline_reason,
+      reminded_at, signed_file_id, link_id, invitation
+    ) on app_public.agreement_signers to plat_anonymous, plat_user;
+grant insert (agreement_id, role, name, email, phone, sequence) on app_public.agreement_signers to plat_user;
+grant update (role, name, email, phone, sequence) on app_public.agreement_signers to plat_user;
+
+create trigger _010_agreement before insert on app_public.agreement_signers
+  for each row execute function app_private.tg_agreement_signers__agreement();
+create trigger _050_organization before insert on app_public.agreement_signers
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.agreement_signers
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_keep before delete on app_public.agreement_signers
+  for each row execute function app_private.tg_agreement_signers__keep();
+create trigger _300_prepare before insert or update on app_public.agreement_signers
+  for each row execute function app_private.tg_agreement_signers__prepare();
+create trigger _300_state before update on app_public.agreement_signers
+  for each row
+  when (old.status::text is distinct from new.status::text or false)
+  execute function app_private.tg__state('agreement_signer', 't');
+create trigger _300_state_first before insert on app_public.agreement_signers
+  for each row
+  when (new.status is null or new.status::text <> all ('{WAITING}'::text[]) or false)
+  execute function app_private.tg__state('agreement_signer', 't');
+create trigger _900_soft_delete before delete on app_public.agreement_signers
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.agreement_signers
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.agreement_signers
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_agreement_signers__event_delete();
+create trigger _950_events_insert after insert on app_public.agreement_signers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_signers__event_insert();
+create trigger _950_events_update after update on app_public.agreement_signers
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_agreement_signers__event_update();
+create trigger _970_parents after insert on app_public.agreement_signers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_signers__parents();
+create trigger _970_parents_again after update of agreement_id, project_id,
+signed_file_id on app_public.agreement_signers
+  for each row
+  when (
+    old.agreement_id is distinct from new.agreement_id
+    or old.project_id is distinct from new.project_id
+    or old.signed_file_id is distinct from new.signed_file_id
+  )
+  execute function app_private.tg_agreement_signers__parents();
+
+-- A signer is of the project of the agreement.
+create function app_private.tg_agreement_signers__agreement() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  select a.project_id, a.organization_id into new.project_id, new.organization_id from app_public.agreements a
+    where a.id = new.agreement_id;
+  return new;
+end $function$;
+
+create function app_private.tg_agreement_signers__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || 'deleted', 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || 'created', 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || 'created', 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'DECLINED' then 'declined' when o.status is distinct from n.status and n.status::text = 'INVITED' then 'invited' when o.status is distinct from n.status and n.status::text = 'SIGNED' then 'signed' when o.status is distinct from n.status and n.status::text = 'VIEWED' then 'viewed' when o.reminded_at is distinct from n.reminded_at then 'reminded' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.agreement_id is distinct from n.agreement_id then jsonb_build_object('agreementId', jsonb_build_array(o.agreement_id, n.agreement_id)) else '{}' end
+    || case when o.role is distinct from n.role then jsonb_build_object('role', jsonb_build_array(o.role, n.role)) else '{}' end
+    || case when o.name is distinct from n.name then jsonb_build_object('name', jsonb_build_array(o.name, n.name)) else '{}' end
+    || case when o.email is distinct from n.email then jsonb_build_object('email', jsonb_build_array(o.email, n.email)) else '{}' end
+    || case when o.phone is distinct from n.phone then jsonb_build_object('phone', jsonb_build_array(o.phone, n.phone)) else '{}' end
+    || case when o.sequence is distinct from n.sequence then jsonb_build_object('sequence', jsonb_build_array(o.sequence, n.sequence)) else '{}' end
+    || case when o.status is distinct from n.status then jsonb_build_object('status', jsonb_build_array(o.status, n.status)) else '{}' end
+    || case when o.status_changed_at is distinct from n.status_changed_at then jsonb_build_object('statusChangedAt', jsonb_build_array(to_char(o.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.invited_at is distinct from n.invited_at then jsonb_build_object('invitedAt', jsonb_build_array(to_char(o.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.viewed_at is distinct from n.viewed_at then jsonb_build_object('viewedAt', jsonb_build_array(to_char(o.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.signed_at is distinct from n.signed_at then jsonb_build_object('signedAt', jsonb_build_array(to_char(o.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.declined_at is distinct from n.declined_at then jsonb_build_object('declinedAt', jsonb_build_array(to_char(o.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.decline_reason is distinct from n.decline_reason then jsonb_build_object('declineReason', jsonb_build_array(o.decline_reason, n.decline_reason)) else '{}' end
+    || case when o.reminded_at is distinct from n.reminded_at then jsonb_build_object('remindedAt', jsonb_build_array(to_char(o.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.signed_file_id is distinct from n.signed_file_id then jsonb_build_object('signedFileId', jsonb_build_array(o.signed_file_id, n.signed_file_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.agreement_id,
+    o.role,
+    o.name,
+    o.email,
+    o.phone,
+    o.sequence,
+    o.status,
+    o.status_changed_at,
+    o.invited_at,
+    o.viewed_at,
+    o.signed_at,
+    o.declined_at,
+    o.decline_reason,
+    o.reminded_at,
+    o.signed_file_id) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.agreement_id,
+    n.role,
+    n.name,
+    n.email,
+    n.phone,
+    n.sequence,
+    n.status,
+    n.status_changed_at,
+    n.invited_at,
+    n.viewed_at,
+    n.signed_at,
+    n.declined_at,
+    n.decline_reason,
+    n.reminded_at,
+    n.signed_file_id) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__keep() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_public.agreements a where a.id = old.agreement_id and a.status <> 'DRAFT') then
+    perform app_hidden.fail('CONFLICT', 'The agreement was sent, and keeps its signers; void it and make another one.');
+  end if;
+  return old;
+end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agreement_signers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agreements p where p.id = n.agreement_id) is not null) then 'agreements agreement_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agreement_files p where p.id = n.signed_file_id) is not null) then 'agreement_files signed_file_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.agreements p where p.id = new.agreement_id) is not null then 'agreements agreement_id'
+      when (select p.deleted_at from app_public.agreement_files p where p.id = new.signed_file_id) is not null then 'agreement_files signed_file_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__prepare() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  agreement app_public.agreements;
+  project_country text;
+  most constant int := 20;
+  is_new_address boolean;
+begin
+  new.email := lower(new.email);
+  if new.phone is not null and (tg_op = 'INSERT' or new.phone is distinct from old.phone) then
+    project_country := (select coalesce((p.address).country, 'US') from app_public.projects p
+      where p.id = new.project_id);
+    new.phone := app_hidden.to_e164(new.phone, project_country);
+  end if;
+  if coalesce(app_hidden.is_service(), false)
+    or (tg_op = 'UPDATE' and row(new.role, new.name, new.email, new.phone, new.sequence)
+      is not distinct from row(old.role, old.name, old.email, old.phone, old.sequence)) then
+    return new;
+  end if;
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id for no key update;
+  if agreement.status = 'DRAFT' then
+    if tg_op = 'INSERT' and (select count(*) from app_public.agreement_signers s where s.agreement_id = new.agreement_id
+        and s.deleted_at is null) >= most then
+      perform app_hidden.fail('LIMIT_EXCEEDED', format('An agreement has %s signers at most.', most),
+        jsonb_build_object('limit', most));
+    end if;
+    return new;
+  end if;
+  if tg_op = 'INSERT' then
+    perform app_hidden.fail('CONFLICT', 'Signers are added to a draft; this agreement was sent. Void it and make '
+      'another one.',
+      '{"field": "agreementId"}');
+  elsif agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
+    or new.status in ('SIGNED', 'DECLINED') then
+    perform app_hidden.fail('CONFLICT', 'This signer is done with the agreement, and stays as it is.', '{"field": '
+      '"id"}');
+  elsif agreement.signing_provider <> 'EMBEDDED' then
+    perform app_hidden.fail('CONFLICT',
+      'This agreement is at its provider, where its signers stay as they were; void it and make another one.',
+      '{"field": "id"}');
+  elsif row(new.role, new.sequence) is distinct from row(old.role, old.sequence) then
+    perform app_hidden.fail('CONFLICT', 'The agreement was sent: only name, address and phone number of a signer '
+      'change now.',
+      jsonb_build_object('field', case when new.role <> old.role then 'role' else 'sequence' end));
+  end if;
+  is_new_address := new.email <> old.email;
+  if row(new.name, new.email, new.phone) is distinct from row(old.name, old.email, old.phone) then
+    -- What the former address or number got opens nothing any more.
+    delete from app_private.agreement_codes c where c.signer_id = new.id;
+    perform app_private.note_trail(agreement.id, 'CHANGED', signer => new);
+  end if;
+  if is_new_address then
+    new.link_id := gen_random_uuid();
+    if new.status in ('INVITED', 'VIEWED') then
+      new.invitation := new.invitation + 1;
+      perform app_private.add_job('agreement_signer__invited',
+        jsonb_build_object('id', new.id, 'invitation', new.invitation));
+    end if;
+  end if;
+  return new;
+end $function$;
+
+-- @notNull
+--
+-- The steps that can be taken by hand: none, what signers do makes their status.
+create function app_public.agreement_signers_allowed_transitions(
+  s app_public.agreement_signers
+) returns app_public.transition[]
+language sql stable as $function$ select app_hidden.transitions_from('agreement_signer', jsonb_build_object('status',
+  s.status)) $function$;
+grant execute on function app_public.agreement_signers_allowed_transitions(
+  app_public.agreement_signers
+) to plat_anonymous, plat_user;
+
+-- Where their link and code go; null for whoever has neither the permission buyer.read nor signs as them.
+create function app_public.agreement_signers_email(s app_public.agreement_signers) returns app_public.email_address
+language sql stable as $function$
+  select case when app_hidden.organization_can(s.organization_id, 'buyer.read')
+    or s.project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+    or s.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+    or s.id = any (array(select app_hidden.viewer_signers())) then s.email end
+$function$;
+grant execute on function app_public.agreement_signers_email(app_public.agreement_signers) to plat_anonymous,
+plat_user;
+
+-- What happened to it, latest first.
+create function app_public.agreement_signers_events(r app_public.agreement_signers) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.agreement_signers_events(app_public.agreement_signers) to plat_anonymous,
+plat_user;
+
+-- Where their code goes if they want it as a text message; null for whoever has neither the permission buyer.read
+--   nor signs as them.
+create function app_public.agreement_signers_phone(s app_public.agreement_signers) returns app_public.phone_number
+language sql stable as $function$
+  select case when s.phone is not null and (app_hidden.organization_can(s.organization_id, 'buyer.read')
+    or s.project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+    or s.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+    or s.id = any (array(select app_hidden.viewer_signers()))) then s.phone end
+$function$;
+grant execute on function app_public.agreement_signers_phone(app_public.agreement_signers) to plat_anonymous,
+plat_user;
+
+----------------------------------------------------------------------------------------------------
+-- app_public.agreement_trail_entries
+
+-- @defaultOrder id asc
+--
+-- Something that happened to an agreement; never changed, never deleted.
+create table app_public.agreement_trail_entries (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  -- @behavior -*
+  --
+  -- The agreement.
+  agreement_id             uuid                         not null,
+  kind                     app_public.agreement_trail_kind not null, -- What happened.
+  occurred_at              timestamp with time zone     not null default clock_timestamp(), -- When.
+  -- @behavior -*
+  --
+  -- The signer that it is about.
+  signer_id                uuid,
+  signer_name              text, -- The name of the signer at that time.
+  -- @behavior -*
+  --
+  -- The version that it is about.
+  file_id                  uuid,
+  checksum                 text, -- SHA-256 of the file that was sent, replaced or signed, in hexadecimal digits.
+  -- @behavior -*
+  --
+  -- The user who did it.
+  actor_id                 uuid,
+  -- @masked
+  --
+  -- The network address that it came from.
+  ip_address               text,
+  -- @masked
+  --
+  -- The program that it came from, as it says.
+  user_agent               text,
+  -- @masked
+  --
+  -- The address or number that a mail or code went to.
+  sent_to                  text,
+  consent_text             text, -- What the signer agreed to.
+  note                     text, -- Further words, such as why somebody declined.
+  constraint agreement_trail_entries_pkey primary key (id),
+  -- @fieldName actor
+  -- @backwardBehavior -*
+  --
+  -- The user who did it.
+  constraint agreement_trail_entries_actor_id_fkey foreign key (actor_id)
+    references app_public.users(id) on delete set null,
+  -- @parent
+  -- @fieldName agreement
+  -- @foreignFieldName trail
+  -- @backwardDescription What happened to it, in order.
+  --
+  -- The agreement.
+  constraint agreement_trail_entries_agreement_id_fkey foreign key (agreement_id, project_id)
+    references app_public.agreements(id, project_id) on delete restrict,
+  -- @fieldName file
+  -- @backwardBehavior -*
+  --
+  -- The version that it is about.
+  constraint agreement_trail_entries_file_id_fkey foreign key (file_id)
+    references app_public.agreement_files(id) on delete restrict,
+  -- @behavior -*
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint agreement_trail_entries_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName signer
+  -- @backwardBehavior -*
+  --
+  -- The signer that it is about.
+  constraint agreement_trail_entries_signer_id_fkey foreign key (signer_id)
+    references app_public.agreement_signers(id) on delete restrict
+);
+
+create index agreement_trail_entries_actor on app_public.agreement_trail_entries (actor_id);
+create index agreement_trail_entries_agreement on app_public.agreement_trail_entries (agreement_id, id);
+create index agreement_trail_entries_file on app_public.agreement_trail_entries (file_id);
+create index agreement_trail_entries_project on app_public.agreement_trail_entries (project_id, id);
+create index agreement_trail_entries_signer on app_public.agreement_trail_entries (signer_id);
+
+alter table app_public.agreement_trail_entries enable row level security;
+create policy parties on app_public.agreement_trail_entries for select to plat_user
+  using ((select true from app_public.agreements parent where parent.id = agreement_trail_entries.agreement_id));
+
+grant select on app_public.agreement_trail_entries to plat_masker;
+grant
+  select (
+      id, organization_id, project_id, agreement_id, kind, occurred_at, signer_id, signer_name, file_id, checksum,
+      actor_id, consent_text, note
+    ) on app_public.agreement_trail_entries to plat_anonymous, plat_user;
+
+create trigger _100_immutable before delete or update on app_public.agreement_trail_entries
+  for each row execute function app_private.tg_agreement_trail_entries__immutable();
+create trigger _100_no_truncate before truncate on app_public.agreement_trail_entries
+  for each statement execute function app_private.tg_agreement_trail_entries__immutable();
+
+create function app_private.tg_agreement_trail_entries__immutable() returns trigger
+language plpgsql as $function$
+begin
+  -- Whose account it was may be forgotten with the account.
+  if tg_op = 'UPDATE' and new.actor_id is null and to_jsonb(new) - 'actor_id' = to_jsonb(old) - 'actor_id' then
+    return new;
+  end if;
+  raise exception 'the trail of an agreement is never changed or deleted' using errcode = 'restrict_violation';
+end $function$;
+
+-- The network address that it came from; null without the permission buyer.pii.
+create function app_public.agreement_trail_entries_ip_address(e app_public.agreement_trail_entries) returns text
+language sql stable as $function$
+  select case when e.ip_address is not null and app_hidden.organization_can(e.organization_id, 'buyer.pii')
+    then e.ip_address end
+$function$;
+grant execute on function app_public.agreement_trail_entries_ip_address(
+  app_public.agreement_trail_entries
+) to plat_anonymous, plat_user;
+
+-- The address or number that a mail or code went to; null without the permission buyer.pii.
+create function app_public.agreement_trail_entries_sent_to(e app_public.agreement_trail_entries) returns text
+language sql stable as $function$
+  select case when e.sent_to is not null and app_hidden.organization_can(e.organization_id, 'buyer.pii')
+    then e.sent_to end
+$function$;
+grant execute on function app_public.agreement_trail_entries_sent_to(
+  app_public.agreement_trail_entries
+) to plat_anonymous, plat_user;
+
+-- The program that it came from, as it says; null without the permission buyer.pii.
+create function app_public.agreement_trail_entries_user_agent(e app_public.agreement_trail_entries) returns text
+language sql stable as $function$
+  select case when e.user_agent is not null and app_hidden.organization_can(e.organization_id, 'buyer.pii')
+    then e.user_agent end
+$function$;
+grant execute on function app_public.agreement_trail_entries_user_agent(
+  app_public.agreement_trail_entries
+) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.agreements
 
 -- Something that a lead or buyer signs. Buyers see those of their purchase that were sent.
@@ -667,7 +1790,12 @@ create table app_public.agreements (
   declined_at              timestamp with time zone, -- When it was declined.
   expires_at               timestamp with time zone, -- When it expires if it was sent and is not signed by then.
   void_reason              app_public.long_text, -- Why it was voided; required for the status VOIDED.
+  -- Where its signers sign; here where left out. It can be changed as long as the agreement is a draft.
+  signing_provider         app_public.signing_provider  not null default 'EMBEDDED',
+  -- After how many days signers are reminded, three times at most; 3 where left out, null for never.
+  reminder_days            smallint                     default 3,
   constraint agreements_pkey primary key (id),
+  constraint agreements_id_project_id_key unique (id, project_id),
   -- @fieldName buyer
   -- @backwardBehavior -*
   --
@@ -689,6 +1817,8 @@ create table app_public.agreements (
   constraint agreements_project_id_fkey foreign key (project_id, organization_id)
     references app_public.projects(id, organization_id) on delete restrict,
   constraint agreements_one_person check (num_nonnulls(lead_id, buyer_id) = 1), -- Name either the lead or the buyer.
+  -- Give 1 to 60 days, or null for never.
+  constraint agreements_reminder_days_range check (reminder_days >= 1 and reminder_days <= 60),
   constraint project_record_id_not_null not null id,
   constraint project_record_inserted_at_not_null not null inserted_at,
   constraint project_record_organization_id_not_null not null organization_id,
@@ -804,11 +1934,21 @@ create policy sellers_update on app_public.agreements for update to plat_user
       )
     end
   );
+create policy signers on app_public.agreements for select to plat_user
+  using (
+    deleted_at is null
+    and status::text <> 'DRAFT'
+    and id = any (array(select app_hidden.viewer_signed_agreements()))
+  );
 
 grant select on app_public.agreements to plat_anonymous, plat_user;
 grant delete on app_public.agreements to plat_user;
-grant insert (lead_id, buyer_id, type, title, status, expires_at) on app_public.agreements to plat_user;
-grant update (title, status, expires_at, void_reason) on app_public.agreements to plat_user;
+grant insert (
+  lead_id, buyer_id, type, title, status, expires_at, signing_provider, reminder_days
+) on app_public.agreements to plat_user;
+grant update (
+  title, status, expires_at, void_reason, signing_provider, reminder_days
+) on app_public.agreements to plat_user;
 
 create trigger _010_deal before insert on app_public.agreements
   for each row execute function app_private.tg__deal_child();
@@ -818,6 +1958,8 @@ create trigger _060_refuse_archived before delete or update on app_public.agreem
   for each row execute function app_private.tg__refuse_archived();
 create trigger _200_keep before delete on app_public.agreements
   for each row execute function app_private.tg_agreements__keep();
+create trigger _300_signing_checks before insert or update of status, signing_provider on app_public.agreements
+  for each row execute function app_private.tg_agreements__signing_checks();
 create trigger _300_state before update on app_public.agreements
   for each row
   when (
@@ -834,6 +1976,10 @@ create trigger _300_state_first before insert on app_public.agreements
   execute function app_private.tg__state('agreement', 't');
 create trigger _400_prepare before insert or update on app_public.agreements
   for each row execute function app_private.tg_agreements__prepare();
+create trigger _500_signing after update of status on app_public.agreements
+  for each row
+  when (old.status::text is distinct from new.status::text)
+  execute function app_private.tg_agreements__signing();
 create trigger _600_deadline_again_agreement after update of status, deleted_at, expires_at on app_public.agreements
   for each row
   when (
@@ -915,7 +2061,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -963,7 +2111,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
@@ -987,7 +2137,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -1025,7 +2177,9 @@ begin
     || case when o.executed_at is distinct from n.executed_at then jsonb_build_object('executedAt', jsonb_build_array(to_char(o.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.declined_at is distinct from n.declined_at then jsonb_build_object('declinedAt', jsonb_build_array(to_char(o.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.void_reason is distinct from n.void_reason then jsonb_build_object('voidReason', jsonb_build_array(o.void_reason, n.void_reason)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.void_reason is distinct from n.void_reason then jsonb_build_object('voidReason', jsonb_build_array(o.void_reason, n.void_reason)) else '{}' end
+    || case when o.signing_provider is distinct from n.signing_provider then jsonb_build_object('signingProvider', jsonb_build_array(o.signing_provider, n.signing_provider)) else '{}' end
+    || case when o.reminder_days is distinct from n.reminder_days then jsonb_build_object('reminderDays', jsonb_build_array(o.reminder_days, n.reminder_days)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.type as type,
     n.title as title,
     n.lead_id as "leadId",
@@ -1041,7 +2195,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
@@ -1059,7 +2215,9 @@ begin
     o.executed_at,
     o.declined_at,
     o.expires_at,
-    o.void_reason) is distinct
+    o.void_reason,
+    o.signing_provider,
+    o.reminder_days) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -1077,7 +2235,9 @@ begin
     n.executed_at,
     n.declined_at,
     n.expires_at,
-    n.void_reason) order by n.id returning stream_id)
+    n.void_reason,
+    n.signing_provider,
+    n.reminder_days) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -1130,6 +2290,86 @@ begin
       when new.status = 'EXECUTED' then coalesce(new.signed_at, now()) else new.signed_at end;
     new.executed_at := case when new.status = 'EXECUTED' then now() end;
     new.declined_at := case when new.status = 'DECLINED' then now() end;
+  end if;
+  return new;
+end $function$;
+
+-- Begins the signing of an agreement that was sent, and ends it where it was voided, declined or has expired.
+create function app_private.tg_agreements__signing() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  file app_public.agreement_files := app_private.present_file(new.id);
+  has_signers boolean := exists (select from app_public.agreement_signers s where s.agreement_id = new.id
+    and s.deleted_at is null);
+begin
+  if old.status = 'DRAFT' and new.status <> 'VOIDED' then
+    update app_public.agreement_files f set sent_at = now() where f.id = file.id and f.sent_at is null;
+  end if;
+  if not has_signers then
+    return null;
+  end if;
+  if old.status = 'DRAFT' and new.status = 'SENT' then
+    perform app_private.note_trail(new.id, 'SENT', file => file);
+    if new.signing_provider <> 'EMBEDDED' then
+      insert into app_private.agreement_envelopes (agreement_id, integration_id, file_id)
+        values (new.id, app_private.signing_integration(new.organization_id, 'docusign'), file.id);
+      perform app_private.add_job('agreement__sent', jsonb_build_object('id', new.id));
+    end if;
+    perform app_private.invite_signers(new.id);
+  end if;
+  if new.status in ('VOIDED', 'DECLINED', 'EXPIRED', 'EXECUTED') then
+    update app_private.agreement_envelopes e set ended = true where e.agreement_id = new.id;
+  end if;
+  if new.status in ('VOIDED', 'DECLINED', 'EXPIRED') then
+    if new.status <> 'DECLINED' then
+      perform app_private.note_trail(new.id, new.status::text, note => new.void_reason);
+    end if;
+    delete from app_private.agreement_codes c using app_public.agreement_signers s
+      where s.id = c.signer_id and s.agreement_id = new.id;
+    if old.status <> 'DRAFT' then
+      perform app_private.add_job('agreement__ended', jsonb_build_object('id', new.id));
+    end if;
+  elsif new.status = 'EXECUTED' then
+    perform app_private.note_trail(new.id, 'EXECUTED');
+  end if;
+  return null;
+end $function$;
+
+-- Refuses to send what cannot be signed, and statuses that only signers make.
+create function app_private.tg_agreements__signing_checks() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  has_signers boolean;
+begin
+  if tg_op = 'UPDATE' and new.signing_provider <> old.signing_provider and old.status <> 'DRAFT' then
+    perform app_hidden.fail('CONFLICT', 'Where an agreement is signed is chosen while it is a draft.',
+      '{"field": "signingProvider"}');
+  end if;
+  if tg_op = 'INSERT' or new.status = old.status or coalesce(app_hidden.is_service(), false) then
+    return new;
+  end if;
+  has_signers := exists (select from app_public.agreement_signers s where s.agreement_id = new.id and
+    s.deleted_at is null);
+  if new.status = 'SENT' then
+    if has_signers and (app_private.present_file(new.id)).id is null then
+      perform app_hidden.fail('CONFLICT', 'There is nothing to sign yet: upload the PDF with uploadAgreementFile.',
+        '{"field": "status"}');
+    elsif not has_signers and new.signing_provider <> 'EMBEDDED' then
+      perform app_hidden.fail('CONFLICT', 'Nobody is to sign yet: add signers with createAgreementSigner.',
+        '{"field": "status"}');
+    elsif has_signers and new.signing_provider = 'DOCUSIGN'
+      and app_private.signing_integration(new.organization_id, 'docusign') is null then
+      perform app_hidden.fail('CONFLICT',
+        'The organization has no integration docusign that works: connect one, or sign here (signingProvider: '
+        'EMBEDDED).',
+        '{"field": "signingProvider"}');
+    end if;
+  elsif has_signers and (new.status in ('VIEWED', 'PARTIALLY_SIGNED', 'SIGNED', 'DECLINED')
+      or (new.status = 'EXECUTED' and exists (select from app_public.agreement_signers s where s.agreement_id = new.id
+        and s.role = 'SELLER_REPRESENTATIVE' and s.deleted_at is null))) then
+    perform app_hidden.fail('CONFLICT', format('What its signers do makes an agreement %s; they sign or decline '
+      'themselves.',
+      replace(lower(new.status), '_', ' ')), '{"field": "status"}');
   end if;
   return new;
 end $function$;
@@ -3095,11 +4335,9 @@ grant execute on function app_public.buyers_appointments(app_public.buyers) to p
 
 -- The organization for which the assignee works in the project; null where nobody is assigned, and for the buyer.
 create function app_public.buyers_assignee_organization(b app_public.buyers) returns app_public.organizations
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_hidden.masked(o) from app_public.buyers r
-    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
-      and o.deleted_at is null
-  where r.id = b.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'buyer.read')
+language sql stable as $function$
+  select o.* from app_hidden.masked_organizations o
+  where b.assignee_id is not null and o.id = (select app_hidden.organization_of_buyer(b.id))
 $function$;
 grant execute on function app_public.buyers_assignee_organization(app_public.buyers) to plat_anonymous, plat_user;
 
@@ -11041,11 +12279,9 @@ grant execute on function app_public.leads_allowed_transitions(app_public.leads)
 
 -- The organization for which the assignee works in the project; null where nobody is assigned.
 create function app_public.leads_assignee_organization(l app_public.leads) returns app_public.organizations
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_hidden.masked(o) from app_public.leads r
-    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
-      and o.deleted_at is null
-  where r.id = l.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'lead.read')
+language sql stable as $function$
+  select o.* from app_hidden.masked_organizations o
+  where l.assignee_id is not null and o.id = (select app_hidden.organization_of_lead(l.id))
 $function$;
 grant execute on function app_public.leads_assignee_organization(app_public.leads) to plat_anonymous, plat_user;
 
@@ -27548,56 +28784,29 @@ grant execute on function app_public.spec_options_events(app_public.spec_options
 ----------------------------------------------------------------------------------------------------
 -- app_public.tasks
 
---
--- @portfolio lead.read
--- @portfolioAlso org.member lead_id buyer_id
--- @ownFinder viewer_tasks_of_deals
 -- @defaultOrder due_at asc, id asc
--- @filterLists status
 --
 -- Something to do.
 create table app_public.tasks (
   id                       uuid                         not null default uuidv7(),
-  -- @filter organizationIds
   -- @insertOptional
   --
   -- The organization; needed where neither a lead, a buyer nor a project is named.
   organization_id          uuid                         not null,
-  -- @filter projectIds
-  --
-  -- The project.
-  project_id               uuid,
-  -- @filter
-  --
-  -- The lead that it is about.
-  lead_id                  uuid,
+  project_id               uuid, -- The project.
+  lead_id                  uuid, -- The lead that it is about.
   title                    app_public.short_text        not null, -- What to do, in a line.
   description              app_public.long_text, -- What to do, at length.
-  -- @filter
-  --
-  -- Kind of the task.
-  type                     app_public.task_type         not null default 'TODO',
-  -- @filter
-  --
-  -- How far it is.
-  status                   app_public.task_status       not null default 'OPEN',
+  type                     app_public.task_type         not null default 'TODO', -- Kind of the task.
+  status                   app_public.task_status       not null default 'OPEN', -- How far it is.
   status_changed_at        timestamp with time zone     not null default now(), -- Since when it has its status.
-  -- @filter
-  --
-  -- How urgent it is.
-  priority                 app_public.task_priority     not null default 'MEDIUM',
-  -- @filter assigneeIds
-  --
-  -- Who does it; whoever writes it down where nobody is named.
-  assignee_id              uuid,
+  priority                 app_public.task_priority     not null default 'MEDIUM', -- How urgent it is.
+  assignee_id              uuid, -- Who does it.
   -- @inert A task does nothing by itself.
   --
   -- Who created it.
   created_by_id            uuid                         default app_public.current_user_id(),
-  -- @filter
-  --
-  -- Until when.
-  due_at                   timestamp with time zone,
+  due_at                   timestamp with time zone, -- Until when.
   started_at               timestamp with time zone, -- When somebody began.
   completed_at             timestamp with time zone, -- When it was done.
   completed_by_id          uuid, -- Who completed it.
@@ -27605,10 +28814,7 @@ create table app_public.tasks (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
-  -- @filter
-  --
-  -- The buyer that it is about.
-  buyer_id                 uuid,
+  buyer_id                 uuid, -- The buyer that it is about.
   -- @behavior -*
   --
   -- The execution that created it.
@@ -27676,12 +28882,7 @@ create index tasks_lead on app_public.tasks (lead_id, id desc) where deleted_at 
 create index tasks_lead_open on app_public.tasks (lead_id)
   where deleted_at is null and status::text = any (array['OPEN', 'IN_PROGRESS', 'WAITING']);
 create index tasks_organization on app_public.tasks (organization_id, due_at, id) where deleted_at is null;
-create index tasks_organization_alone on app_public.tasks (organization_id, due_at, id)
-  where deleted_at is null and lead_id is null and buyer_id is null;
-create index tasks_organization_status on app_public.tasks (organization_id, status, due_at, id)
-  where deleted_at is null;
 create index tasks_project on app_public.tasks (project_id, due_at, id) where deleted_at is null;
-create index tasks_project_status on app_public.tasks (project_id, status, due_at, id) where deleted_at is null;
 create index tasks_workflow_execution on app_public.tasks (workflow_execution_id)
   where workflow_execution_id is not null;
 
@@ -28105,11 +29306,6 @@ begin
         'Name the lead, the buyer, the project or the organization that the task is for.',
         '{"field": "organizationId"}');
     end if;
-    -- What somebody writes down for nobody is theirs to do; what a workflow makes goes where its step says.
-    if new.assignee_id is null and app_public.current_user_id() is not null
-      and not coalesce(app_hidden.is_service(), false) then
-      new.assignee_id := app_public.current_user_id();
-    end if;
   end if;
   if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id)
     and not exists (
@@ -28142,50 +29338,6 @@ create function app_public.tasks_events(r app_public.tasks) returns setof app_pu
 language sql stable rows 20
 as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.tasks_events(app_public.tasks) to plat_anonymous, plat_user;
-
--- @filter due
--- @impliesList status OPEN,IN_PROGRESS,WAITING
---
--- Only what is still to be done and is due today, where the viewer is, or was due before; or only the rest.
-create function app_public.tasks_filter_due(t app_public.tasks, value boolean) returns boolean
-language sql stable as $function$
-  select case when value then t.due_at < app_hidden.end_of_viewers_day()
-      and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
-    else t.due_at is null or t.due_at >= app_hidden.end_of_viewers_day() or t.status in ('COMPLETED', 'CANCELLED') end
-$function$;
-grant execute on function app_public.tasks_filter_due(app_public.tasks, boolean) to plat_anonymous, plat_user;
-
--- @filter mine
---
--- Only tasks that the viewer does, or only the others.
-create function app_public.tasks_filter_mine(t app_public.tasks, value boolean) returns boolean
-language sql stable as $function$
-  select case when value then t.assignee_id = app_public.current_user_id()
-    else t.assignee_id is distinct from app_public.current_user_id() end
-$function$;
-grant execute on function app_public.tasks_filter_mine(app_public.tasks, boolean) to plat_anonymous, plat_user;
-
--- @filter open
--- @impliesList status OPEN,IN_PROGRESS,WAITING
---
--- Only what is still to be done, or only what is over.
-create function app_public.tasks_filter_open(t app_public.tasks, value boolean) returns boolean
-language sql stable as $function$
-  select case when value then t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
-    else t.status in ('COMPLETED', 'CANCELLED') end
-$function$;
-grant execute on function app_public.tasks_filter_open(app_public.tasks, boolean) to plat_anonymous, plat_user;
-
--- @filter overdue
--- @impliesList status OPEN,IN_PROGRESS,WAITING
---
--- Only what is still to be done and was due before now, or only the rest.
-create function app_public.tasks_filter_overdue(t app_public.tasks, value boolean) returns boolean
-language sql stable as $function$
-  select case when value then t.due_at < now() and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
-    else t.due_at is null or t.due_at >= now() or t.status in ('COMPLETED', 'CANCELLED') end
-$function$;
-grant execute on function app_public.tasks_filter_overdue(app_public.tasks, boolean) to plat_anonymous, plat_user;
 
 -- @notNull
 --
@@ -31280,6 +32432,17 @@ language sql stable rows 5 as $function$
 $function$;
 grant execute on function app_public.users_reservations(app_public.users) to plat_anonymous, plat_user;
 
+-- The second factor of the account; null where it has none, and for everybody but the user.
+create function app_public.users_second_factor(u app_public.users) returns app_public.second_factor
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select row(f.confirmed_at, (select count(*) from app_private.recovery_codes c where c.user_id = u.id
+    and c.used_at is null))::app_public.second_factor
+  from app_private.second_factors f
+  where f.user_id = u.id and f.confirmed_at is not null and u.id = app_public.current_user_id()
+    and app_hidden.has_whole_account()
+$function$;
+grant execute on function app_public.users_second_factor(app_public.users) to plat_anonymous, plat_user;
+
 -- The sign-ins that go on, last used first; empty for everybody but the user, and for restricted access tokens.
 create function app_public.users_sessions(u app_public.users) returns app_public.session[]
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -33589,6 +34752,61 @@ create table app_private.access_token_secrets (
 alter table app_private.access_token_secrets enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.agreement_codes
+
+-- The one open code of a signer; of the code itself only the SHA-256. proof is what a right one was exchanged for.
+create table app_private.agreement_codes (
+  signer_id                uuid                         not null,
+  file_id                  uuid                         not null,
+  channel                  app_public.code_channel      not null,
+  code_sha256              bytea,
+  expires_at               timestamp with time zone,
+  tries                    integer                      not null default 0,
+  proof                    uuid,
+  proof_expires_at         timestamp with time zone,
+  requested_at             timestamp with time zone     not null default now(),
+  constraint agreement_codes_pkey primary key (signer_id),
+  constraint agreement_codes_file_id_fkey foreign key (file_id)
+    references app_public.agreement_files(id) on delete cascade,
+  constraint agreement_codes_signer_id_fkey foreign key (signer_id)
+    references app_public.agreement_signers(id) on delete cascade
+);
+
+create index agreement_codes_file on app_private.agreement_codes (file_id);
+
+alter table app_private.agreement_codes enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.agreement_envelopes
+
+-- What an agreement is called at its provider: transaction_id finds it again where nobody knows whether it was
+--   taken.
+create table app_private.agreement_envelopes (
+  agreement_id             uuid                         not null,
+  integration_id           uuid                         not null,
+  transaction_id           uuid                         not null default gen_random_uuid(),
+  file_id                  uuid                         not null,
+  envelope_id              text,
+  ended                    boolean                      not null default false,
+  asked_at                 timestamp with time zone     not null default now(),
+  constraint agreement_envelopes_pkey primary key (agreement_id),
+  constraint agreement_envelopes_envelope_id_key unique (envelope_id),
+  constraint agreement_envelopes_agreement_id_fkey foreign key (agreement_id)
+    references app_public.agreements(id) on delete cascade,
+  constraint agreement_envelopes_file_id_fkey foreign key (file_id)
+    references app_public.agreement_files(id) on delete restrict,
+  constraint agreement_envelopes_integration_id_fkey foreign key (integration_id)
+    references app_public.organization_integrations(id) on delete restrict
+);
+
+create index agreement_envelopes_asked_at on app_private.agreement_envelopes (asked_at)
+  where envelope_id is not null and not ended;
+create index agreement_envelopes_file on app_private.agreement_envelopes (file_id);
+create index agreement_envelopes_integration on app_private.agreement_envelopes (integration_id);
+
+alter table app_private.agreement_envelopes enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.bound_columns
 
 -- Columns of sealed texts that had no text left which is bound to no row, and since when.
@@ -34632,6 +35850,22 @@ create table app_private.project_record (
 alter table app_private.project_record enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.recovery_codes
+
+-- SHA-256 of the recovery codes of a user, 80 random bits each.
+create table app_private.recovery_codes (
+  code_sha256              bytea                        not null,
+  user_id                  uuid                         not null,
+  used_at                  timestamp with time zone,
+  constraint recovery_codes_pkey primary key (code_sha256),
+  constraint recovery_codes_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index recovery_codes_user on app_private.recovery_codes (user_id);
+
+alter table app_private.recovery_codes enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.refresh_tokens
 
 -- SHA-256 of the refresh tokens of a session: the present one, and those that were used, to know when one comes
@@ -34916,6 +36150,25 @@ create table app_private.searchable_tables (
 );
 
 alter table app_private.searchable_tables enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.second_factors
+
+-- The secret that the authenticator app of a user has, sealed; not asked for until a code has confirmed it.
+create table app_private.second_factors (
+  user_id                  uuid                         not null,
+  sealed                   text                         not null,
+  -- The step of time that the last accepted code was of: none of that or an earlier one is accepted again.
+  last_step                bigint,
+  confirmed_at             timestamp with time zone,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint second_factors_pkey primary key (user_id),
+  constraint second_factors_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index second_factors_open on app_private.second_factors (inserted_at) where confirmed_at is null;
+
+alter table app_private.second_factors enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.sending_changes
@@ -35517,6 +36770,32 @@ create domain app_public.actor_type as text check (value in (
   'AI' -- The drafting service.
 ));
 
+-- What a file of an agreement is.
+create domain app_public.agreement_file_kind as text check (value in (
+  'DOCUMENT', -- A version of what is to be signed.
+  'SIGNED', -- What was signed, as the provider keeps it.
+  'CERTIFICATE' -- Who signed what, when and from where.
+));
+
+-- What a signer of an agreement is.
+create domain app_public.agreement_signer_role as text check (value in (
+  'BUYER', -- The buyer.
+  'CO_BUYER', -- Somebody who buys too.
+  'GUARANTOR', -- Somebody who answers for the buyer.
+  'WITNESS', -- A witness.
+  'SELLER_REPRESENTATIVE', -- Signs for the seller: the countersignature.
+  'OTHER' -- Somebody else.
+));
+
+-- How far a signer is.
+create domain app_public.agreement_signer_status as text check (value in (
+  'WAITING', -- Not asked yet: the agreement was not sent, or others sign before.
+  'INVITED', -- Asked to sign.
+  'VIEWED', -- Opened the agreement.
+  'SIGNED', -- Signed.
+  'DECLINED' -- Refused to sign.
+));
+
 -- How far an agreement is.
 create domain app_public.agreement_status as text check (value in (
   'DRAFT', -- Being prepared.
@@ -35528,6 +36807,23 @@ create domain app_public.agreement_status as text check (value in (
   'DECLINED', -- Somebody refused to sign.
   'EXPIRED', -- Not signed in time.
   'VOIDED' -- Withdrawn.
+));
+
+-- What happened to an agreement.
+create domain app_public.agreement_trail_kind as text check (value in (
+  'SENT', -- It was sent to be signed.
+  'INVITED', -- A signer was asked to sign.
+  'REMINDED', -- A signer was reminded.
+  'CODE_SENT', -- A one-time code was sent to a signer.
+  'VIEWED', -- A signer opened it.
+  'SIGNED', -- A signer signed.
+  'DECLINED', -- A signer refused to sign.
+  'REPLACED', -- Another version took the place of the one before.
+  'CHANGED', -- A signer has another address.
+  'COMPLETED', -- All have signed.
+  'EXECUTED', -- It was countersigned.
+  'VOIDED', -- It was withdrawn.
+  'EXPIRED' -- It was not signed in time.
 ));
 
 -- The kind of an agreement.
@@ -35636,6 +36932,12 @@ create domain app_public.chart_type as text check (value in (
   'LINE', -- As a line.
   'PIE', -- As a pie.
   'FUNNEL' -- As a funnel.
+));
+
+-- How a one-time code is sent.
+create domain app_public.code_channel as text check (value in (
+  'EMAIL', -- By mail.
+  'SMS' -- As a text message.
 ));
 
 -- What somebody is to a lead or buyer.
@@ -36422,6 +37724,12 @@ create domain app_public.sending_channel as text check (value in (
   'SMS' -- Text messages.
 ));
 
+-- Where an agreement is signed.
+create domain app_public.signing_provider as text check (value in (
+  'EMBEDDED', -- Here: by a link and a one-time code.
+  'DOCUSIGN' -- At DocuSign, by the integration docusign of the organization.
+));
+
 -- When a unit counts as sold.
 create domain app_public.sold_trigger as text check (value in (
   'SIGNED', -- When the purchase is signed.
@@ -36711,6 +38019,12 @@ create domain app_public.file_address as jsonb;
 --   one that is given, or one to be made with the id of the seed.
 create domain app_public.fresh_secret as jsonb;
 
+-- @transform freshTotpSecret
+-- @given
+--
+-- A secret for an authenticator app that the service has just made: itself to be shown once, and sealed to be kept.
+create domain app_public.fresh_totp_secret as jsonb;
+
 -- @scalar ID
 --
 -- The id of a record, or its slug.
@@ -36804,6 +38118,13 @@ create domain app_public.phone_number as text
 create domain app_public.refresh_token_proof as text
   constraint refresh_token_proof_hashed check (value ~ '^[0-9a-f]{64}$') -- This is no refresh token.;
 
+-- @transform proveSecondFactor
+--
+-- A code of the authenticator app, or a recovery code.
+create domain app_public.second_factor_code as text
+  -- This is no code.
+  constraint second_factor_code_proved check (value ~ '^(step:[0-9]{1,12}:[0-9a-f]{64}|code:[0-9a-f]{64}|wrong)$');
+
 -- @transform requestingDevice
 -- @given
 --
@@ -36814,6 +38135,11 @@ create domain app_public.session_device as text;
 create domain app_public.short_text as text
   -- Give 1 to 300 characters.
   constraint short_text_length check (length(value) >= 1 and length(value) <= 300 and value = btrim(value));
+
+-- @transform proveSigningCode
+--
+-- The one-time code that requestSigningCode sent.
+create domain app_public.signing_code as text;
 
 -- A readable name in addresses: lower-case letters and digits joined by single hyphens.
 create domain app_public.slug as text
@@ -37653,6 +38979,14 @@ create type app_public.project_abstract as (
   is_sold_out boolean
 );
 
+-- Codes for when the authenticator app is lost; shown this once, to be kept apart from it.
+create type app_public.recovery_codes as (
+  -- @notNull
+  --
+  -- Ten codes; each works once.
+  codes text[]
+);
+
 -- What the removal of a member changed.
 create type app_public.remove_organization_member_payload as (
   organization app_public.organizations, -- The organization.
@@ -37700,6 +39034,34 @@ create type app_public.search_result as (
   --
   -- The project that it belongs to.
   project_id uuid
+);
+
+-- The second factor of an account.
+create type app_public.second_factor as (
+  -- @notNull
+  --
+  -- Since when it is asked for.
+  enabled_at timestamp with time zone,
+  -- @notNull
+  --
+  -- How many recovery codes were not used.
+  recovery_codes_left integer
+);
+
+-- What an authenticator app has to know; shown this once.
+create type app_public.second_factor_enrollment as (
+  -- @notNull
+  --
+  -- The secret, for typing it in.
+  secret text,
+  -- @notNull
+  --
+  -- The same as otpauth:// address, for a QR code.
+  uri text,
+  -- @notNull
+  --
+  -- Until when confirmSecondFactor takes its first code.
+  expires_at timestamp with time zone
 );
 
 -- How much an organization may send to people outside of it within 24 hours.
@@ -37751,6 +39113,68 @@ create type app_public.session as (
   --
   -- Whether it goes on by refresh tokens rather than one token for 30 days.
   is_refreshable boolean
+);
+
+-- What somebody is asked to sign, as far as it is theirs to read.
+create type app_public.signing_request as (
+  -- @notNull
+  --
+  -- The agreement.
+  agreement_id uuid,
+  -- @notNull
+  --
+  -- The signer.
+  signer_id uuid,
+  -- @notNull
+  --
+  -- What it is called.
+  title text,
+  -- @notNull
+  --
+  -- Kind of the agreement.
+  type app_public.agreement_type,
+  -- @notNull
+  --
+  -- How far the agreement is.
+  status app_public.agreement_status,
+  -- @notNull
+  --
+  -- Who asks.
+  organization_name text,
+  -- @notNull
+  --
+  -- The project.
+  project_title text,
+  -- @notNull
+  --
+  -- The name of the signer, as it stands on the agreement.
+  signer_name text,
+  -- @notNull
+  --
+  -- What the signer is to the agreement.
+  role app_public.agreement_signer_role,
+  -- @notNull
+  --
+  -- How far the signer is.
+  signer_status app_public.agreement_signer_status,
+  -- @notNull
+  --
+  -- Whether the signer can sign, or decline, now.
+  can_sign boolean,
+  file_id uuid, -- The version that is signed; null once the agreement was withdrawn or has expired.
+  file_number integer, -- Which version it is.
+  filename text, -- Its name for those who save it.
+  checksum text, -- SHA-256 of it, in hexadecimal digits.
+  url app_public.file_address, -- Where it is: an address that works for a few minutes.
+  -- Where it says who signed what, when and from where; null before all have signed.
+  certificate_url app_public.file_address,
+  -- @notNull
+  --
+  -- What the signer agrees to by signing.
+  consent_text text,
+  code_sent_to text, -- Where the last code went, shortened; null where none is open.
+  expires_at timestamp with time zone, -- When the time to sign is over.
+  signed_at timestamp with time zone -- When the signer signed.
 );
 
 -- A step that the record can take by hand from where it is.
@@ -37889,6 +39313,12 @@ create type app_private.step_work as (
   execution_id uuid,
   attempt integer,
   input jsonb
+);
+
+create type app_private.turn as (
+  agreement app_public.agreements,
+  signer app_public.agreement_signers,
+  file app_public.agreement_files
 );
 
 ----------------------------------------------------------------------------------------------------
@@ -38061,6 +39491,49 @@ create view app_public.user_organization_connections
 -- What the viewer may do.
 -- Column title: Position in this organization.
 grant select on app_public.user_organization_connections to plat_anonymous, plat_user;
+
+-- The rows of app_public.agreement_signers that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_agreement_signers as
+  select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, agreement_id, role, name,
+    app_public.agreement_signers_email(r.*) as email, app_public.agreement_signers_phone(r.*) as phone, sequence,
+    status, status_changed_at, invited_at, viewed_at, signed_at, declined_at, decline_reason, reminded_at,
+    signed_file_id, link_id, invitation
+  from app_public.agreement_signers r
+  where (
+    current_user <> 'plat_anonymous'::name
+  ); alter view app_hidden.masked_agreement_signers owner to plat_masker;
+grant select on app_hidden.masked_agreement_signers to plat_anonymous, plat_user;
+
+-- The rows of app_public.agreement_trail_entries that the viewer sees, with what they may know of the masked
+--   columns.
+create view app_hidden.masked_agreement_trail_entries as
+  select id, organization_id, project_id, agreement_id, kind, occurred_at, signer_id, signer_name, file_id,
+    checksum, actor_id,
+    case
+      when (
+        ip_address is not null
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      ) then ip_address
+      else null::text
+    end as ip_address,
+    case
+      when (
+        user_agent is not null
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      ) then user_agent
+      else null::text
+    end as user_agent,
+    case
+      when (
+        sent_to is not null and organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      ) then sent_to
+      else null::text
+    end as sent_to, consent_text, note
+  from app_public.agreement_trail_entries r
+  where (
+    current_user <> 'plat_anonymous'::name
+  ); alter view app_hidden.masked_agreement_trail_entries owner to plat_masker;
+grant select on app_hidden.masked_agreement_trail_entries to plat_anonymous, plat_user;
 
 -- The rows of app_public.appointments that the viewer sees, with what they may know of the masked columns.
 create view app_hidden.masked_appointments as
@@ -39199,6 +40672,33 @@ end $function$;
 grant execute on function app_public.confirm_email_change(text) to plat_user;
 
 --
+-- @eachTime
+-- @arg code The code that the authenticator app shows for the secret of enrollSecondFactor.
+--
+-- Has signing in ask for a second factor from now on, and gives the recovery codes. All other sessions of the viewer
+--   end;
+-- access tokens stay.
+create function app_public.confirm_second_factor(
+  code app_public.second_factor_code
+) returns app_public.recovery_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+begin
+  perform from app_public.users u where u.id = viewer for no key update;
+  if not app_private.use_second_factor(viewer, code, is_new => true) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is no code of the secret that enrollSecondFactor gave within the '
+      'last hour; look at the clock of the device, and send its next code.', '{"field": "code"}');
+  end if;
+  update app_private.second_factors f set confirmed_at = now() where f.user_id = viewer;
+  -- They were opened without it.
+  perform app_private.end_sessions(viewer, app_hidden.setting('session_id')::uuid);
+  perform app_private.tell_account(viewer, 'SECOND_FACTOR_ENABLED');
+  return app_private.give_recovery_codes(viewer);
+end $function$;
+grant execute on function app_public.confirm_second_factor(app_public.second_factor_code) to plat_user;
+
+--
 -- @arg organization_id The organization.
 -- @arg name Who writes.
 -- @arg email Where the answer goes.
@@ -40181,6 +41681,39 @@ language sql stable parallel safe as $function$
 $function$;
 grant execute on function app_public.current_user_id() to plat_anonymous, plat_user;
 
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg code The code that requestSigningCode sent.
+-- @arg reason Why, for whoever sent it.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+--
+-- Refuses to sign an agreement, which ends it for everybody.
+create function app_public.decline_agreement(
+  code app_public.signing_code, reason app_public.long_text, signer_id uuid default null::uuid,
+  token text default null::text
+) returns app_public.signing_request
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(decline_agreement.signer_id, token));
+  used app_private.agreement_codes;
+begin
+  if reason is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Say why you do not sign.', '{"field": "reason"}');
+  end if;
+  used := app_private.take_proof(turn, decline_agreement.code);
+  perform app_private.act_as_signer((turn.signer).role);
+  perform app_private.mark_viewed(turn);
+  perform app_private.note_trail((turn.agreement).id, 'DECLINED', signer => turn.signer, file => turn.file,
+    sent_to => case used.channel when 'SMS' then (turn.signer).phone else (turn.signer).email end, note => reason);
+  perform app_private.note_refusal((turn.signer).id, reason);
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $function$;
+grant execute on function app_public.decline_agreement(
+  app_public.signing_code, app_public.long_text, uuid, text
+) to plat_anonymous, plat_user;
+
 -- @arg id The invitation, by whoever administers the invited organization; or the token.
 -- @arg token The token of the mail, by whoever has its address; or the id.
 -- @arg reason What whoever invited is to read about it, 2,000 characters at most.
@@ -40361,6 +41894,30 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_public.disable_organization_integration(uuid, text) to plat_anonymous, plat_user;
 
+--
+-- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code.
+--
+-- Takes the second factor of the viewer's account away, with its recovery codes.
+create function app_public.disable_second_factor(
+  password app_public.password_proof, second_factor_code app_public.second_factor_code
+) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  result app_public.users;
+begin
+  perform from app_public.users u where u.id = viewer for no key update;
+  perform app_private.require_password(viewer, password);
+  perform app_private.require_second_factor(viewer, second_factor_code);
+  perform app_private.remove_second_factor(viewer, 'SECOND_FACTOR_DISABLED');
+  select * into result from app_public.users u where u.id = viewer;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.disable_second_factor(
+  app_public.password_proof, app_public.second_factor_code
+) to plat_user;
+
 -- @arg reason Why; shown as statusReason.
 --
 -- Switches an integration of the viewer off; a refresh switches it on again.
@@ -40406,6 +41963,43 @@ create function app_public.enable_workflow(id uuid) returns app_public.workflows
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.set_workflow_status(id, 'ENABLED') $function$;
 grant execute on function app_public.enable_workflow(uuid) to plat_anonymous, plat_user;
+
+--
+-- @eachTime
+-- @arg password The password of the account.
+--
+-- Makes a secret for an authenticator app, which nothing asks for until confirmSecondFactor has taken a code of it.
+--   Takes
+-- a confirmed e-mail address.
+create function app_public.enroll_second_factor(
+  password app_public.password_proof, made app_public.fresh_totp_secret default null::jsonb
+) returns app_public.second_factor_enrollment
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+  address text;
+  result app_public.second_factor_enrollment;
+begin
+  perform app_hidden.require_confirmed_address();
+  perform app_private.require_password(viewer, password);
+  if app_private.has_second_factor(viewer) then
+    perform app_hidden.fail('CONFLICT',
+      'Your account has a second factor; take it away first (disableSecondFactor) to have another one.');
+  end if;
+  insert into app_private.second_factors as f (user_id, sealed) values (viewer, made ->> 'sealed')
+    on conflict on constraint second_factors_pkey do update
+      set sealed = excluded.sealed, last_step = null, inserted_at = excluded.inserted_at
+      where f.confirmed_at is null;
+  select i.email into address from app_hidden.user_identities i where i.user_id = viewer;
+  result.secret := made ->> 'secret';
+  result.uri := format('otpauth://totp/Plat:%s?secret=%s&issuer=Plat&algorithm=SHA1&digits=6&period=30',
+    app_private.percent_encoded(address), result.secret);
+  result.expires_at := now() + interval '1 hour';
+  return result;
+end $function$;
+grant execute on function app_public.enroll_second_factor(
+  app_public.password_proof, app_public.fresh_totp_secret
+) to plat_user;
 
 -- @arg project_id The project.
 -- @arg format The kind of file: PDF where left out, with a page for each plan and its pictures.
@@ -40950,13 +42544,18 @@ plat_user;
 -- @arg username User name or e-mail address.
 -- @arg password The password of the account.
 -- @arg refreshable Whether to get a token for 15 minutes, and a refresh token, rather than one token for 30 days.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an
 --   account from one network, or 50 from a network, within 15 minutes; and after 50 for an account in a day from
---   networks that it has not signed in from.
+--   networks that it has not signed in from. For an account with a second factor, the right password without a code
+--   is refused with UNAUTHENTICATED and reason SECOND_FACTOR_REQUIRED; a wrong code has the reason
+--   SECOND_FACTOR_WRONG.
 create function app_public.login(
   username text, password app_public.password_proof, refreshable boolean default false,
-  device app_public.session_device default null::text
+  device app_public.session_device default null::text,
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.authentication
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -40972,6 +42571,7 @@ begin
     -- One sentence for an unknown name, a wrong password and a user who may not sign in.
     perform app_hidden.fail('UNAUTHENTICATED', 'The name and the password do not match an account that can sign in.');
   end if;
+  perform app_private.require_second_factor(account.id, second_factor_code, 'UNAUTHENTICATED', 'UNAUTHENTICATED');
   if account.last_login_at is not null and network is not null
     and not app_private.is_known_network(account.id, network) then
     perform app_private.tell_account(account.id, 'NEW_NETWORK', jsonb_build_object('device', device::text));
@@ -40987,7 +42587,7 @@ begin
   return app_private.open_session(account.id, account.session_epoch, refreshable, device);
 end $function$;
 grant execute on function app_public.login(
-  text, app_public.password_proof, boolean, app_public.session_device
+  text, app_public.password_proof, boolean, app_public.session_device, app_public.second_factor_code
 ) to plat_anonymous, plat_user;
 
 --
@@ -41250,6 +42850,28 @@ grant execute on function app_public.refund_processor_charge(
   app_public.made_refund, uuid, app_public.money, app_public.refund_reason, text
 ) to plat_anonymous, plat_user;
 
+-- @arg id The signer.
+--
+-- Sends a signer who was asked and has not signed yet another mail; three within 24 hours at most.
+create function app_public.remind_agreement_signer(id uuid) returns app_public.agreement_signers
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  signer app_public.agreement_signers;
+begin
+  perform app_hidden.require_viewer();
+  if not app_private.viewer_sees('app_public.agreement_signers', remind_agreement_signer.id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such signer.', '{"field": "id"}');
+  end if;
+  select * into signer from app_public.agreement_signers s where s.id = remind_agreement_signer.id;
+  if not app_hidden.may_write_agreement(signer.agreement_id) then
+    perform app_hidden.fail('FORBIDDEN', 'You may not remind this signer.', '{"permission": "buyer.write"}');
+  end if;
+  perform app_private.remind_signer(signer.id, 'by hand');
+  select * into signer from app_public.agreement_signers s where s.id = remind_agreement_signer.id;
+  return app_hidden.masked(signer);
+end $function$;
+grant execute on function app_public.remind_agreement_signer(uuid) to plat_user;
+
 -- @arg organization_id The organization.
 -- @arg user_id The member.
 --
@@ -41324,8 +42946,35 @@ end $function$;
 grant execute on function app_public.remove_processor_card(uuid) to plat_anonymous, plat_user;
 
 --
+-- @eachTime
+-- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code.
+--
+-- Gives ten new recovery codes; those of before work no more.
+create function app_public.renew_recovery_codes(
+  password app_public.password_proof, second_factor_code app_public.second_factor_code
+) returns app_public.recovery_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+begin
+  perform app_private.require_password(viewer, password);
+  if not app_private.has_second_factor(viewer) then
+    perform app_hidden.fail('CONFLICT', 'Your account has no second factor.');
+  end if;
+  perform app_private.require_second_factor(viewer, second_factor_code);
+  perform app_private.tell_account(viewer, 'RECOVERY_CODES_RENEWED');
+  return app_private.give_recovery_codes(viewer);
+end $function$;
+grant execute on function app_public.renew_recovery_codes(
+  app_public.password_proof, app_public.second_factor_code
+) to plat_user;
+
+--
 -- @arg email The new address.
 -- @arg password The password of the account.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Asks for another e-mail address for the viewer's account. Both addresses get a mail with a code for
 --   confirmEmailChange,
@@ -41335,7 +42984,8 @@ grant execute on function app_public.remove_processor_card(uuid) to plat_anonymo
 --   and
 -- its owner gets a mail that says so.
 create function app_public.request_email_change(
-  email app_public.email_address, password app_public.password_proof
+  email app_public.email_address, password app_public.password_proof,
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -41347,15 +42997,11 @@ begin
   if address is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'email is required.', '{"field": "email"}');
   end if;
-  perform from app_private.user_passwords p where p.user_id = viewer
-    and p.password_hash = request_email_change.password for update;
-  if not found then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the password of your account.', '{"field": "password"}');
-  end if;
-  perform app_private.forgive_tries(viewer);
+  perform app_private.require_password(viewer, request_email_change.password);
   if exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = address) then
     perform app_hidden.fail('BAD_USER_INPUT', 'This is the address of your account already.', '{"field": "email"}');
   end if;
+  perform app_private.require_second_factor(viewer, second_factor_code);
   perform app_private.rate_limit('email_change.account', viewer::text);
   select * into result from app_public.users u where u.id = viewer;
   insert into app_private.email_changes as c (user_id, email, former_confirmed_at)
@@ -41367,7 +43013,7 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.request_email_change(
-  app_public.email_address, app_public.password_proof
+  app_public.email_address, app_public.password_proof, app_public.second_factor_code
 ) to plat_user;
 
 -- Sends a code for verifyEmail to the e-mail address of the viewer's account; it lives a day and replaces the one
@@ -41410,6 +43056,42 @@ begin
   return true;
 end $function$;
 grant execute on function app_public.request_mail_consent(uuid, app_public.email_address) to plat_anonymous,
+plat_user;
+
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+-- @arg channel How the code is sent: by mail, or as a text message to the number of the signer.
+--
+-- Sends a one-time code to the signer, which signing and declining take: six digits, for ten minutes and five tries.
+--   It replaces the one before, and notes that the signer opened the agreement.
+create function app_public.request_signing_code(
+  signer_id uuid default null::uuid, token text default null::text, channel app_public.code_channel default 'EMAIL'
+) returns app_public.signing_request
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(request_signing_code.signer_id, token));
+  way text := coalesce(request_signing_code.channel, 'EMAIL');
+begin
+  if way = 'SMS' and (turn.signer).phone is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'There is no phone number of this signer; have the code sent by mail.',
+      '{"field": "channel"}');
+  end if;
+  perform app_private.rate_limit('signing.code', (turn.signer).id::text);
+  perform app_private.rate_limit('signing.network', app_private.network_of(app_hidden.setting('ip')));
+  perform app_private.act_as_signer((turn.signer).role);
+  insert into app_private.agreement_codes (signer_id, file_id, channel)
+    values ((turn.signer).id, (turn.file).id, way)
+    on conflict on constraint agreement_codes_pkey do update set file_id = excluded.file_id, channel = excluded.channel,
+      code_sha256 = null, expires_at = null, tries = 0, proof = null, proof_expires_at = null, requested_at = now();
+  perform app_private.add_job('signing_code__requested', jsonb_build_object('id', (turn.signer).id,
+    'organization_id', (turn.agreement).organization_id), job_key => 'signing_code__requested ' || (turn.signer).id);
+  perform app_private.mark_viewed(turn);
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $function$;
+grant execute on function app_public.request_signing_code(uuid, text, app_public.code_channel) to plat_anonymous,
 plat_user;
 
 --
@@ -41457,10 +43139,14 @@ grant execute on function app_public.resend_project_organization_invite(uuid) to
 -- @becomes id
 -- @arg token The one-time code of the mail that createUserOtp sent.
 -- @arg password 10 characters or more.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Sets a new password and ends all login tokens, access tokens and integrations of the user, such as calendar feeds;
 --   accessEnding of the answer says what ended.
-create function app_public.reset_password(token text, password app_public.new_password) returns app_public.users
+create function app_public.reset_password(
+  token text, password app_public.new_password, second_factor_code app_public.second_factor_code default null::text
+) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   account uuid;
@@ -41479,6 +43165,8 @@ begin
   perform set_config('plat.user_id', account::text, true);
   perform set_config('plat.token_id', '', true);
   perform set_config('plat.session_id', '', true);
+  -- The answer is read as this user; and whoever reads the mail alone does not lock out whoever has the factor.
+  perform app_private.require_second_factor(account, second_factor_code);
   perform app_private.set_password(account, password);
   perform app_private.end_access(account, 'PASSWORD_RESET', null, null, null, 'The password was reset.');
   -- The code came to this address, so it is theirs.
@@ -41487,7 +43175,9 @@ begin
   perform app_private.tell_account(account, 'PASSWORD_RESET');
   return app_hidden.masked(result);
 end $function$;
-grant execute on function app_public.reset_password(text, app_public.new_password) to plat_anonymous, plat_user;
+grant execute on function app_public.reset_password(
+  text, app_public.new_password, app_public.second_factor_code
+) to plat_anonymous, plat_user;
 
 -- @arg action What is to be done: one of its availableActions.
 -- @arg note A word about the decision.
@@ -41766,6 +43456,74 @@ begin
   return result;
 end $function$;
 grant execute on function app_public.send_test_webhook(uuid) to plat_anonymous, plat_user;
+
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg code The code that requestSigningCode sent.
+-- @arg consent Whether the signer agrees to consentText; it takes true.
+-- @arg fileId The version that the signer has read; refused where another one is present.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+--
+-- Signs the present version of an agreement. Its SHA-256, the consent, the time, the network address and the program
+--   are kept in the trail of the agreement.
+create function app_public.sign_agreement(
+  code app_public.signing_code, consent boolean, file_id uuid default null::uuid, signer_id uuid default null::uuid,
+  token text default null::text
+) returns app_public.signing_request
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(sign_agreement.signer_id, token));
+  used app_private.agreement_codes;
+begin
+  if not coalesce(consent, false) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Signing takes consent: true to consentText of the signing request.',
+      '{"field": "consent"}');
+  elsif sign_agreement.file_id <> (turn.file).id then
+    perform app_hidden.fail('CONFLICT', 'This is not the present version; read that one first.', '{"field": "fileId"}');
+  end if;
+  used := app_private.take_proof(turn, sign_agreement.code);
+  perform app_private.act_as_signer((turn.signer).role);
+  perform app_private.mark_viewed(turn);
+  perform app_private.note_trail((turn.agreement).id, 'SIGNED', signer => turn.signer, file => turn.file,
+    sent_to => case used.channel when 'SMS' then (turn.signer).phone else (turn.signer).email end,
+    consent_text => app_private.signing_consent());
+  perform app_private.note_signature((turn.signer).id, turn.file, now());
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $function$;
+grant execute on function app_public.sign_agreement(
+  app_public.signing_code, boolean, uuid, uuid, text
+) to plat_anonymous, plat_user;
+
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+--
+-- What somebody is asked to sign.
+create function app_public.signing_request(
+  signer_id uuid default null::uuid, token text default null::text
+) returns app_public.signing_request
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  return app_private.signing_request(app_private.signer_of(signer_id, token));
+end $function$;
+grant execute on function app_public.signing_request(uuid, text) to plat_anonymous, plat_user;
+
+-- @ordered
+--
+-- What the viewer is asked to sign, or signed: what is open first, then the latest; 100 at most.
+create function app_public.signing_requests() returns setof app_public.signing_request
+language plpgsql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_hidden.require_viewer();
+  return query select r.*
+    from app_public.agreement_signers s join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null
+    cross join lateral app_private.signing_request(s.id) r
+    where s.id = any (array(select app_hidden.viewer_signers())) and a.status <> 'DRAFT'
+    order by s.status in ('INVITED', 'VIEWED') desc, s.id desc limit 100;
+end $function$;
+grant execute on function app_public.signing_requests() to plat_user;
 
 -- @arg leadId The lead to write to.
 -- @arg purpose What the mail is for, in a few words.
@@ -42160,6 +43918,8 @@ grant execute on function app_public.update_organization_payments_representative
 -- @arg keep_access_token_ids The access tokens that stay, the others end; all stay where left out.
 -- @arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds; all stay where left
 --   out.
+-- @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second
+--   factor.
 --
 -- Changes the password of the viewer and ends all of their login tokens, the one in use included unless it is to
 --   stay.
@@ -42167,7 +43927,8 @@ grant execute on function app_public.update_organization_payments_representative
 create function app_public.update_password(
   current_password app_public.password_proof, new_password app_public.new_password,
   keep_session boolean default false, keep_access_token_ids uuid[] default null::uuid[],
-  keep_integration_ids uuid[] default null::uuid[]
+  keep_integration_ids uuid[] default null::uuid[],
+  second_factor_code app_public.second_factor_code default null::text
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -42177,14 +43938,8 @@ begin
   if new_password is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'A password has 10 characters or more.', '{"field": "newPassword"}');
   end if;
-  -- The row of the old password is locked: of two changes at once the second finds another hash than it was proved
-  -- with.
-  perform from app_private.user_passwords p where p.user_id = viewer_id and p.password_hash = current_password for
-    update;
-  if not found then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the current password.', '{"field": "currentPassword"}');
-  end if;
-  perform app_private.forgive_tries(viewer_id);
+  perform app_private.require_password(viewer_id, current_password, 'currentPassword');
+  perform app_private.require_second_factor(viewer_id, second_factor_code);
   perform app_private.set_password(viewer_id, new_password);
   perform app_private.end_access(viewer_id, 'PASSWORD_CHANGED',
     case when keep_session then app_hidden.setting('session_id')::uuid end,
@@ -42196,7 +43951,7 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.update_password(
-  app_public.password_proof, app_public.new_password, boolean, uuid[], uuid[]
+  app_public.password_proof, app_public.new_password, boolean, uuid[], uuid[], app_public.second_factor_code
 ) to plat_user;
 
 -- @arg selections Replaces the options; in DRAFT and CHANGES_REQUESTED only.
@@ -42707,6 +44462,29 @@ language sql immutable as $function$
 $function$;
 grant execute on function app_hidden.address_line(app_public.address) to plat_anonymous, plat_user;
 
+create function app_hidden.agreement_signers_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.agreement_signers;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.agreement_id, t.role, t.name, null::app_public.email_address, null::app_public.phone_number, t.sequence, t.status, t.status_changed_at, t.invited_at, t.viewed_at, t.signed_at, t.declined_at, t.decline_reason, t.reminded_at, t.signed_file_id, t.link_id, t.invitation into r from app_public.agreement_signers t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.agreement_signers, app_hidden.columns_of('app_public.agreement_signers', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone'));
+  return value
+      || case when value ? 'email' and app_public.agreement_signers_email(r) is distinct from r.email then jsonb_build_object('email', app_public.agreement_signers_email(r)) else '{}' end
+      || case when value ? 'phone' and app_public.agreement_signers_phone(r) is distinct from r.phone then jsonb_build_object('phone', app_public.agreement_signers_phone(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('email', null, 'phone', null);
+end $function$;
+grant execute on function app_hidden.agreement_signers_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
 -- An integration as the operation that connects it gives it, with what is shown once.
 create function app_hidden.answered(integration anyelement, attempt jsonb) returns anyelement
 language sql stable as $function$
@@ -42737,6 +44515,33 @@ exception when data_exception or integrity_constraint_violation then
   return value || jsonb_build_object('notes', null, 'outcomeNote', null);
 end $function$;
 grant execute on function app_hidden.appointments_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
+-- How many bedrooms somebody looks for by their words, such as 2br, 2-3 beds, 3+ bedrooms, studio: each number that
+--   fits, 0 for a studio; none where the words say nothing of it.
+create function app_hidden.bedrooms_in(words text) returns integer[]
+language sql immutable as $function$
+  with read as (
+    select app_hidden.fold(words) as text,
+      '([0-9]|one|two|three|four|five)' as number,
+      '(?:br|bd|bdr|bdrms?|beds?|bedrooms?|chambres?|dormitorios?|habitacion(?:es)?|schlafzimmer)' as rooms,
+      '(?:studios?|bachelors?|estudios?)\M' as studio
+  ), found as (
+    -- 2br, 2-3 beds, 3+ bedrooms, two or three bedrooms, 2+den bed
+    select m[1] as lowest, coalesce(m[2], m[1]) as highest, m[3] is not null as or_more
+    from read r, regexp_matches(r.text, '\m' || r.number || '(?:\s*\+\s*(?:1|den))?\s*'
+      || '(?:(?:-|–|/|to|or|and|a|ou|bis|oder|o|y)\s*' || r.number || '\s*)?'
+      || '(\+|plus|or more|ou plus|o mas|oder mehr)?\s*-?\s*' || r.rooms || '\M', 'g') m
+  )
+  select array(
+    select distinct n from (
+      select 0 as n from read r where r.text ~ ('\m' || r.studio)
+        and r.text !~ ('\m(?:no|not|never|without|pas de|sin|keine?|ohne)\s+(?:an?\s+|any\s+)?' || r.studio)
+      union all
+      select generate_series(app_hidden.small_number(f.lowest), case when f.or_more then 9
+        else app_hidden.small_number(f.highest) end) from found f) wanted
+    order by n)
+$function$;
+grant execute on function app_hidden.bedrooms_in(text) to plat_anonymous, plat_user;
 
 -- Whether the viewer may add a card now, and who they are at the processor.
 create function app_hidden.begin_card(repeat jsonb) returns jsonb
@@ -43596,15 +45401,6 @@ language sql immutable parallel safe as $function$
       + cosd(latitude) * cosd(other_latitude) * sind((other_longitude - longitude) / 2) ^ 2))) end
 $function$;
 
--- When the day ends where the viewer is.
-create function app_hidden.end_of_viewers_day() returns timestamp with time zone
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select (date_trunc('day', now() at time zone z.name) + interval '1 day') at time zone z.name
-  from (select coalesce((select u.time_zone::text from app_public.users u where u.id = app_public.current_user_id()),
-    'UTC') as name) z
-$function$;
-grant execute on function app_hidden.end_of_viewers_day() to plat_anonymous, plat_user;
-
 -- The changes of an event without those whose value, before or after, the viewer may not read.
 create function app_hidden.event_changes(
   subject_type text, subject_id uuid, changes jsonb, record jsonb
@@ -43633,6 +45429,7 @@ $function$;
 create function app_hidden.event_value(subject_type text, subject_id uuid, value jsonb, record jsonb) returns jsonb
 language sql stable as $function$
   select case subject_type
+    when 'agreement_signer' then app_hidden.agreement_signers_event_value(subject_id, value, record)
     when 'appointment' then app_hidden.appointments_event_value(subject_id, value, record)
     when 'buyer' then app_hidden.buyers_event_value(subject_id, value, record)
     when 'deposit' then app_hidden.deposits_event_value(subject_id, value, record)
@@ -43695,7 +45492,7 @@ grant execute on function app_hidden.export_query(text, text, uuid, uuid, jsonb,
 plat_user;
 
 -- A fact: what it says, its record and field, its kind (person, name, place, link, unit, money, percent, count,
---   time, month) and its value; null without a value.
+--   time, month, state, or choice: why these homes) and its value; null without a value.
 create function app_hidden.fact(
   statement text, subject_type text, subject_id uuid, field text, kind text, value text,
   more jsonb default '{}'::jsonb
@@ -43902,16 +45699,31 @@ declare
   offer record;
   price text;
   facts jsonb[] := '{}';
-  units uuid[] := app_hidden.lead_units(lead);
-  plans uuid[] := array(select u.floor_plan_id from app_public.units u where u.id = any (units)
-    and u.floor_plan_id is not null);
+  wish record;
+  units uuid[] := app_hidden.lead_units_at_hand(lead);
+  plans uuid[];
 begin
+  if units = '{}' then
+    select w.subject_type, w.subject_id, w.field, app_hidden.bedrooms_in(w.words) as bedrooms into wish
+      from app_hidden.lead_words(lead) w where app_hidden.bedrooms_in(w.words) <> '{}' limit 1;
+    units := app_hidden.lead_units_for_sale(lead, coalesce(wish.bedrooms, '{}'));
+    facts := array[
+      app_hidden.fact(format('The homes are chosen by the bedrooms that the lead looks for: %s.',
+        replace(array_to_string(wish.bedrooms, ' or '), '0', 'studio')), wish.subject_type, wish.subject_id, wish.field,
+        'choice', array_to_string(wish.bedrooms, ','), jsonb_build_object('homes', cardinality(units))),
+      case when num_nonnulls(lead.budget_min, lead.budget_max) > 0 then
+        app_hidden.fact('The homes are chosen within the budget of the lead.', 'lead', lead.id,
+          case when lead.budget_max is not null then 'budgetMax' else 'budgetMin' end, 'choice', 'budget',
+          jsonb_build_object('homes', cardinality(units))) end];
+  end if;
+  plans := array(select u.floor_plan_id from app_public.units u where u.id = any (units)
+    and u.floor_plan_id is not null);
   select p.id, p.title, p.address, p.website_url, p.currency, p.time_zone into project
     from app_public.projects p where p.id = lead.project_id;
   select o.id, o.name into home from app_public.organizations o where o.id = lead.organization_id;
   select o.* into office from app_public.sales_offices o where o.project_id = lead.project_id;
   select u.id, u.first_name, u.last_name into sender from app_public.users u where u.id = app_public.current_user_id();
-  facts := array[
+  facts := facts || array[
     -- A name is whatever somebody typed into a form: one with more than letters in it greets nobody.
     app_hidden.fact(format('The lead is called %s.', lead.name), 'lead', lead.id, 'name', 'person',
       case when length(lead.name) <= 80 and concat(lead.name, lead.first_name) !~ '[0-9<>@:/\\{}|_=+*^%$#!?;"()\[\]]'
@@ -44054,6 +45866,9 @@ language sql stable as $function$
       from app_public.project_contact_messages m where m.lead_id = (lead).id and m.text is not null order by m.id desc
         limit 1)
     union all
+    (select (lead).id, jsonb_build_object('from', 'tags that the sales team gave the lead', 'text',
+      app_hidden.without_contacts(array_to_string((lead).tags::text[], ', '), 400)) where (lead).tags <> '{}')
+    union all
     (select n.id, jsonb_build_object('from', 'a note of the sales team', 'text',
       app_hidden.without_contacts(n.text, 400))
       from app_public.lead_notes n where n.lead_id = (lead).id and n.visibility = 'TEAM' and n.deleted_at is null
@@ -44073,35 +45888,68 @@ language sql stable as $function$
     case when (lead).status in ('LOST', 'UNQUALIFIED') then 'The lead is ' || (lead).status || '.' end,
     (select format('No public price is known of unit %s.', string_agg(f ->> 'value', ', '))
       from jsonb_array_elements(facts) f
-      where f ->> 'kind' = 'unit' and not (f ->> 'priced')::boolean having count(*) > 0)], null)
+      where f ->> 'kind' = 'unit' and not (f ->> 'priced')::boolean having count(*) > 0),
+    (select 'No home for sale fits what the lead looks for: ' || string_agg(case f ->> 'value'
+        when 'budget' then 'their budget' when '0' then 'a studio'
+        else replace(replace(f ->> 'value', ',', ' or '), '0', 'studio') || ' bedrooms' end, ', ') || '.'
+      from jsonb_array_elements(facts) f
+      where f ->> 'kind' = 'choice' and (f ->> 'homes')::int = 0 having count(*) > 0)], null)
 $function$;
 
--- The units that a lead is after: those they reserved or negotiate about, else up to three for sale within their
---   budget.
-create function app_hidden.lead_units(lead app_public.leads) returns uuid[]
-language plpgsql stable as $function$
-declare
-  wanted uuid[];
-begin
-  wanted := array(
+-- The units that a lead has reserved or negotiates about.
+create function app_hidden.lead_units_at_hand(lead app_public.leads) returns uuid[]
+language sql stable as $function$
+  select array(
     select i.unit_id from (
       select r.unit_id, 1 as rank, r.id from app_public.reservations r
-        where r.lead_id = lead.id and r.unit_id is not null and r.status in ('PENDING', 'CONFIRMED')
+        where r.lead_id = (lead).id and r.unit_id is not null and r.status in ('PENDING', 'CONFIRMED')
           and r.deleted_at is null
       union all
-      select n.unit_id, 2, n.id from app_public.negotiations n where n.lead_id = lead.id
+      select n.unit_id, 2, n.id from app_public.negotiations n where n.lead_id = (lead).id
         and n.status in ('OPEN', 'ACTIVE') and n.deleted_at is null) i
-    group by i.unit_id order by min(i.rank), max(i.id::text) desc limit 3);
-  if wanted = '{}' then
-    execute format('select array(select u.id from %s u
-      where u.project_id = $1 and u.status = ''AVAILABLE'' and u.deleted_at is null
-        and ($2 is null or u.price >= $2) and ($3 is null or u.price <= $3) order by u.price, u.id limit 3)',
-      app_hidden.readable_source('app_public.units')) into wanted
-      using lead.project_id, lead.budget_min, lead.budget_max;
-  end if;
-  return wanted;
+    group by i.unit_id order by min(i.rank), max(i.id::text) desc limit 3)
+$function$;
+grant execute on function app_hidden.lead_units_at_hand(app_public.leads) to plat_anonymous, plat_user;
+
+-- Up to three units for sale for a lead: those that its tags, notes or messages name by number, else those with so
+--   many bedrooms (any where none are given) within its budget, of a floor plan that is named first.
+create function app_hidden.lead_units_for_sale(lead app_public.leads, bedrooms integer[]) returns uuid[]
+language plpgsql stable as $function$
+declare
+  words text := ' ' || (select string_agg(w.words, E'\n') from app_hidden.lead_words(lead) w) || ' ';
+  result uuid[];
+begin
+  -- Those that are named in words, then those that fit; the cheaper first.
+  execute format('select array(select u.id from %s u left join app_public.floor_plans f on f.id = u.floor_plan_id
+    cross join lateral (select coalesce(
+        position(lower(%2$L || u.number || %2$L) in lower(translate($5, %3$L, %4$L))) > 0
+          and u.number ~ ''.{3}|[A-Za-z]'', false) as unit_named,
+      coalesce(position(lower(f.title) in lower($5)) > 0 and length(f.title) > 3, false) as plan_named) n
+    where u.project_id = $1 and u.status = ''AVAILABLE'' and u.deleted_at is null
+      and (n.unit_named or (($2 is null or u.price >= $2) and ($3 is null or u.price <= $3)
+        and ($4 = ''{}'' or u.effective_bedrooms = any ($4))))
+    order by n.unit_named desc, n.plan_named desc, u.price, u.id limit 3)',
+    app_hidden.readable_source('app_public.units'), ' ', E',.;:!?()#"''\n', repeat(' ', 12))
+    into result using lead.project_id, lead.budget_min, lead.budget_max, bedrooms, coalesce(words, '');
+  return result;
 end $function$;
-grant execute on function app_hidden.lead_units(app_public.leads) to plat_anonymous, plat_user;
+grant execute on function app_hidden.lead_units_for_sale(app_public.leads, integer[]) to plat_anonymous, plat_user;
+
+-- What is written of what a lead looks for: tags, the last notes that the whole team reads, the last messages. What
+--   comes first counts most.
+create function app_hidden.lead_words(lead app_public.leads) returns table(
+  subject_type text, subject_id uuid, field text, words text
+)
+language sql stable as $function$
+  select 'lead', (lead).id, 'tags', array_to_string((lead).tags::text[], ', ') where (lead).tags <> '{}'
+  union all
+  (select 'lead_note', n.id, 'text', n.text from app_public.lead_notes n where n.lead_id = (lead).id
+    and n.visibility = 'TEAM' and n.deleted_at is null order by n.id desc limit 5)
+  union all
+  (select 'contact_message', m.id, 'text', m.text from app_public.project_contact_messages m
+    where m.lead_id = (lead).id and m.text is not null order by m.id desc limit 2)
+$function$;
+grant execute on function app_hidden.lead_words(app_public.leads) to plat_anonymous, plat_user;
 
 -- Leads of an organization, of its project, or of all where neither is given, that match a LeadsFilter as the viewer
 --   sees them; refuses members that it does not know.
@@ -44235,6 +46083,20 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     and u.deleted_at is null
 $function$;
 grant execute on function app_hidden.lowest_price(uuid) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.agreement_signers) returns app_public.agreement_signers
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.agreement_id, r.role, r.name, app_public.agreement_signers_email(r), app_public.agreement_signers_phone(r), r.sequence, r.status, r.status_changed_at, r.invited_at, r.viewed_at, r.signed_at, r.declined_at, r.decline_reason, r.reminded_at, r.signed_file_id, r.link_id, r.invitation)::app_public.agreement_signers
+$function$;
+grant execute on function app_hidden.masked(app_public.agreement_signers) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.agreement_trail_entries) returns app_public.agreement_trail_entries
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.agreement_id, r.kind, r.occurred_at, r.signer_id, r.signer_name, r.file_id, r.checksum, r.actor_id, app_public.agreement_trail_entries_ip_address(r), app_public.agreement_trail_entries_user_agent(r), app_public.agreement_trail_entries_sent_to(r), r.consent_text, r.note)::app_public.agreement_trail_entries
+$function$;
+grant execute on function app_hidden.masked(app_public.agreement_trail_entries) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.appointments) returns app_public.appointments
@@ -44386,6 +46248,7 @@ grant execute on function app_hidden.masked_columns(regclass) to plat_anonymous,
 create function app_hidden.masked_members(subject_type text) returns text[]
 language sql immutable parallel safe as $function$
   select case subject_type
+    when 'agreement_signer' then '{email,phone}'::text[]
     when 'appointment' then '{notes,outcomeNote}'::text[]
     when 'buyer' then '{cancellationReason,metadata}'::text[]
     when 'deposit' then '{notes}'::text[]
@@ -44496,6 +46359,19 @@ begin
   end;
 end $function$;
 grant execute on function app_hidden.may_upload(text, jsonb) to plat_anonymous, plat_user;
+
+-- Whether the viewer may change the agreement, as one of the sales team.
+create function app_hidden.may_write_agreement(agreement_id uuid) returns boolean
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  -- False also where there is none: it tells nobody which ids there are.
+  select coalesce((select case when a.lead_id is not null
+      then (select app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
+        from app_public.leads l where l.id = a.lead_id)
+      else (select app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write')
+        from app_public.buyers b where b.id = a.buyer_id) end
+    from app_public.agreements a where a.id = may_write_agreement.agreement_id and a.deleted_at is null), false)
+$function$;
+grant execute on function app_hidden.may_write_agreement(uuid) to plat_anonymous, plat_user;
 
 -- How many segments the networks send a text in, and charge.
 create function app_hidden.message_segments(body text) returns integer
@@ -44708,6 +46584,22 @@ language sql stable as $function$
   select organization_id = any (array(select app_hidden.viewer_organizations(permission)))
 $function$;
 grant execute on function app_hidden.organization_can(uuid, text) to plat_anonymous, plat_user;
+
+-- The organization whose people work on a purchase, for those of the team who read it.
+create function app_hidden.organization_of_buyer(id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.organization_of_assignee(b.assignee_id, b.project_id) from app_public.buyers b
+  where b.id = $1 and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+$function$;
+grant execute on function app_hidden.organization_of_buyer(uuid) to plat_anonymous, plat_user;
+
+-- The organization whose people work on a lead, for those who read the lead.
+create function app_hidden.organization_of_lead(id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.organization_of_assignee(l.assignee_id, l.project_id) from app_public.leads l
+  where l.id = $1 and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.read')
+$function$;
+grant execute on function app_hidden.organization_of_lead(uuid) to plat_anonymous, plat_user;
 
 create function app_hidden.organization_user_connections_event_value(
   record_id uuid, value jsonb, record jsonb
@@ -45809,6 +47701,14 @@ language sql stable strict as $function$
   select left(btrim(regexp_replace(lower(public.unaccent(name)), '[^a-z0-9]+', '-', 'g'), '-'), 80)
 $function$;
 
+-- A digit, or a number from one to five as an English word.
+create function app_hidden.small_number(word text) returns integer
+language sql immutable as $function$
+  select coalesce(array_position(array['one', 'two', 'three', 'four', 'five'], word),
+    case when word ~ '^[0-9]$' then word::int end)
+$function$;
+grant execute on function app_hidden.small_number(text) to plat_anonymous, plat_user;
+
 -- Where the roles of the API read the rows of a table from: the table, or the view that masks.
 create function app_hidden.source_of(relation regclass) returns text
 language sql stable as $function$
@@ -46025,6 +47925,43 @@ language sql stable as $function$
   where t.subject = $1 and t.from_state = record_now ->> 'status' and not t.by_service
 $function$;
 grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anonymous, plat_user;
+
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+--
+-- Exchanges a right code for a proof {proof}, which lives a minute; a wrong one counts, and is told as {code,
+--   message, triesLeft}. Raises nothing of its own, so that the try is kept.
+create function app_hidden.try_signing_code(signer_id uuid, token text, code text) returns jsonb
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  signer uuid := app_private.signer_of(signer_id, token);
+  open app_private.agreement_codes;
+  most constant int := 5;
+  fresh constant uuid := gen_random_uuid();
+begin
+  if not app_private.is_within_limit('signing.try', signer::text) then
+    return jsonb_build_object('code', 'RATE_LIMITED', 'message',
+      'Too many wrong codes; try again tomorrow, or ask whoever sent the agreement.', 'retryAfterSeconds',
+      (select app_private.seconds_to_wait(app_private.limit_key('signing.try', signer::text), l.most)
+        from app_private.limit_of('signing.try') l));
+  end if;
+  select c.* into open from app_private.agreement_codes c where c.signer_id = signer for update;
+  if open.code_sha256 is null or open.expires_at <= clock_timestamp() or open.tries >= most then
+    perform app_private.return_use(app_private.limit_key('signing.try', signer::text));
+    -- Left to the operation: a request that is sent again under its idempotency key gets its first answer.
+    return jsonb_build_object('proof', '');
+  elsif open.code_sha256 <> app_private.hash_of_code(signer, code) then
+    update app_private.agreement_codes c set tries = c.tries + 1 where c.signer_id = signer;
+    return jsonb_build_object('code', 'BAD_USER_INPUT', 'message', 'This is not the code that was sent.', 'triesLeft',
+      most - open.tries - 1);
+  end if;
+  -- A right one is no try.
+  perform app_private.return_use(app_private.limit_key('signing.try', signer::text));
+  update app_private.agreement_codes c set proof = fresh, proof_expires_at = clock_timestamp() + interval '1 minute'
+    where c.signer_id = signer;
+  return jsonb_build_object('proof', fresh);
+end $function$;
+grant execute on function app_hidden.try_signing_code(uuid, text, text) to plat_anonymous, plat_user;
 
 create function app_hidden.unit_holds_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -46315,6 +48252,21 @@ begin
 end $function$;
 grant execute on function app_hidden.viewer_own_projects(text) to plat_anonymous, plat_user;
 
+-- The agreements that the viewer is a party of on the buyer's side, or signs.
+create function app_hidden.viewer_party_agreements() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  purchases uuid[] := array(select app_hidden.viewer_purchases());
+begin
+  return query select app_hidden.viewer_signed_agreements();
+  if purchases <> '{}' then
+    return query select a.id from app_public.agreements a where a.buyer_id = any (purchases)
+      union all select a.id from app_public.agreements a
+        where a.lead_id = any (array(select app_hidden.viewer_purchase_leads()));
+  end if;
+end $function$;
+grant execute on function app_hidden.viewer_party_agreements() to plat_anonymous, plat_user;
+
 -- The viewer as somebody who pays; null for a token of one organization, or with scopes without purchase.own.
 create function app_hidden.viewer_payer() returns uuid
 language sql stable as $function$
@@ -46501,20 +48453,48 @@ begin
 end $function$;
 grant execute on function app_hidden.viewer_purchases() to plat_anonymous, plat_user;
 
--- Tasks about the leads and purchases assigned to the viewer, where they see their own only; whoever does them.
-create function app_hidden.viewer_tasks_of_deals() returns setof uuid
-language plpgsql stable security definer rows 100 set search_path to 'pg_catalog', 'pg_temp' as $function$
+-- The agreements that the viewer signs, or was to sign.
+create function app_hidden.viewer_signed_agreements() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  projects constant uuid[] := array(select app_hidden.viewer_own_projects('lead.read'));
+  signers uuid[] := array(select app_hidden.viewer_signers());
 begin
-  return query
-    select t.id from app_public.leads l join app_public.tasks t on t.lead_id = l.id and t.deleted_at is null
-      where l.assignee_id = app_public.current_user_id() and l.project_id = any (projects) and l.deleted_at is null
-    union
-    select t.id from app_hidden.viewer_assigned_buyers('buyer.read') b
-      join app_public.tasks t on t.buyer_id = b and t.deleted_at is null;
+  if signers <> '{}' then
+    return query select distinct s.agreement_id from app_public.agreement_signers s where s.id = any (signers);
+  end if;
 end $function$;
-grant execute on function app_hidden.viewer_tasks_of_deals() to plat_anonymous, plat_user;
+grant execute on function app_hidden.viewer_signed_agreements() to plat_anonymous, plat_user;
+
+-- The signers that the viewer may act as, once they were asked to sign. A token with scopes needs purchase.own.
+create function app_hidden.viewer_signers() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  purchases uuid[];
+begin
+  if app_public.current_user_id() is null or app_hidden.setting('organization_id') is not null
+    or not app_hidden.scopes_allow('purchase.own') then
+    return;
+  end if;
+  purchases := array(select app_hidden.viewer_purchases());
+  return query
+    select s.id from app_hidden.user_identities i
+      join app_public.users u on u.id = i.user_id and u.email_verified_at is not null
+      join app_public.agreement_signers s on s.email = i.email and s.deleted_at is null and s.status <> 'WAITING'
+      where i.user_id = app_public.current_user_id();
+  if purchases <> '{}' then
+    return query
+      select s.id from app_public.agreements a
+        join app_public.agreement_signers s on s.agreement_id = a.id and s.role = 'BUYER' and s.deleted_at is null
+          and s.status <> 'WAITING'
+        where a.buyer_id = any (purchases)
+      union all
+      select s.id from app_public.agreements a
+        join app_public.agreement_signers s on s.agreement_id = a.id and s.role = 'BUYER' and s.deleted_at is null
+          and s.status <> 'WAITING'
+        where a.lead_id = any (array(select app_hidden.viewer_purchase_leads()));
+  end if;
+end $function$;
+grant execute on function app_hidden.viewer_signers() to plat_anonymous, plat_user;
 
 -- Those of the records that the viewer sees.
 create function app_hidden.visible_subjects(subject_type text, ids uuid[]) returns setof uuid
@@ -46704,6 +48684,12 @@ begin
     left join app_public.access_tokens t on t.id = act_as_principal.token_id) end);
   return not ended;
 end $function$;
+
+-- What buyers do is told as theirs in events, also without an account.
+create function app_private.act_as_signer(role text) returns text
+language sql as $function$
+  select set_config('plat.actor_type', 'BUYER', true) where role in ('BUYER', 'CO_BUYER')
+$function$;
 
 -- What the transaction does from here on is the doing of a workflow: its events say so, and how many executions led
 --   to it (plat.workflow_depth).
@@ -47124,6 +49110,25 @@ language sql stable as $function$
   order by r.purpose desc limit 1
 $function$;
 
+-- Those who were asked to sign, to be told that an agreement is complete or over, with the token of their link.
+create function app_private.agreement_recipients(agreement_id uuid) returns table(
+  signer_id uuid, token text, email text, name text, status text, title text, agreement_status text,
+  organization_id uuid, organization_name text, project_title text, reason text
+)
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select s.id, app_private.sign_link('agreement', s.link_id), s.email::text, s.name::text, s.status::text,
+    a.title::text,
+    a.status::text, a.organization_id, o.name::text, p.title::text, case a.status when 'VOIDED' then
+      a.void_reason::text end
+  from app_public.agreements a
+    join app_public.agreement_signers s on s.agreement_id = a.id and s.deleted_at is null and s.status <> 'WAITING'
+    join app_public.projects p on p.id = a.project_id
+    join app_public.organizations o on o.id = a.organization_id
+  where a.id = agreement_recipients.agreement_id and a.deleted_at is null
+  order by s.sequence, s.id
+$function$;
+grant execute on function app_private.agreement_recipients(uuid) to plat_worker;
+
 -- What a discount comes to in a personalization that the viewer has a part in; null of others.
 create function app_private.amount_of_discount(id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -47150,6 +49155,17 @@ begin
   end if;
   return amount;
 end $function$;
+
+-- Announces a PDF that the service keeps with an agreement before it is stored; true where the store has it already.
+create function app_private.announce_agreement_file(
+  agreement_id uuid, checksum text, filesize integer
+) returns boolean
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.register_file(announce_agreement_file.checksum, 'application/pdf',
+    announce_agreement_file.filesize, organization_id => a.organization_id)
+  from app_public.agreements a where a.id = announce_agreement_file.agreement_id
+$function$;
+grant execute on function app_private.announce_agreement_file(uuid, text, integer) to plat_worker;
 
 -- The pending invitation that the viewer may answer, locked; refuses others.
 create function app_private.answer_project_invite(
@@ -47187,8 +49203,7 @@ begin
       'This invitation is unknown, answered, expired or revoked; ask for a new one.',
       jsonb_build_object('field', field));
   end if;
-  if token is not null and not exists (select from app_hidden.user_identities i
-      where i.user_id = viewer and i.email = invite.email) then
+  if token is not null and not app_private.has_address(viewer, invite.email) then
     perform app_hidden.fail('FORBIDDEN',
       'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
       '{"field": "token"}');
@@ -47601,6 +49616,23 @@ begin
   end if;
 end $function$;
 grant execute on function app_private.begin_reset(text) to plat_authenticator;
+
+-- @step The password, or the code of the mail, is right; or the user is the viewer, whose token is verified.
+--
+-- The sealed secret that a code is to be compared with; counts nothing. RATE_LIMITED where there were too many wrong
+--   ones.
+create function app_private.begin_second_factor(way text, who text) returns table(user_id uuid, sealed text)
+language plpgsql security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  account constant uuid := app_private.user_by(way, who);
+begin
+  perform app_private.refuse_codes((select max(app_private.seconds_to_wait(l.key, l.most))
+    from app_private.second_factor_limits(account, way) l));
+  return query select f.user_id, f.sealed from app_private.second_factors f
+    where f.user_id = account and (f.confirmed_at is not null or f.inserted_at > now() - interval '1 hour');
+end $function$;
+grant execute on function app_private.begin_second_factor(text, text) to plat_authenticator;
 
 -- RATE_LIMITED where no further account may be made from there at the moment; counts nothing.
 create function app_private.begin_sign_up(ip text) returns void
@@ -49749,6 +51781,15 @@ begin
   return amount;
 end $function$;
 
+-- Why an agreement is not to be signed any more, for its provider.
+create function app_private.end_of_agreement(agreement_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(a.void_reason::text, case a.status when 'EXPIRED' then 'It was not signed in time.'
+    else 'It was declined.' end)
+  from app_public.agreements a where a.id = end_of_agreement.agreement_id
+$function$;
+grant execute on function app_private.end_of_agreement(uuid) to plat_worker;
+
 -- Ends a pending offer without agreement; its negotiation takes the status that matches.
 create function app_private.end_offer(offer_id uuid, offer_status text, negotiation_status text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -49843,6 +51884,34 @@ begin
   -- And tokens whose sessions have no rows, because they were given out before sessions had any.
   update app_private.user_passwords p set session_epoch = p.session_epoch + 1 where p.user_id = end_sessions.user_id;
 end $function$;
+
+-- By which integration an agreement is signed, and what it is called there; null for one that is signed here.
+create function app_private.envelope_of(agreement_id uuid) returns jsonb
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select jsonb_build_object('integrationId', e.integration_id, 'envelopeId', e.envelope_id)
+  from app_private.agreement_envelopes e where e.agreement_id = envelope_of.agreement_id
+$function$;
+grant execute on function app_private.envelope_of(uuid) to plat_worker;
+
+-- What is handed over to the provider; null where it was, or where the agreement is over.
+create function app_private.envelope_to_send(agreement_id uuid) returns jsonb
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select jsonb_build_object('transactionId', e.transaction_id, 'agreementId', a.id, 'title', a.title, 'organization',
+    o.name,
+    'expiresAt', a.expires_at, 'reminderDays', a.reminder_days,
+    'document', jsonb_build_object('filename', f.filename, 'size', f.filesize, 'checksum', f.checksum),
+    'signers', (select jsonb_agg(jsonb_build_object('id', s.id, 'name', s.name, 'email', s.email, 'sequence',
+      s.sequence,
+        'role', s.role) order by s.sequence, s.id)
+      from app_public.agreement_signers s where s.agreement_id = a.id and s.deleted_at is null))
+  from app_private.agreement_envelopes e
+    join app_public.agreements a on a.id = e.agreement_id and a.deleted_at is null
+    join app_public.agreement_files f on f.id = e.file_id
+    join app_public.organizations o on o.id = a.organization_id
+  where e.agreement_id = envelope_to_send.agreement_id and e.envelope_id is null
+    and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED')
+$function$;
+grant execute on function app_private.envelope_to_send(uuid) to plat_worker;
 
 -- Asks people what is to become of an execution whose step failed.
 create function app_private.escalate_execution(
@@ -50357,6 +52426,61 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
+-- Has an agreement and its signers follow what the provider says: {status, reason, signers: [{id, status, at,
+--   reason}]}.
+create function app_private.follow_envelope(agreement_id uuid, state jsonb) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+  file app_public.agreement_files;
+  told jsonb;
+  what text;
+begin
+  perform set_config('plat.clock', 'on', true);
+  select a.* into agreement from app_public.agreements a where a.id = agreement_id for no key update;
+  update app_private.agreement_envelopes e set asked_at = now() where e.agreement_id = follow_envelope.agreement_id;
+  select f.* into file from app_private.agreement_envelopes e join app_public.agreement_files f on f.id = e.file_id
+    where e.agreement_id = follow_envelope.agreement_id;
+  for told in select t from jsonb_array_elements(state -> 'signers') t
+    join app_public.agreement_signers s on s.id::text = t ->> 'id' and s.agreement_id = follow_envelope.agreement_id
+    order by t ->> 'status' <> 'SIGNED', s.sequence, s.id
+  loop
+    what := told ->> 'status';
+    select s.* into signer from app_public.agreement_signers s where s.id::text = told ->> 'id' for no key update;
+    select a.* into agreement from app_public.agreements a where a.id = agreement_id;
+    exit when agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED');
+    continue when signer.status in ('SIGNED', 'DECLINED') or what not in ('VIEWED', 'SIGNED', 'DECLINED');
+    perform set_config('plat.service', 'on', true);
+    if signer.status = 'WAITING' then
+      update app_public.agreement_signers s set status = 'INVITED', invited_at = now() where s.id = signer.id
+        returning * into signer;
+    end if;
+    perform set_config('plat.service', before, true);
+    perform app_private.act_as_signer(signer.role);
+    if what = 'VIEWED' then
+      perform app_private.mark_viewed(row(agreement, signer, file)::app_private.turn);
+    elsif what = 'SIGNED' then
+      perform app_private.note_trail(agreement.id, 'SIGNED', signer => signer, file => file, sent_to => signer.email,
+        note => 'At the provider, on ' || (told ->> 'at'));
+      perform app_private.note_signature(signer.id, file, coalesce((told ->> 'at')::timestamptz, now()));
+    else
+      perform app_private.note_trail(agreement.id, 'DECLINED', signer => signer, file => file, note => told ->>
+        'reason');
+      perform app_private.note_refusal(signer.id, coalesce(told ->> 'reason', 'No reason was given at the provider.'));
+    end if;
+    perform set_config('plat.actor_type', '', true);
+  end loop;
+  if state ->> 'status' = 'VOIDED' then
+    perform app_private.refuse_envelope(agreement_id,
+      coalesce('At the provider: ' || nullif(state ->> 'reason', ''), 'It was voided at the provider.'));
+  end if;
+  perform set_config('plat.clock', '', true);
+end $function$;
+grant execute on function app_private.follow_envelope(uuid, jsonb) to plat_worker;
+
 -- Has a lead follow marketing mail. Callers know that the owner of the address wants it.
 create function app_private.follow_news(lead_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -50588,6 +52712,27 @@ begin
 end $function$;
 grant execute on function app_private.give_back_lead(uuid) to plat_user;
 
+-- Ten new recovery codes, in an alphabet without letters that look like digits; those of before work no more.
+create function app_private.give_recovery_codes(user_id uuid) returns app_public.recovery_codes
+language plpgsql as $function$
+declare
+  alphabet constant text := '0123456789abcdefghjkmnpqrstvwxyz';
+  bytes bytea;
+  code text;
+  result app_public.recovery_codes;
+begin
+  delete from app_private.recovery_codes c where c.user_id = give_recovery_codes.user_id;
+  for n in 1 .. 10 loop
+    bytes := public.gen_random_bytes(16);
+    code := (select string_agg(substr(alphabet, get_byte(bytes, i) % 32 + 1, 1), '' order by i)
+      from generate_series(0, 15) i);
+    insert into app_private.recovery_codes (code_sha256, user_id)
+      values (sha256(convert_to(code, 'UTF8')), give_recovery_codes.user_id);
+    result.codes := result.codes || regexp_replace(code, '(.{4})(?=.)', '\1-', 'g');
+  end loop;
+  return result;
+end $function$;
+
 -- The tokens of a session as they are from now on.
 create function app_private.give_tokens(
   session app_private.sessions, session_epoch integer
@@ -50816,6 +52961,18 @@ begin
     or has_part_in.project_id = any (array(select app_hidden.viewer_purchase_projects()));
 end $function$;
 
+-- Whether signing in asks for a second factor.
+create function app_private.has_second_factor(user_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_private.second_factors f where f.user_id = $1 and f.confirmed_at is not null)
+$function$;
+
+-- What is kept of the code of a signer.
+create function app_private.hash_of_code(signer_id uuid, code text) returns bytea
+language sql immutable as $function$
+  select sha256(convert_to(signer_id || ' ' || regexp_replace(code, '[\s-]', '', 'g'), 'UTF8'))
+$function$;
+
 -- Says where the active tracker with the key leads, nulls where there is none, and counts the hit where `counts`.
 create function app_private.hit_tracker(
   key text, counts boolean, out kind text, out destination text, out utm jsonb
@@ -50955,6 +53112,16 @@ begin
 end $function$;
 grant execute on function app_private.integration_facts(text, uuid) to plat_authenticator, plat_worker;
 
+-- @step It tells whose key a notice is checked with, and nothing else.
+--
+-- The integration that an agreement is signed by; null for none.
+create function app_private.integration_of_envelope(agreement_id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select e.integration_id from app_private.agreement_envelopes e
+  where e.agreement_id = integration_of_envelope.agreement_id
+$function$;
+grant execute on function app_private.integration_of_envelope(uuid) to plat_authenticator;
+
 -- Where the integrations of a scope are.
 create function app_private.integration_table(scope text) returns text
 language sql immutable as $function$ select case scope when 'ORGANIZATION' then 'organization_integrations' when 'USER'
@@ -51024,6 +53191,38 @@ language sql stable as $function$
   select coalesce(app_private.lacking_permission(i.organization_id, null, '{org.admin}'),
     app_private.role_lacks(i.organization_id, i.role))
 $function$;
+
+-- Asks those to sign whose turn it is and who were not asked yet.
+create function app_private.invite_signers(agreement_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+begin
+  select * into agreement from app_public.agreements a where a.id = agreement_id;
+  perform set_config('plat.service', 'on', true);
+  for signer in
+    update app_public.agreement_signers s set status = 'INVITED', invited_at = now(), invitation = s.invitation + 1
+    where s.agreement_id = invite_signers.agreement_id and s.status = 'WAITING' and s.deleted_at is null
+      and s.sequence = (select min(o.sequence) from app_public.agreement_signers o
+        where o.agreement_id = invite_signers.agreement_id and o.status <> 'SIGNED' and o.deleted_at is null)
+    returning *
+  loop
+    if agreement.signing_provider = 'EMBEDDED' then
+      perform app_private.add_job('agreement_signer__invited',
+        jsonb_build_object('id', signer.id, 'invitation', signer.invitation));
+      if agreement.reminder_days is not null then
+        perform app_private.add_job('agreement_signer__reminded',
+          jsonb_build_object('id', signer.id, 'invitation', signer.invitation, 'round', 1),
+          run_at => now() + agreement.reminder_days * interval '1 day',
+          job_key => 'agreement_signer__reminded ' || signer.id);
+      end if;
+    end if;
+  end loop;
+  perform set_config('plat.service', before, true);
+end $function$;
 
 -- Whether a deposit is of the people who negotiated the offer.
 create function app_private.is_deposit_of(deposit app_public.deposits, offer app_public.offers) returns boolean
@@ -51291,6 +53490,47 @@ begin
     where p.id = invite.project_id and p.deleted_at is null;
 end $function$;
 grant execute on function app_private.issue_project_invite_token(uuid, integer) to plat_worker;
+
+-- Makes the code that a signer asked for; only its SHA-256 stays. Nothing where nobody waits for one any more.
+create function app_private.issue_signing_code(signer_id uuid) returns table(
+  code text, channel text, email text, phone text, message_id uuid, title text, organization_name text,
+  expires_at timestamp
+  with time zone
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  digits constant text := lpad((('x' || encode(public.gen_random_bytes(6), 'hex'))::bit(48)::bigint
+    % 1000000)::text, 6, '0');
+  until_when constant timestamptz := now() + interval '10 minutes';
+  home uuid;
+  s_number text;
+  way text;
+begin
+  update app_private.agreement_codes c set code_sha256 = app_private.hash_of_code(c.signer_id, digits),
+      expires_at = until_when, tries = 0, proof = null
+    where c.signer_id = issue_signing_code.signer_id and c.requested_at > now() - interval '10 minutes'
+    returning c.channel into way;
+  if not found then
+    return;
+  end if;
+  select s.organization_id, s.phone into home, s_number from app_public.agreement_signers s
+    where s.id = issue_signing_code.signer_id;
+  -- Where no text message may go out now, a mail does.
+  if way = 'SMS' and (not app_private.owner_is_confirmed(home)
+      or exists (select from app_private.stopped_numbers n where n.number = s_number)
+      or not app_private.is_within_limit('sms.recipient', s_number)
+      or app_private.reserve_sending(home, 'SMS', 1) = 0) then
+    way := 'EMAIL';
+  end if;
+  return query
+    select digits, way, s.email::text, s.phone::text, gen_random_uuid(), a.title::text, o.name::text, until_when
+    from app_public.agreement_signers s
+      join app_public.agreements a on a.id = s.agreement_id
+      join app_public.organizations o on o.id = a.organization_id
+    where s.id = issue_signing_code.signer_id;
+end $function$;
+grant execute on function app_private.issue_signing_code(uuid) to plat_worker;
 
 -- Makes the one-time code that a mail takes to the user (143 bits, 15 minutes, once); no row for a user who may not
 --   sign in.
@@ -51561,6 +53801,28 @@ begin
       where r.row = n.row;
   end if;
 end $function$;
+
+-- Makes a PDF that was stored a file of the agreement, once for each kind; tells the contents that nobody has then,
+--   for whoever calls it to delete.
+create function app_private.keep_agreement_file(
+  agreement_id uuid, kind text, checksum text, filename text
+) returns setof text
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+begin
+  perform app_private.file_is_stored(checksum);
+  perform from app_public.agreements a where a.id = agreement_id for no key update;
+  if not exists (select from app_public.agreement_files f where f.agreement_id = keep_agreement_file.agreement_id
+      and f.kind = keep_agreement_file.kind and f.deleted_at is null) then
+    perform set_config('plat.clock', 'on', true);
+    insert into app_public.agreement_files (agreement_id, kind, title, file)
+      values (agreement_id, kind, case kind when 'CERTIFICATE' then 'Certificate' else 'Signed' end,
+        jsonb_build_object('checksum', checksum, 'filename', filename));
+    perform set_config('plat.clock', '', true);
+  end if;
+  return query select app_private.release_files(array[checksum]);
+end $function$;
+grant execute on function app_private.keep_agreement_file(uuid, text, text, text) to plat_worker;
 
 -- Says where the file of an export will lie, before it does: so that it is removed, whatever happens.
 create function app_private.keep_export_file(id uuid, worker uuid, file_key text) returns void
@@ -52192,11 +54454,11 @@ end $function$;
 -- Gives a table like app_private.image_record or document_record what it takes to be served: comments, row security,
 --   grants, triggers, addresses, events. `parent` is the table it belongs to, `list` the field there, `settable`
 --   further columns that callers give; `only_one` lets a new file replace the former; `readers` is a condition that
---   replaces who sees it.
+--   replaces who sees it, `writers` one that replaces who writes it.
 create function app_private.make_file_table(
   table_name text, subject text, parent text, list text, settable text[] default '{}'::text[],
   only_one boolean default false, readers text default null::text, write_permission text default 'inventory.manage',
-  event_permission text default null::text
+  event_permission text default null::text, writers text default null::text
 ) returns void
 language plpgsql as $function$
 declare
@@ -52216,9 +54478,10 @@ declare
     else format('(public and %s) or %s', sees_parent, members) end);
   anybody_sees text := coalesce(readers, case when is_image then sees_parent
     else format('public and %s', sees_parent) end);
-  writers text := format('organization_id = any (array(select app_hidden.viewer_organizations(%L)))', write_permission)
+  may_write text := coalesce(writers, format('organization_id = any (array(select '
+    'app_hidden.viewer_organizations(%L)))', write_permission)
     || case when parent = 'organizations' then ''
-      else format(' or project_id = any (array(select app_hidden.viewer_projects(%L)))', write_permission) end;
+      else format(' or project_id = any (array(select app_hidden.viewer_projects(%L)))', write_permission) end);
   columns text[] := array[case when is_image then 'alt' else 'description' end] || settable;
 begin
   insert into app_private.file_tables (table_name) values (table_name);
@@ -52255,11 +54518,11 @@ begin
   execute format('create policy everybody on app_public.%I for select to plat_anonymous using (deleted_at is null and '
     '(%s))', table_name, anybody_sees);
   execute format('create policy writers_insert on app_public.%I for insert to plat_user with check (%s)', table_name,
-    writers);
+    may_write);
   execute format('create policy writers_update on app_public.%I for update to plat_user using (%s)', table_name,
-    writers);
+    may_write);
   execute format('create policy writers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
-    writers);
+    may_write);
   execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
   execute format('grant insert (%I, file, %s) on app_public.%I to plat_user', parent_column,
     (select string_agg(quote_ident(c), ', ') from unnest(columns) c), table_name);
@@ -52729,6 +54992,22 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
   update app_public.project_organization_invites i set sent_at = now() where i.id = invite_id
 $function$;
 grant execute on function app_private.mark_project_invite_sent(uuid) to plat_worker;
+
+-- A signer has opened the agreement.
+create function app_private.mark_viewed(turn app_private.turn) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  if (turn.signer).status <> 'INVITED' then
+    return;
+  end if;
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'VIEWED', viewed_at = now() where s.id = (turn.signer).id;
+  update app_public.agreements a set status = 'VIEWED' where a.id = (turn.agreement).id and a.status = 'SENT';
+  perform set_config('plat.service', before, true);
+  perform app_private.note_trail((turn.agreement).id, 'VIEWED', signer => turn.signer, file => turn.file);
+end $function$;
 
 -- @step The link that names the lead or purchase is signed.
 --
@@ -53237,6 +55516,18 @@ begin
 end $function$;
 grant execute on function app_private.note_card(uuid, jsonb, text, boolean) to plat_authenticator;
 
+-- A code went out, by the channel.
+create function app_private.note_code_sent(signer_id uuid, channel text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_private.agreement_codes c set channel = note_code_sent.channel
+    where c.signer_id = note_code_sent.signer_id;
+  perform app_private.note_trail(s.agreement_id, 'CODE_SENT', signer => s,
+      sent_to => case note_code_sent.channel when 'SMS' then s.phone else s.email end)
+    from app_public.agreement_signers s where s.id = note_code_sent.signer_id;
+end $function$;
+grant execute on function app_private.note_code_sent(uuid, text) to plat_worker;
+
 -- @step It is a setting of the operator.
 --
 -- Whether the operator has registered the service where consents are given; null: nowhere.
@@ -53300,6 +55591,21 @@ begin
 end $function$;
 grant execute on function app_private.note_customer(uuid, text) to plat_authenticator;
 
+-- The provider has taken an agreement.
+create function app_private.note_envelope(agreement_id uuid, envelope_id text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform from app_public.agreements a where a.id = note_envelope.agreement_id for no key update;
+  update app_private.agreement_envelopes e set envelope_id = note_envelope.envelope_id, asked_at = now()
+    where e.agreement_id = note_envelope.agreement_id;
+  -- It was called off meanwhile.
+  if exists (select from app_public.agreements a where a.id = note_envelope.agreement_id
+    and a.status in ('VOIDED', 'EXPIRED', 'DECLINED')) then
+    perform app_private.add_job('agreement__ended', jsonb_build_object('id', note_envelope.agreement_id));
+  end if;
+end $function$;
+grant execute on function app_private.note_envelope(uuid, text) to plat_worker;
+
 -- Keeps how many rows an export has, and how far rights reached when they were read.
 create function app_private.note_export(
   id uuid, worker uuid, total integer, permissions text[], rights text[]
@@ -53344,6 +55650,14 @@ begin
 end $function$;
 grant execute on function app_private.note_failed(text, uuid, text, boolean, boolean, boolean) to plat_authenticator,
 plat_worker;
+
+-- A signer was written to.
+create function app_private.note_invited(signer_id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.note_trail(s.agreement_id, 'INVITED', signer => s, sent_to => s.email)
+  from app_public.agreement_signers s where s.id = note_invited.signer_id
+$function$;
+grant execute on function app_private.note_invited(uuid) to plat_worker;
 
 -- Forgets that processes died during a job: it was done.
 create function app_private.note_job_done(key text) returns void
@@ -53516,6 +55830,21 @@ begin
     from unnest(rows) r;
 end $function$;
 
+-- What follows where a signer declines: the agreement is over.
+create function app_private.note_refusal(signer_id uuid, reason text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'DECLINED', declined_at = now(), decline_reason = reason
+    where s.id = signer_id;
+  update app_public.agreements a set status = 'DECLINED'
+    where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id);
+  perform set_config('plat.service', before, true);
+end $function$;
+
 -- Notes, to the minute, that a report was looked at by somebody who sees it.
 create function app_private.note_report_run(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -53545,6 +55874,45 @@ begin
 end $function$;
 grant execute on function app_private.note_representative(uuid, jsonb) to plat_authenticator, plat_worker;
 
+-- What follows from a signature: the status of signer and agreement, who is asked next, what is done when all have
+--   signed.
+create function app_private.note_signature(
+  signer_id uuid, file app_public.agreement_files, signed_at timestamp with time zone
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement_id uuid := (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id);
+  buyers int;
+  sellers int;
+  all_sellers int;
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'SIGNED', signed_at = note_signature.signed_at,
+      viewed_at = coalesce(s.viewed_at, note_signature.signed_at), signed_file_id = file.id
+    where s.id = signer_id;
+  select count(*) filter (where s.status <> 'SIGNED' and s.role <> 'SELLER_REPRESENTATIVE'),
+      count(*) filter (where s.status <> 'SIGNED' and s.role = 'SELLER_REPRESENTATIVE'),
+      count(*) filter (where s.role = 'SELLER_REPRESENTATIVE')
+    into buyers, sellers, all_sellers
+    from app_public.agreement_signers s where s.agreement_id = agreement_id and s.deleted_at is null;
+  update app_public.agreements a set status = case when buyers = 0 then 'SIGNED' else 'PARTIALLY_SIGNED' end,
+      signed_at = note_signature.signed_at
+    where a.id = agreement_id and a.status <> 'SIGNED';
+  if buyers + sellers > 0 then
+    perform app_private.invite_signers(agreement_id);
+  else
+    perform app_private.note_trail(agreement_id, 'COMPLETED', file => file);
+    update app_private.agreement_envelopes e set ended = true where e.agreement_id = agreement_id;
+    if all_sellers > 0 then
+      update app_public.agreements a set status = 'EXECUTED' where a.id = agreement_id;
+    end if;
+    perform app_private.add_job('agreement__completed', jsonb_build_object('id', agreement_id));
+  end if;
+  perform set_config('plat.service', before, true);
+end $function$;
+
 -- @step It is a job of the service.
 --
 -- Something went through an integration.
@@ -53558,6 +55926,21 @@ begin
   update app_private.integration_secrets s set failure_count = 0 where s.integration_id = id and s.failure_count > 0;
 end $function$;
 grant execute on function app_private.note_synced(text, uuid) to plat_authenticator, plat_worker;
+
+-- Adds an entry to the trail of an agreement, by whoever acts in this transaction.
+create function app_private.note_trail(
+  agreement_id uuid, kind text, signer app_public.agreement_signers default null::app_public.agreement_signers,
+  file app_public.agreement_files default null::app_public.agreement_files, sent_to text default null::text,
+  consent_text text default null::text, note text default null::text
+) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  insert into app_public.agreement_trail_entries (organization_id, project_id, agreement_id, kind, signer_id,
+      signer_name, file_id, checksum, actor_id, ip_address, user_agent, sent_to, consent_text, note)
+    select a.organization_id, a.project_id, a.id, note_trail.kind, (note_trail.signer).id, (note_trail.signer).name,
+      (note_trail.file).id, (note_trail.file).checksum, app_public.current_user_id(), app_hidden.setting('ip'),
+      left(app_hidden.setting('user_agent'), 500), note_trail.sent_to, note_trail.consent_text, note_trail.note
+    from app_public.agreements a where a.id = note_trail.agreement_id
+$function$;
 
 -- Says why a trigger did not start something; shown as Workflow.triggerError.
 create function app_private.note_trigger_error(workflow_id uuid, error text) returns void
@@ -54158,6 +56541,13 @@ language sql stable as $function$
       and o.user_id = m.user_id)
 $function$;
 
+create function app_private.percent_encoded(value text) returns text
+language sql immutable strict as $function$
+  select string_agg(case when c ~ '[A-Za-z0-9._~-]' then c
+    else regexp_replace(upper(encode(convert_to(c, 'UTF8'), 'hex')), '(..)', '%\1', 'g') end, '' order by n)
+  from regexp_split_to_table(value, '') with ordinality t (c, n)
+$function$;
+
 -- Has the function of the step's type carry it out, for all executions at once or, where that fails, for each by
 --   itself; and writes what became of it.
 create function app_private.perform_step(step app_public.workflow_steps, work app_private.step_work[]) returns void
@@ -54309,6 +56699,14 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
   select app_private.add_job($1, $2, now() + make_interval(secs => $3 + random() * 300))
 $function$;
 grant execute on function app_private.postpone_job(text, jsonb, integer) to plat_worker;
+
+-- The version of an agreement that is signed; null where it has no file.
+create function app_private.present_file(agreement_id uuid) returns app_public.agreement_files
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select f.* from app_public.agreement_files f
+  where f.agreement_id = present_file.agreement_id and f.kind = 'DOCUMENT' and f.deleted_at is null
+  order by f.number desc limit 1
+$function$;
 
 -- What the percentage of a deposit is of, where the viewer sees the deposit; null otherwise.
 create function app_private.price_of_deposit(id uuid) returns numeric
@@ -54832,12 +57230,34 @@ language sql as $function$
     '{"field": "token"}')
 $function$;
 
+create function app_private.refuse_codes(wait integer) returns void
+language plpgsql as $function$
+begin
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', format('Too many wrong codes. Wait %s seconds.', wait),
+      jsonb_build_object('retryAfterSeconds', wait));
+  end if;
+end $function$;
+
 -- Refuses a definition because of what stands at the path.
 create function app_private.refuse_definition(path text, message text) returns void
 language plpgsql as $function$
 begin
   perform app_hidden.fail('BAD_USER_INPUT', format('%s: %s', path, message), jsonb_build_object('field', path));
 end $function$;
+
+-- The provider does not take an agreement: it is voided, and says why.
+create function app_private.refuse_envelope(agreement_id uuid, reason text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreements a set status = 'VOIDED', void_reason = left(refuse_envelope.reason, 2000)
+    where a.id = refuse_envelope.agreement_id and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED');
+  perform set_config('plat.service', before, true);
+end $function$;
+grant execute on function app_private.refuse_envelope(uuid, text) to plat_worker;
 
 create function app_private.refuse_gone(table_name text, column_name text) returns void
 language plpgsql as $function$
@@ -55070,6 +57490,83 @@ language sql as $function$
       or exists (select from app_public.buyers b where b.assignee_id = p and b.project_id = $2)
     on conflict do nothing
 $function$;
+
+-- Has a signer asked once more; refused where that is of no use.
+create function app_private.remind_signer(id uuid, why text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+begin
+  select a.* into agreement from app_public.agreements a
+    where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = remind_signer.id)
+    for no key update;
+  select s.* into signer from app_public.agreement_signers s where s.id = remind_signer.id for no key update;
+  if signer.status not in ('INVITED', 'VIEWED')
+    or agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') then
+    perform app_hidden.fail('CONFLICT', 'Only somebody who was asked, and has neither signed nor declined, is '
+      'reminded.',
+      '{"field": "id"}');
+  end if;
+  perform app_private.rate_limit('signing.reminder', signer.id::text);
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set reminded_at = now(), invitation = s.invitation + 1
+    where s.id = remind_signer.id returning * into signer;
+  perform set_config('plat.service', before, true);
+  perform app_private.note_trail(agreement.id, 'REMINDED', signer => signer, note => why);
+  if agreement.signing_provider = 'EMBEDDED' then
+    perform app_private.add_job('agreement_signer__invited',
+      jsonb_build_object('id', signer.id, 'invitation', signer.invitation));
+  else
+    perform app_private.add_job('agreement__reminded', jsonb_build_object('id', agreement.id),
+      job_key => 'agreement__reminded ' || agreement.id);
+  end if;
+end $function$;
+
+-- Reminds a signer who has not signed since they were asked, and says when to look again: three times at most.
+create function app_private.remind_signer_by_itself(signer_id uuid, invitation integer, round integer) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  most constant int := 3;
+  days smallint;
+  invited int;
+begin
+  select a.reminder_days, s.invitation into days, invited from app_public.agreement_signers s
+    join app_public.agreements a on a.id = s.agreement_id
+    join app_public.projects p on p.id = a.project_id and p.archived_at is null
+    where s.id = signer_id and s.status in ('INVITED', 'VIEWED')
+      and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') and coalesce(a.expires_at > now(), true);
+  -- Whoever was reminded by hand, or asked anew, has another turn.
+  if days is null then
+    return;
+  end if;
+  if invited = invitation then
+    perform app_private.remind_signer(signer_id, 'by itself');
+    round := round + 1;
+    invited := invited + 1;
+  end if;
+  if round <= most then
+    perform app_private.add_job('agreement_signer__reminded',
+      jsonb_build_object('id', signer_id, 'invitation', invited, 'round', round),
+      run_at => now() + days * interval '1 day', job_key => 'agreement_signer__reminded ' || signer_id);
+  end if;
+end $function$;
+grant execute on function app_private.remind_signer_by_itself(uuid, integer, integer) to plat_worker;
+
+-- Takes a second factor away and tells its user.
+create function app_private.remove_second_factor(
+  user_id uuid, change text, facts jsonb default '{}'::jsonb
+) returns void
+language plpgsql as $function$
+begin
+  delete from app_private.second_factors f where f.user_id = remove_second_factor.user_id;
+  if found then
+    perform app_private.tell_account(user_id, change, facts);
+  end if;
+  delete from app_private.recovery_codes c where c.user_id = remove_second_factor.user_id;
+end $function$;
 
 -- By what id the processor knows a card that its owner has removed; null for one that is there.
 create function app_private.removed_card(id uuid) returns text
@@ -55458,6 +57955,20 @@ begin
   return member;
 end $function$;
 
+-- Refuses a user who has not given their password once more.
+create function app_private.require_password(user_id uuid, proof text, field text default 'password') returns void
+language plpgsql as $function$
+begin
+  -- The row is locked: of two changes at once the second finds another hash than it was proved with.
+  perform from app_private.user_passwords p where p.user_id = require_password.user_id and p.password_hash = proof
+    for update;
+  if not found then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the password of your account.',
+      jsonb_build_object('field', field));
+  end if;
+  perform app_private.forgive_tries(user_id);
+end $function$;
+
 -- Refuses to end an offer that has ended.
 create function app_private.require_pending(offer_id uuid, wanted text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -55511,6 +58022,27 @@ begin
     perform app_hidden.fail('FORBIDDEN',
       format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
         role, lacking), jsonb_build_object('permission', lacking));
+  end if;
+end $function$;
+
+-- Takes the code of an account that has a second factor; with which code a missing or a wrong one is refused.
+create function app_private.require_second_factor(
+  user_id uuid, proof text, missing text default 'FORBIDDEN', wrong text default 'BAD_USER_INPUT'
+) returns void
+language plpgsql as $function$
+begin
+  if not app_private.has_second_factor(user_id) then
+    return;
+  end if;
+  if proof is null then
+    perform app_hidden.fail(missing,
+      'This account has a second factor: send secondFactorCode too, a code of the authenticator app or a recovery '
+      'code.', '{"reason": "SECOND_FACTOR_REQUIRED", "field": "secondFactorCode"}');
+  end if;
+  if not app_private.use_second_factor(user_id, proof) then
+    perform app_hidden.fail(wrong,
+      'This code is wrong, was used already, or is too old; send the next one of the authenticator app.',
+      '{"reason": "SECOND_FACTOR_WRONG", "field": "secondFactorCode"}');
   end if;
 end $function$;
 
@@ -55568,6 +58100,43 @@ begin
   end if;
 end $function$;
 grant execute on function app_private.require_storage(uuid, uuid, bigint, bigint) to plat_authenticator;
+
+-- Locks an agreement and one of its signers, and refuses whoever cannot sign or decline now.
+create function app_private.require_turn(signer_id uuid) returns app_private.turn
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  result app_private.turn;
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+begin
+  select a.* into agreement from app_public.agreements a
+    where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id) for no key update;
+  select s.* into signer from app_public.agreement_signers s where s.id = signer_id for no key update;
+  if agreement.signing_provider <> 'EMBEDDED' then
+    perform app_hidden.fail('CONFLICT', 'This agreement is signed at its provider: take the link of the mail that came '
+      'from '
+      'there.', '{"field": "signerId"}');
+  elsif agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') and agreement.expires_at <= clock_timestamp() then
+    perform app_hidden.fail('CONFLICT', 'The time to sign this agreement is over; ask for another one.',
+      '{"field": "signerId"}');
+  elsif agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') or signer.status = 'DECLINED' then
+    perform app_hidden.fail('CONFLICT', format('This agreement is %s.', lower(agreement.status)), '{"field": '
+      '"signerId"}');
+  elsif signer.status = 'SIGNED' then
+    perform app_hidden.fail('CONFLICT', 'You have signed this agreement already.', '{"field": "signerId"}');
+  elsif signer.status not in ('INVITED', 'VIEWED') then
+    perform app_hidden.fail('CONFLICT', 'Others sign before; a mail says when it is your turn.', '{"field": '
+      '"signerId"}');
+  elsif exists (select from app_public.projects p where p.id = agreement.project_id and p.archived_at is not null) then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; ask whoever sent the '
+      'agreement.');
+  end if;
+  result.agreement := agreement;
+  result.signer := signer;
+  result.file := app_private.present_file(agreement.id);
+  return result;
+end $function$;
 
 -- The webhook, locked; refuses whoever does not administer its organization.
 create function app_private.require_webhook(id uuid) returns app_public.webhooks
@@ -56429,6 +58998,30 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     limit 40) r
 $function$;
 
+-- Whether a code would be accepted. That a step of time was computed with the secret is known by the hash of the
+--   sealed text, which only begin_second_factor gives.
+create function app_private.second_factor_fits(user_id uuid, proof text) returns boolean
+language sql stable as $function$
+  select case split_part(proof, ':', 1)
+    when 'step' then exists (select from app_private.second_factors f where f.user_id = $1
+      and encode(sha256(convert_to(f.sealed, 'UTF8')), 'hex') = split_part(proof, ':', 3)
+      and split_part(proof, ':', 2)::bigint > coalesce(f.last_step, -1))
+    when 'code' then exists (select from app_private.recovery_codes c where c.user_id = $1
+      and c.code_sha256 = decode(split_part(proof, ':', 2), 'hex') and c.used_at is null)
+    else false end
+$function$;
+
+-- What limits wrong codes for an account.
+create function app_private.second_factor_limits(user_id uuid, way text) returns table(
+  key text, most integer, within interval
+)
+language sql stable as $function$
+  select app_private.limit_key(l.name, way || ' ' || user_id), o.most, o.within
+  from (values ('second_factor.hour'), ('second_factor.day')) l (name)
+  cross join lateral app_private.limit_of(l.name) o
+  where user_id is not null
+$function$;
+
 -- How long until there is room for one more use: seconds, 0 for at once. Counts nothing.
 create function app_private.seconds_to_wait(key text, most integer) returns integer
 language sql as $function$
@@ -56589,7 +59182,8 @@ declare
 begin
   perform app_private.rate_limit('invite.affiliates', invite.owner_id::text);
   perform app_private.rate_limit('invite.affiliate', invite.owner_id || ' ' || recipient);
-  perform app_private.admit_invitation(invite.owner_id, recipient);
+  -- An address gets few invitations, whoever sends them; an organization is one of many that work with it.
+  perform app_private.admit_invitation(invite.owner_id, invite.email);
   delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('project_organization_invite__created',
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
@@ -57086,6 +59680,29 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
+-- @step The password, or the code of the mail, is right; or the user is the viewer, whose token is verified.
+--
+-- Counts a wrong code, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile. The
+--   user is told of the third.
+create function app_private.settle_second_factor(way text, who text, proof text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  account constant uuid := app_private.user_by(way, who);
+  fits constant boolean := app_private.second_factor_fits(account, proof);
+begin
+  perform app_private.refuse_codes((select max(app_private.take_use(l.key, l.most, l.within, not fits))
+    from app_private.second_factor_limits(account, way) l));
+  if not fits and exists (select from app_private.second_factors f where f.user_id = account
+      and f.confirmed_at is not null)
+    -- Of the limit of the day: three wrong ones are more than a slip.
+    and (select bool_and(app_private.seconds_to_wait(l.key, 3) > 0)
+      from app_private.second_factor_limits(account, way) l)
+    and app_private.is_within_limit('second_factor.notice', account::text) then
+    perform app_private.tell_account(account, 'SECOND_FACTOR_GUESSED');
+  end if;
+end $function$;
+grant execute on function app_private.settle_second_factor(text, text, text) to plat_authenticator;
+
 -- Carries out a computed step for those of the executions that the worker still holds: [{executionId, attempt, input
 --   | error, code}].
 create function app_private.settle_step(step_id uuid, results jsonb, holder integer) returns void
@@ -57242,6 +59859,13 @@ begin
   end if;
 end $function$;
 
+-- An address or number as its owner knows it again and nobody else learns it.
+create function app_private.shortened_address(address text) returns text
+language sql immutable strict as $function$
+  select case when address like '%@%' then left(address, 1) || '…@' || split_part(address, '@', 2)
+    else '… ' || right(address, 2) end
+$function$;
+
 -- The last part of the address of a link: kind (marketing, or a kind of notifications), who gets such mails (a lead
 --   or purchase, a membership), signature.
 create function app_private.sign_link(kind text, reader_id uuid) returns text
@@ -57267,6 +59891,160 @@ language sql stable as $function$
   cross join lateral app_private.limit_of(t.name) l
   where t.key is not null
 $function$;
+
+-- What the mail says that asks a signer to sign, with the token of the link; nothing where they were asked again
+--   meanwhile, or need not sign any more.
+create function app_private.signer_invitation(signer_id uuid, invitation integer) returns table(
+  token text, email text, name text, title text, organization_id uuid, organization_name text, project_title text,
+  expires_at timestamp
+  with time zone, is_reminder boolean
+)
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.sign_link('agreement', s.link_id), s.email::text, s.name::text, a.title::text, a.organization_id,
+    o.name::text, p.title::text, a.expires_at, s.reminded_at > s.invited_at
+  from app_public.agreement_signers s
+    join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null
+    join app_public.projects p on p.id = a.project_id
+    join app_public.organizations o on o.id = a.organization_id
+  where s.id = signer_invitation.signer_id and s.invitation = signer_invitation.invitation
+    and s.status in ('INVITED', 'VIEWED') and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
+$function$;
+grant execute on function app_private.signer_invitation(uuid, integer) to plat_worker;
+
+-- The signer that somebody may act as: by the account that they are signed in with, or by the token of their link.
+create function app_private.signer_of(signer_id uuid, token text) returns uuid
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  result uuid;
+begin
+  if num_nonnulls(signer_id, nullif(btrim(token), '')) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the signer, signed in, or the token of the link.',
+      '{"field": "signerId"}');
+  end if;
+  if signer_id is not null then
+    perform app_hidden.require_viewer();
+    select s into result from app_hidden.viewer_signers() s where s = signer_id;
+    if result is null then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such signer for you; sign in with the address that you were '
+        'asked at.',
+        '{"field": "signerId"}');
+    end if;
+    return result;
+  end if;
+  select s.id into result from app_private.open_link(btrim(token)) l
+    join app_public.agreement_signers s on l.kind = 'agreement' and s.link_id = l.reader_id and s.deleted_at is null
+      and s.status <> 'WAITING'
+    join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null and a.status <> 'DRAFT'
+      -- Links of old mails open nothing for ever.
+      and (a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') or a.status_changed_at > now() - interval '90 days');
+  if result is null then
+    perform app_hidden.fail('NOT_FOUND', 'This link is incomplete, too old, or another one took its place; look for '
+      'the '
+      'latest mail.', '{"field": "token"}');
+  end if;
+  return result;
+end $function$;
+
+-- The address of a file for whoever signs, also without an account: it always expires.
+create function app_private.signing_address(file app_public.agreement_files) returns app_public.file_address
+language sql stable as $function$
+  select case when (file).id is not null then jsonb_build_object('key', (file).checksum, 'name', (file).filename,
+    'record', null, 'expires', true, 'attachment', true) end
+$function$;
+
+-- What the certificate of an agreement says that all have signed; null where it is there already.
+create function app_private.signing_certificate(agreement_id uuid) returns jsonb
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select jsonb_build_object('title', a.title, 'agreementId', a.id, 'organizationId', a.organization_id,
+    'organization', o.name, 'project', p.title, 'timeZone', p.time_zone, 'status', a.status,
+    'filename', (f).filename, 'filesize', (f).filesize, 'checksum', (f).checksum, 'number', (f).number,
+    'signers', (select jsonb_agg(jsonb_build_object('name', s.name, 'role', r.description, 'email', s.email,
+        'signedAt', s.signed_at, 'consent', e.consent_text, 'ip', e.ip_address, 'userAgent', e.user_agent,
+        'sentTo', e.sent_to) order by s.signed_at, s.sequence, s.id)
+      from app_public.agreement_signers s
+        join app_public.agreement_signer_role_values r on r.value = s.role
+        left join lateral (select t.* from app_public.agreement_trail_entries t where t.agreement_id = a.id
+          and t.signer_id = s.id and t.kind = 'SIGNED' and t.file_id = s.signed_file_id
+          order by t.id desc limit 1) e on true
+      where s.agreement_id = a.id and s.deleted_at is null),
+    'trail', (select jsonb_agg(jsonb_build_object('at', t.occurred_at, 'what', k.description, 'who', t.signer_name,
+        'ip', t.ip_address, 'note', t.note, 'checksum', t.checksum) order by t.id)
+      from app_public.agreement_trail_entries t join app_public.agreement_trail_kind_values k on k.value = t.kind
+      where t.agreement_id = a.id))
+  from app_public.agreements a
+    join app_public.organizations o on o.id = a.organization_id
+    join app_public.projects p on p.id = a.project_id
+    cross join lateral app_private.present_file(a.id) f
+  where a.id = signing_certificate.agreement_id and a.status in ('SIGNED', 'EXECUTED') and a.deleted_at is null
+    and not exists (select from app_public.agreement_files c where c.agreement_id = a.id and c.kind = 'CERTIFICATE'
+      and c.deleted_at is null)
+$function$;
+grant execute on function app_private.signing_certificate(uuid) to plat_worker;
+
+-- What a signer agrees to; each signature keeps the words that it was given with.
+create function app_private.signing_consent() returns text
+language sql immutable as $function$
+  select 'I have read this document. I agree to sign it electronically, and my electronic signature shall have the '
+    'same '
+    'effect as one by hand.'
+$function$;
+
+-- What the organization has agreements signed by: the integration that it connected last; null where none works.
+create function app_private.signing_integration(organization_id uuid, app_key text) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select i.id from app_public.organization_integrations i
+    join app_public.integration_apps a on a.id = i.app_id and a.key = signing_integration.app_key
+  where i.organization_id = signing_integration.organization_id and i.status = 'ENABLED' and i.deleted_at is null
+  order by i.id desc limit 1
+$function$;
+
+-- What a signer is asked to sign; whoever calls has looked who asks.
+create function app_private.signing_request(signer_id uuid) returns app_public.signing_request
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result app_public.signing_request;
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+  file app_public.agreement_files;
+  certificate app_public.agreement_files;
+begin
+  select * into signer from app_public.agreement_signers s where s.id = signing_request.signer_id;
+  select * into agreement from app_public.agreements a where a.id = signer.agreement_id;
+  if agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED', 'EXECUTED') then
+    file := app_private.present_file(agreement.id);
+    select * into certificate from app_public.agreement_files f
+      where f.agreement_id = agreement.id and f.kind = 'CERTIFICATE' and f.deleted_at is null
+      order by f.number desc limit 1;
+  end if;
+  result.agreement_id := agreement.id;
+  result.signer_id := signer.id;
+  result.title := agreement.title;
+  result.type := agreement.type;
+  result.status := agreement.status;
+  result.organization_name := (select o.name from app_public.organizations o where o.id = agreement.organization_id);
+  result.project_title := (select p.title from app_public.projects p where p.id = agreement.project_id);
+  result.signer_name := signer.name;
+  result.role := signer.role;
+  result.signer_status := signer.status;
+  result.can_sign := agreement.signing_provider = 'EMBEDDED' and signer.status in ('INVITED', 'VIEWED')
+    and agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
+    and (agreement.status = 'SIGNED' or coalesce(agreement.expires_at > now(), true));
+  result.file_id := file.id;
+  result.file_number := file.number;
+  result.filename := file.filename;
+  result.checksum := file.checksum;
+  result.url := app_private.signing_address(file);
+  result.certificate_url := app_private.signing_address(certificate);
+  result.consent_text := app_private.signing_consent();
+  result.code_sent_to := (select app_private.shortened_address(case c.channel when 'SMS' then signer.phone
+      else signer.email end)
+    from app_private.agreement_codes c where c.signer_id = signer.id
+      and coalesce(c.expires_at, c.requested_at + interval '10 minutes') > now());
+  result.expires_at := agreement.expires_at;
+  result.signed_at := signer.signed_at;
+  return result;
+end $function$;
 
 -- Leaves all that was written so far untold, as after loading the demo.
 create function app_private.skip_notifications() returns void
@@ -58549,6 +61327,25 @@ begin
 end $function$;
 grant execute on function app_private.sweep_webhook_deliveries(integer) to plat_worker;
 
+-- Has agreements asked after of which nothing was heard for an hour.
+create function app_private.sync_envelopes(batch integer) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  due uuid;
+begin
+  for due in
+    update app_private.agreement_envelopes e set asked_at = now()
+    where e.agreement_id in (select o.agreement_id from app_private.agreement_envelopes o
+      where o.envelope_id is not null and not o.ended and o.asked_at < now() - interval '1 hour'
+      order by o.asked_at limit batch for update skip locked)
+    returning e.agreement_id
+  loop
+    perform app_private.add_job('agreement__synced', jsonb_build_object('id', due),
+      job_key => 'agreement__synced ' || due);
+  end loop;
+end $function$;
+grant execute on function app_private.sync_envelopes(integer) to plat_worker;
+
 -- Claims a unit or a lot for a subject and gives it its status (HELD, RESERVED or PENDING by the kind, or the one
 --   named). A subject that has the claim already changes its kind and end. Refuses with INVENTORY_UNAVAILABLE and
 --   claimedUntil. Callers check permissions.
@@ -58683,6 +61480,17 @@ begin
     jsonb_build_object('id', message.id));
 end $function$;
 grant execute on function app_private.take_contact_message(uuid, jsonb) to plat_anonymous, plat_user;
+
+-- @step The signature of the notice was looked at before.
+--
+-- The provider says that something changed: it is asked what.
+create function app_private.take_envelope_notice(agreement_id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.add_job('agreement__synced', jsonb_build_object('id', e.agreement_id),
+    job_key => 'agreement__synced ' || e.agreement_id)
+  from app_private.agreement_envelopes e where e.agreement_id = take_envelope_notice.agreement_id
+$function$;
+grant execute on function app_private.take_envelope_notice(uuid) to plat_authenticator;
 
 -- Does what somebody answered: STOP and START decide whether their number is written to, anything else is a note on
 --   the lead or purchase that was last: {providerId, from, text, meaning}.
@@ -58875,6 +61683,27 @@ begin
 end $function$;
 grant execute on function app_private.take_project_message(uuid, jsonb, app_public.agent_input) to plat_anonymous,
 plat_user;
+
+-- Uses a code up; refuses one that was sent for another version of the file.
+create function app_private.take_proof(turn app_private.turn, proof text) returns app_private.agreement_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result app_private.agreement_codes;
+begin
+  delete from app_private.agreement_codes c where c.signer_id = (turn.signer).id
+      and c.proof::text = take_proof.proof and c.proof_expires_at > clock_timestamp()
+    returning * into result;
+  if result.signer_id is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'There is no open code: it was not sent yet, was used, is over ten '
+      'minutes '
+      'old, or was tried too often. Ask for a new one with requestSigningCode.', '{"field": "code"}');
+  elsif result.file_id <> (turn.file).id then
+    perform app_hidden.fail('CONFLICT', 'There is another version since the code was sent; read it and ask for a new '
+      'code.',
+      '{"field": "code"}');
+  end if;
+  return result;
+end $function$;
 
 -- Counts a use, unless counts is false: 0, or the seconds to wait where there is no room for it. Never waits for
 --   another transaction: what that one has counted counts here at once, also where it is rolled back later.
@@ -59670,6 +62499,46 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
     where m.id = unsubscribe.member_id and k.kind = unsubscribe.kind and to_jsonb(m.notifications) -> k.kind = 'true'
 $function$;
 grant execute on function app_private.unsubscribe(uuid, text) to plat_authenticator;
+
+-- Accepts a code, this once; false where it is none. is_new: of a secret that waits for its first code.
+create function app_private.use_second_factor(
+  user_id uuid, proof text, is_new boolean default false
+) returns boolean
+language plpgsql as $function$
+declare
+  remaining int;
+begin
+  if proof is null or not app_private.second_factor_fits(user_id, proof) then
+    return false;
+  end if;
+  if proof like 'step:%' then
+    -- Of two requests with one code, the second one waits here and finds that it was used.
+    update app_private.second_factors f set last_step = split_part(proof, ':', 2)::bigint
+      where f.user_id = use_second_factor.user_id and (f.confirmed_at is null) = is_new
+        and (f.confirmed_at is not null or f.inserted_at > now() - interval '1 hour')
+        and coalesce(f.last_step, -1) < split_part(proof, ':', 2)::bigint;
+    return found;
+  end if;
+  update app_private.recovery_codes c set used_at = now() where c.user_id = use_second_factor.user_id and not is_new
+    and c.code_sha256 = decode(split_part(proof, ':', 2), 'hex') and c.used_at is null;
+  if not found then
+    return false;
+  end if;
+  select count(*) into remaining from app_private.recovery_codes c where c.user_id = use_second_factor.user_id
+    and c.used_at is null;
+  perform app_private.tell_account(user_id, 'RECOVERY_CODE_USED', jsonb_build_object('left', remaining));
+  return true;
+end $function$;
+
+-- The user whose second factor is asked for: by the name that they sign in with, the code of a mail, or their id.
+create function app_private.user_by(way text, who text) returns uuid
+language sql stable as $function$
+  select case way
+    when 'LOGIN' then app_private.account_named(who)
+    when 'RESET' then (select o.user_id from app_private.user_otps o
+      where o.code_sha256 = sha256(convert_to(btrim(who), 'UTF8')) and o.expires_at > now())
+    when 'VIEWER' then who::uuid end
+$function$;
 
 -- Something where the viewer is not the user, or reaches only a part of their account; null where they may.
 create function app_private.user_integration_lacks(i app_public.user_integrations) returns text
@@ -60813,6 +63682,8 @@ insert into app_hidden.record_types (table_name, subject, write_permission, even
   read_permissions, other_party) values
   ('access_tokens', 'access_token', null, null, null, null, null),
   ('agents', 'agent', 'lead.write', null, null, array['lead.read', 'org.member'], null),
+  ('agreement_files', 'agreement_file', 'buyer.write', 'buyer.read', null, null, null),
+  ('agreement_signers', 'agreement_signer', 'buyer.write', 'buyer.read', null, null, null),
   ('agreements', 'agreement', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
   ('appointments', 'appointment', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
   ('buyers', 'buyer', 'buyer.write', null, null, array['buyer.read'], null),
@@ -61542,8 +64413,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('TASKS', 14, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The project.'),
   ('TASKS', 15, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead that it is about.'),
   ('TASKS', 16, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer that it is about.'),
-  ('TASKS', 17, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false,
-    'Who does it; whoever writes it down where nobody is named.'),
+  ('TASKS', 17, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false, 'Who does it.'),
   ('TASKS', 18, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
     'text', null, true, 'Title of the project.'),
   ('TASKS', 19, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', 'lead.read',
@@ -61692,22 +64562,38 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('agreement', 'DRAFT', 'VOIDED', false, null),
   ('agreement', 'PARTIALLY_SIGNED', 'DECLINED', false, null),
   ('agreement', 'PARTIALLY_SIGNED', 'EXPIRED', true, null),
+  ('agreement', 'PARTIALLY_SIGNED', 'SENT', true, null),
   ('agreement', 'PARTIALLY_SIGNED', 'SIGNED', false, null),
   ('agreement', 'PARTIALLY_SIGNED', 'VOIDED', false, null),
   ('agreement', 'SENT', 'DECLINED', false, null),
   ('agreement', 'SENT', 'EXPIRED', true, null),
+  ('agreement', 'SENT', 'PARTIALLY_SIGNED', false, null),
+  ('agreement', 'SENT', 'SIGNED', false, null),
   ('agreement', 'SENT', 'VIEWED', false, null),
   ('agreement', 'SENT', 'VOIDED', false, null),
+  ('agreement', 'SIGNED', 'DECLINED', true, null),
   ('agreement', 'SIGNED', 'EXECUTED', false, null),
   ('agreement', 'SIGNED', 'VOIDED', false, null),
   ('agreement', 'VIEWED', 'DECLINED', false, null),
   ('agreement', 'VIEWED', 'EXPIRED', true, null),
   ('agreement', 'VIEWED', 'PARTIALLY_SIGNED', false, null),
+  ('agreement', 'VIEWED', 'SENT', true, null),
+  ('agreement', 'VIEWED', 'SIGNED', false, null),
   ('agreement', 'VIEWED', 'VOIDED', false, null),
   ('agreement', null, 'DRAFT', false, null),
   ('agreement', null, 'EXECUTED', false, null),
   ('agreement', null, 'SENT', false, null),
   ('agreement', null, 'SIGNED', false, null),
+  ('agreement_signer', 'INVITED', 'DECLINED', true, null),
+  ('agreement_signer', 'INVITED', 'SIGNED', true, null),
+  ('agreement_signer', 'INVITED', 'VIEWED', true, null),
+  ('agreement_signer', 'INVITED', 'WAITING', true, null),
+  ('agreement_signer', 'SIGNED', 'WAITING', true, null),
+  ('agreement_signer', 'VIEWED', 'DECLINED', true, null),
+  ('agreement_signer', 'VIEWED', 'SIGNED', true, null),
+  ('agreement_signer', 'VIEWED', 'WAITING', true, null),
+  ('agreement_signer', 'WAITING', 'INVITED', true, null),
+  ('agreement_signer', null, 'WAITING', false, null),
   ('appointment', 'CONFIRMED', 'CANCELLED', false, null),
   ('appointment', 'CONFIRMED', 'COMPLETED', false, null),
   ('appointment', 'CONFIRMED', 'NO_SHOW', false, null),
@@ -62252,6 +65138,9 @@ insert into app_hidden.workflow_step_types (type, subjects, refusal, changes_rec
   ('WAIT', null, null, false),
   ('WAIT_FOR_EVENT', null, null, false);
 
+insert into app_private.bound_columns (relation, name) values
+  ('app_private.second_factors', 'sealed');
+
 insert into app_private.clock_steps (subject, name, at, near, pending, changes) values
   ('deposit', 'due', 'n.due_at::timestamp at time zone p.time_zone',
     'n.due_at between ($1 - interval ''2 days'')::date and ($2 + interval ''2 days'')::date',
@@ -62321,6 +65210,11 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('agreement', 'status', 'SENT', 'sent'),
   ('agreement', 'status', 'SIGNED', 'signed'),
   ('agreement', 'status', 'VOIDED', 'voided'),
+  ('agreement_signer', 'reminded_at', null, 'reminded'),
+  ('agreement_signer', 'status', 'DECLINED', 'declined'),
+  ('agreement_signer', 'status', 'INVITED', 'invited'),
+  ('agreement_signer', 'status', 'SIGNED', 'signed'),
+  ('agreement_signer', 'status', 'VIEWED', 'viewed'),
   ('appointment', 'status', 'CANCELLED', 'cancelled'),
   ('appointment', 'status', 'COMPLETED', 'completed'),
   ('appointment', 'status', 'CONFIRMED', 'confirmed'),
@@ -62404,6 +65298,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('workflow_execution', 'status', 'PAUSED', 'paused');
 
 insert into app_private.file_tables (table_name) values
+  ('agreement_files'),
   ('floor_plan_documents'),
   ('floor_plan_drawings'),
   ('floor_plan_elevation_images'),
@@ -62428,7 +65323,7 @@ insert into app_private.limits (name, most, within, description) values
   ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
   ('email_change.account', 5, '01:00:00', 'Changes of the e-mail address that a user asks for.'),
   ('invite.address', 5, '01:00:00', 'Invitations to an organization for one address.'),
-  ('invite.affiliate', 10, '24:00:00', 'Invitations of one organization or address to projects of another one.'),
+  ('invite.affiliate', 50, '24:00:00', 'Invitations of one organization or address to projects of another one.'),
   ('invite.affiliates', 100, '01:00:00', 'Invitations of an organization to have a part in its projects.'),
   ('invite.buyer', 5, '01:00:00', 'Invitations of one buyer.'),
   ('invite.buyer_address', 10, '01:00:00', 'Invitations of an organization to buyers with one address.'),
@@ -62447,12 +65342,19 @@ insert into app_private.limits (name, most, within, description) values
   ('organization.user', 10, '24:00:00', 'Organizations that one user founds.'),
   ('otp.account', 5, '01:00:00', 'One-time codes for one account; further ones are quietly not sent.'),
   ('otp.network', 60, '01:00:00', 'One-time codes asked for from one network.'),
+  ('second_factor.day', 30, '24:00:00', 'Wrong codes of the second factor of an account, for each way to give one.'),
+  ('second_factor.hour', 10, '01:00:00', 'Wrong codes of the second factor of an account, for each way to give one.'),
+  ('second_factor.notice', 1, '24:00:00', 'Mails that tell the user of wrong codes of their second factor.'),
   ('sign_up.area', 480, '01:00:00',
     'New accounts from one area: the networks whose IPv4 addresses begin with the same 24 bits, or IPv6 with 48.'),
   ('sign_up.further', 60, '00:01:00',
     'New accounts from all areas together that have made one within the hour: the rest is for areas that have not.'),
   ('sign_up.network', 120, '01:00:00', 'New accounts from one network.'),
   ('sign_up.total', 120, '00:01:00', 'New accounts from everywhere together.'),
+  ('signing.code', 5, '01:00:00', 'One-time codes for one signer of an agreement.'),
+  ('signing.network', 60, '01:00:00', 'One-time codes for signers of agreements, asked for from one network.'),
+  ('signing.reminder', 3, '24:00:00', 'Reminders of one signer of an agreement.'),
+  ('signing.try', 15, '24:00:00', 'Wrong one-time codes of one signer of an agreement.'),
   ('sms.recipient', 10, '24:00:00', 'Text messages to one number; further ones wait.'),
   ('verification.account', 5, '01:00:00', 'Codes that a user asks for to confirm the address of the account.'),
   ('verification.address', 5, '24:00:00',
@@ -62615,6 +65517,7 @@ insert into app_private.retention (relation, over) values
   ('app_private.message_answers', 'received_at < now() - interval ''90 days'''),
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
+  ('app_private.second_factors', 'confirmed_at is null and inserted_at < now() - interval ''1 hour'''),
   ('app_private.sending_counts', 'hour < now() - interval ''2 days'''),
   ('app_private.sessions', 'expires_at < now() or (ended_at < now() - interval ''1 day'' and not is_adopted)'),
   ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
@@ -62733,6 +65636,7 @@ insert into app_private.role_permissions (role, permission, reach, in_affiliated
 
 insert into app_private.sealed_columns (relation, name, key) values
   ('app_private.integration_secrets', 'sealed', 'integration_id'),
+  ('app_private.second_factors', 'sealed', 'user_id'),
   ('app_private.webhook_secrets', 'previous_sealed', 'webhook_id'),
   ('app_private.webhook_secrets', 'sealed', 'webhook_id');
 
@@ -62790,6 +65694,11 @@ insert into app_public.integration_apps (key, name, description, category, scope
     'ORGANIZATION', null, 'WEBHOOK', '{}',
     '{"type":"object","required":["url","events","mapping"],"properties":{"url":{"type":"string","maxLength":2048,"minLength":1,"description":"Where to: https, a public address."},"events":{"type":"array","items":{"type":"string","maxLength":100},"maxItems":100,"minItems":1,"description":"Events such as lead.created, lead.* or *."},"mapping":{"type":"object","description":"Their field to one of an event, such as data.email, or to a Liquid template, such as {{ data.firstName | upcase }}.","maxProperties":100,"minProperties":1,"additionalProperties":{"type":"string","maxLength":2000,"minLength":1}}},"additionalProperties":false}',
     null, null, 'app_private.connect_sync'),
+  ('docusign', 'DocuSign', 'Has agreements signed at DocuSign: those whose signingProvider is DOCUSIGN.',
+    'E_SIGNATURE', 'ORGANIZATION', null, 'API_KEY', '{}',
+    '{"type":"object","required":["accountId"],"properties":{"server":{"type":"string","default":"https://account.docusign.com","pattern":"^https://[^/?#]+$","maxLength":300,"minLength":1,"description":"Where it lets in: https://account-d.docusign.com for an account of developers."},"accountId":{"type":"string","maxLength":100,"minLength":1,"description":"The API account id."}},"additionalProperties":false}',
+    '{"type":"object","required":["integrationKey","userId","privateKey","webhookKey"],"properties":{"userId":{"type":"string","maxLength":100,"minLength":1,"description":"The user in whose name agreements are sent, who has consented to the app."},"privateKey":{"type":"string","maxLength":10000,"minLength":1,"description":"The RSA key of the app, in PEM."},"webhookKey":{"type":"string","maxLength":500,"minLength":8,"description":"The HMAC key of Connect, which its notices are signed with."},"integrationKey":{"type":"string","maxLength":100,"minLength":1,"description":"The integration key of your app there."}},"additionalProperties":false}',
+    null, null),
   ('mail_account', 'Mail account',
     'Sends mail to leads and buyers from your own address, through your own mail server.', 'EMAIL', 'USER', null,
     'BASIC', '{}',

@@ -9,13 +9,15 @@ import type { Claims } from "./auth/claims.ts";
 import { pgSettings } from "./auth/claims.ts";
 import { deviceOf } from "./auth/device.ts";
 import type { LoginTokens } from "./auth/loginToken.ts";
-import { hashPassword, provePassword } from "./auth/passwords.ts";
+import { hashPassword, provePassword, type TransformContext } from "./auth/passwords.ts";
+import { freshTotpSecret, proveSecondFactor } from "./auth/secondFactor.ts";
 import { proveRefreshToken } from "./auth/refreshTokens.ts";
 import { settledDeadlines } from "./database/deadlines.ts";
 import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
 import { inShare } from "./database/orderedPool.ts";
 import { transportPreset } from "./http/preset.ts";
 import { repeatFacts } from "./http/repeatFacts.ts";
+import { userAgentOf } from "./http/requestFacts.ts";
 import { claimsOf, requestState } from "./http/requestState.ts";
 import type { FairSemaphore } from "./limits/fairSemaphore.ts";
 import { withWork } from "./limits/operationWork.ts";
@@ -46,8 +48,10 @@ import { SearchPlugin } from "./plugins/SearchPlugin.ts";
 import { SignedTextsPlugin } from "./plugins/SignedTextsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
 import type { IntegrationTransforms } from "./integrations/transforms.ts";
+import { proveSigningCode } from "./signing/codes.ts";
 import type { PaymentTransforms } from "./payments/transforms.ts";
 import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
+import type { Seal } from "./seal.ts";
 import type { WebhookTransforms } from "./webhooks/transforms.ts";
 
 declare global {
@@ -73,6 +77,8 @@ export interface PresetOptions {
   signLoginToken: LoginTokens["sign"];
   signFileAddress: FileAddresses["sign"];
   files: Files;
+  /** What secrets are sealed with. */
+  seal: Seal;
   webhookTransforms: WebhookTransforms;
   /** Reads what SQL cannot of the definition of a workflow. */
   workflowChecks: ArgumentTransform;
@@ -83,6 +89,8 @@ export interface PresetOptions {
   connections?: FairSemaphore;
   /** Bytes that documents with their plans may take. */
   documentBytes?: number;
+  /** Milliseconds that others wait after an introspection query was answered. */
+  introspectionHoldMs?: number;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -92,10 +100,12 @@ export interface PresetOptions {
 /** Settings of a transaction that acts for the viewer of a request. */
 export function viewerSettings(request: IncomingMessage): Record<string, string> {
   const { ip } = request as { ip?: string };
+  const userAgent = userAgentOf(request);
   return pgSettings(claimsOf(request) as Claims, {
     requestId: requestState(request).id,
     channel: "API",
     ...(ip ? { ip } : {}),
+    ...(userAgent ? { userAgent } : {}),
   });
 }
 
@@ -108,6 +118,7 @@ export function createPreset({
   signLoginToken,
   signFileAddress,
   files,
+  seal,
   webhookTransforms,
   workflowChecks,
   paymentTransforms,
@@ -115,11 +126,12 @@ export function createPreset({
   integrationTransforms,
   connections,
   documentBytes,
+  introspectionHoldMs,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines, ...(connections && { connections }) }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
   const withPool =
-    (transform: typeof hashPassword | typeof proveRefreshToken): ArgumentTransform =>
+    (transform: (value: string, context: TransformContext) => Promise<string>): ArgumentTransform =>
     (value, { context, ...details }) =>
       transform(value as string, {
         ...details,
@@ -131,6 +143,8 @@ export function createPreset({
     hashPassword: withPool(hashPassword),
     provePassword: withPool(provePassword),
     proveRefreshToken: withPool(proveRefreshToken),
+    proveSecondFactor: withPool(proveSecondFactor(seal)),
+    freshTotpSecret: freshTotpSecret(seal),
     requestingDevice: (_value, { context }) => deviceOf(context.userAgent),
     ...uploadTransforms(files),
     ...webhookTransforms,
@@ -138,6 +152,7 @@ export function createPreset({
     ...paymentTransforms,
     ...draftTransforms,
     ...integrationTransforms,
+    proveSigningCode,
   };
 
   return {
@@ -192,7 +207,7 @@ export function createPreset({
         adaptor,
       },
     ],
-    plat: { signLoginToken, signFileAddress, documentBytes },
+    plat: { signLoginToken, signFileAddress, documentBytes, introspectionHoldMs },
     grafast: {
       context: (requestContext) => {
         const request = requestContext.expressv4?.req;

@@ -27,6 +27,7 @@ export async function buildSchema(
     signLoginToken: unused,
     signFileAddress: unused,
     files: { admit: unused, take: unused, release: unused, read: unused },
+    seal: { mark: "", seal: unused, open: unused },
     webhookTransforms: { publicAddress: unused, freshSecret: unused },
     workflowChecks: unused,
     paymentTransforms: { cardToken: unused, payment: unused, refund: unused, representative: unused },

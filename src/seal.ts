@@ -63,6 +63,12 @@ export const credentialsOf = (integrationId: string): SealedPlace => ({
   row: integrationId,
 });
 
+/** What the authenticator app of a user has. */
+export const secretOfSecondFactor = (userId: string): SealedPlace => ({
+  column: "app_private.second_factors.sealed",
+  row: userId,
+});
+
 const algorithm = "aes-256-gcm";
 const version = "v2:";
 const fingerprintBytes = 4;

@@ -63,8 +63,15 @@ export async function provePassword(value: string, context: TransformContext): P
   const stored = rows[0]!.hash;
   const isRight = await admitted("sign-in", ip, () => verify(stored, password));
   await pool.query(settle, [who, ip ?? null, isRight]);
+  if (isRight) proved.add(context.input);
   return isRight ? stored : "";
 }
+
+/** Inputs whose password was right. */
+const proved = new WeakSet<object>();
+
+/** Whether the password of an input was looked at and is right. */
+export const wasProved = (input: object): boolean => proved.has(input);
 
 /** Which functions of the database know the account, and by what. */
 function proofOf({ claims, operation, input }: TransformContext) {

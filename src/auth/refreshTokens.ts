@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
+import type { TransformContext } from "./passwords.ts";
 
 const form = /^plat_refresh_[0-9A-Za-z]{43}$/;
 
@@ -11,7 +11,7 @@ const form = /^plat_refresh_[0-9A-Za-z]{43}$/;
  */
 export async function proveRefreshToken(
   value: string,
-  { pool }: { pool: Pick<Pool, "query"> },
+  { pool }: Pick<TransformContext, "pool">,
 ): Promise<string> {
   const token = value.trim();
   if (!form.test(token)) throw new CodedError("UNAUTHENTICATED", "This is no refresh token; sign in again.");

@@ -50,6 +50,8 @@ export async function checkHistory(repository: string): Promise<HistoryCheck> {
     ...[
       "log",
       "--ancestry-path",
+      // What a branch committed and took back before it was merged, no database of the main line holds.
+      "--first-parent",
       "--reverse",
       "-m",
       "--raw",

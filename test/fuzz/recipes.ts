@@ -3,6 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { Person } from "../harness/api.ts";
 import { representative, type Payments } from "../harness/payments.ts";
 import { mutationOf } from "../harness/records.ts";
+import { codeOf } from "../harness/secondFactor.ts";
 import { password, setConfirmed } from "../harness/signUp.ts";
 import { until } from "../harness/until.ts";
 import type { Player, Recipe } from "./fuzzer.ts";
@@ -187,6 +188,52 @@ export function recipes(
       currency: undefined,
     };
   };
+  /** An agreement that the owner has prepared, with a signer of that address; sent where that is wanted. */
+  const agreement = async (player: Player, signerEmail: string, status?: "SENT") => {
+    const boss = bossOf(player);
+    const { projectId } = await find(player, someProject);
+    const { id: buyerId } = await run(boss, "createBuyer", {
+      projectId,
+      legalName: name(),
+      price: "400000.00",
+    });
+    const { id } = await run(boss, "createAgreement", { buyerId, type: "PURCHASE", title: name() });
+    const file = `data:application/pdf;name=fuzz.pdf;base64,${Buffer.from(`%PDF-1.7\n${name()}\n%%EOF\n`).toString("base64")}`;
+    const version = await run(boss, "uploadAgreementFile", { agreementId: id, file });
+    const signer = { agreementId: id, role: "BUYER", name: name(), email: signerEmail };
+    const { id: signerId } = await run(boss, "createAgreementSigner", signer);
+    if (status) await run(boss, "updateAgreement", { id, status });
+    return { agreementId: id, fileId: version.id, signerId, file };
+  };
+  /** The player's own turn to sign; outsiders stay outside. */
+  const turn = async (player: Player): Promise<Input> => {
+    if (!player.person.email || player.name === "newcomer") return {};
+    await confirmed(player);
+    // All of them play from one network.
+    await owner.query("delete from app_private.limit_uses where key like 'signing.network %'");
+    const { signerId } = await agreement(player, player.person.email, "SENT");
+    return { signerId, token: undefined, channel: undefined };
+  };
+  /** The same, with a code that was sent. */
+  const proved =
+    (more: Input): Recipe =>
+    async (player) => {
+      const { signerId } = await turn(player);
+      await run(player.person, "requestSigningCode", { signerId }, "{ signerId }");
+      await owner.query(
+        `update app_private.agreement_codes set code_sha256 = app_private.hash_of_code(signer_id, '123456'), expires_at = now() + interval '10 minutes'
+         where signer_id = $1`,
+        [signerId],
+      );
+      return { signerId, token: undefined, fileId: undefined, code: "123456", ...more };
+    };
+  const ofDraft =
+    (member: "agreementId" | "fileId" | "signerId", as: string, more: () => Input = () => ({})): Recipe =>
+    async (player) => ({
+      [as]: (await agreement(player, email()))[member],
+      expectedVersion: undefined,
+      ...more(),
+    });
   const account: Recipe = () => ({
     email: email(),
     username: undefined,
@@ -197,6 +244,26 @@ export function recipes(
     locale: undefined,
   });
 
+  /** Whoever has got a second factor by chance would need its code. */
+  const withoutFactor = async ({ person }: Player) => {
+    if (person.id)
+      await owner.query("delete from app_private.second_factors where user_id = $1", [person.id]);
+  };
+  const enroll = async (player: Player): Promise<string> => {
+    await withoutFactor(player);
+    await confirmed(player);
+    const { data } = await player.person.ask(mutationOf("enrollSecondFactor", "{ secret }"), {
+      input: { password },
+    });
+    return data?.enrollSecondFactor?.secret ?? "";
+  };
+  /** With the next code of an account that has just got its second factor. */
+  const withFactor: Recipe = async (player) => {
+    const ofApp = await enroll(player);
+    const { person } = player;
+    await person.ask(mutationOf("confirmSecondFactor", "{ codes }"), { input: { code: codeOf(ofApp) } });
+    return { password, secondFactorCode: codeOf(ofApp, 1) };
+  };
   /** Another organization, invited by an address. */
   const toProject: Recipe = async (player) => {
     await confirmed(bosses.get(homeOf(player)) ?? player);
@@ -328,8 +395,13 @@ export function recipes(
       `insert into app_private.email_changes (user_id, email, code_sha256) values ($2, 'fuzz.' || gen_random_uuid() || '@example.com', $1)
        on conflict (user_id) do update set code_sha256 = excluded.code_sha256, former_confirmed_at = null, expires_at = excluded.expires_at`,
     ),
+    confirmSecondFactor: async (player) => ({ code: codeOf(await enroll(player)) }),
     convertLead: found(freeHome),
     createAccount: account,
+    createAgreementSigner: ofDraft("agreementId", "agreementId", () => ({
+      email: email(),
+      phone: undefined,
+    })),
     createCustomExport: async (player) => ({
       ...(await inHome(player)),
       subject: "LEADS",
@@ -393,6 +465,9 @@ export function recipes(
       `select w.id as "workflowId", l.id as "subjectId", null as context from app_public.workflows w join app_public.leads l using (organization_id)
        where w.subject_type = 'LEAD' and w.status = 'ENABLED' and l.deleted_at is null and w.${ofHome}`,
     ),
+    declineAgreement: proved({ reason: "It is too expensive." }),
+    deleteAgreementFile: ofDraft("fileId", "id"),
+    deleteAgreementSigner: ofDraft("signerId", "id"),
     deleteCustomExport: after("createCustomExport", () => ({
       name: name(),
       subject: "LEADS",
@@ -415,6 +490,7 @@ export function recipes(
     disableWorkflow: found(
       `select id, null as "expectedVersion" from app_public.workflows where status = 'ENABLED' and ${ofHome}`,
     ),
+    disableSecondFactor: withFactor,
     discardGeneration: afterBoss("suggestLeadEmail", draft),
     enableWorkflow: found(
       `select id, null as "expectedVersion" from app_public.workflows where status in ('DRAFT', 'DISABLED') and ${ofHome}`,
@@ -445,7 +521,15 @@ export function recipes(
         email: email(),
       };
     },
-    login: ({ person }) => ({ username: person.email ?? "nobody@example.com", password }),
+    enrollSecondFactor: async (player) => {
+      await withoutFactor(player);
+      await confirmed(player);
+      return { password };
+    },
+    login: async (player) => {
+      await withoutFactor(player);
+      return { username: player.person.email ?? "nobody@example.com", password };
+    },
     pauseWorkflowExecution: execution("RUNNING"),
     redeliverEvents: async (player) => {
       const { id } = await run(bossOf(player), "createWebhook", {
@@ -455,7 +539,9 @@ export function recipes(
       return { id, fromSequence: "1", toSequence: undefined };
     },
     refreshOrganizationIntegration: found(integration(["ENABLED", "ERROR"])),
-    refreshSession: async ({ person }) => {
+    refreshSession: async (player) => {
+      await withoutFactor(player);
+      const { person } = player;
       const input = { username: person.email ?? "nobody@example.com", password, refreshable: true };
       const { data } = await person.ask(mutationOf("login", "{ refreshToken }"), { input });
       return { refreshToken: data?.login?.refreshToken ?? "none" };
@@ -469,6 +555,7 @@ export function recipes(
       await work();
       return find(player, query);
     },
+    remindAgreementSigner: async (player) => ({ id: (await agreement(player, email(), "SENT")).signerId }),
     // Not somebody who plays: they would become another kind of viewer.
     removeOrganizationMember: newMember,
     removeOrganizationPaymentsRepresentative: found(
@@ -478,7 +565,11 @@ export function recipes(
       organizationId: undefined,
       token: "tok_visa",
     })),
-    requestEmailChange: () => ({ email: email(), password }),
+    renewRecoveryCodes: withFactor,
+    requestEmailChange: async (player) => {
+      await withoutFactor(player);
+      return { email: email(), password };
+    },
     requestEmailVerification: async (player) => {
       await unconfirmed(player);
       return {};
@@ -487,17 +578,21 @@ export function recipes(
       await confirmed(player);
       return { ...(await inHome(player)), email: email() };
     },
+    requestSigningCode: turn,
     resendOrganizationInvite: found(
       `select id from app_public.organization_invites where status = 'PENDING' and ${ofHome}`,
     ),
     resendProjectOrganizationInvite: found(
       `select id from app_public.project_organization_invites where status = 'PENDING' and expires_at > now() and owner_id in (select id from home)`,
     ),
-    resetPassword: secret(
-      `insert into app_private.user_otps (user_id, code_sha256, expires_at) values ($2, $1, now() + interval '10 minutes')
-       on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at`,
-      { password },
-    ),
+    resetPassword: async (player) => {
+      await withoutFactor(player);
+      return secret(
+        `insert into app_private.user_otps (user_id, code_sha256, expires_at) values ($2, $1, now() + interval '10 minutes')
+         on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at`,
+        { password },
+      )(player);
+    },
     resolveEscalationTicket: async (player) => ({
       ...(await ticket(player)),
       action: "DISMISS",
@@ -511,9 +606,17 @@ export function recipes(
     ),
     rotateWebhookSecret: found(`select id from app_public.webhooks where ${ofHome}`),
     runCustomExport: found(`select id from app_public.custom_exports where deleted_at is null and ${ofHome}`),
+    signAgreement: proved({ consent: true }),
+    signingRequest: turn,
     sendTestWebhook: found(`select id from app_public.webhooks where ${ofHome}`),
     suggestLeadEmail: draft,
+    updateAgreementFile: ofDraft("fileId", "id"),
+    updateAgreementSigner: ofDraft("signerId", "id", () => ({ email: email(), phone: undefined })),
     updateEscalationTicket: ticket,
+    uploadAgreementFile: async (player) => {
+      const { agreementId, file } = await agreement(player, email());
+      return { agreementId, file, voidSignatures: undefined };
+    },
     updateLeads: async (player) => ({
       ...(await find(
         player,
@@ -550,7 +653,10 @@ export function recipes(
       credentials: undefined,
     }),
     updateOrganizationMemberRole: async (player) => ({ ...(await newMember(player)), role: "MEMBER" }),
-    updatePassword: () => ({ currentPassword: password, newPassword: password }),
+    updatePassword: async (player) => {
+      await withoutFactor(player);
+      return { currentPassword: password, newPassword: password };
+    },
     verifyEmail: async (player) => {
       await unconfirmed(player);
       return secret(

@@ -124,6 +124,26 @@ test("from the baseline on, a migration that was committed may be neither edited
   });
 });
 
+test("what a branch committed and took back counts on the branch, and not where it was merged", async () => {
+  await using own = await project();
+  own.git("init", "-q", "-b", "main");
+  await writeFile(own.at("migrations/baseline.sql"), "--! Replaces: a b\n");
+  own.commit();
+  own.git("checkout", "-qb", "branch");
+  await own.write("create schema b;");
+  own.commit();
+  await rm(own.at("migrations/committed/000002-m.sql"));
+  own.git("add", "-A");
+  own.commit();
+  expect(own.check()).toEqual({
+    status: 1,
+    said: expect.stringMatching(/000002-m\.sql was removed after it was committed in /),
+  });
+  own.git("checkout", "-q", "main");
+  own.git("merge", "-q", "--no-ff", "-m", "Bring in the branch", "branch");
+  expect(own.check()).toEqual({ status: 0, said: "" });
+});
+
 test("headers that do not fit the text are refused, with the command that makes them", async () => {
   await using own = await project();
   await writeFile(own.at("migrations/committed/000002-m.sql"), "create schema b;\n");

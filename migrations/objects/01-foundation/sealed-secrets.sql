@@ -9,7 +9,8 @@ comment on table app_private.sealed_columns is
 insert into app_private.sealed_columns (relation, name, key) values
   ('app_private.webhook_secrets', 'sealed', 'webhook_id'),
   ('app_private.webhook_secrets', 'previous_sealed', 'webhook_id'),
-  ('app_private.integration_secrets', 'sealed', 'integration_id');
+  ('app_private.integration_secrets', 'sealed', 'integration_id'),
+  ('app_private.second_factors', 'sealed', 'user_id');
 
 comment on table app_private.bound_columns is
   'Columns of sealed texts that had no text left which is bound to no row, and since when.';

@@ -30,7 +30,8 @@ language sql volatile as $$
 $$;
 
 create function app_public.request_email_change(email app_public.email_address,
-  password app_public.password_proof) returns app_public.users
+  password app_public.password_proof, second_factor_code app_public.second_factor_code default null)
+returns app_public.users
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -41,15 +42,11 @@ begin
   if address is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'email is required.', '{"field": "email"}');
   end if;
-  perform from app_private.user_passwords p where p.user_id = viewer
-    and p.password_hash = request_email_change.password for update;
-  if not found then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the password of your account.', '{"field": "password"}');
-  end if;
-  perform app_private.forgive_tries(viewer);
+  perform app_private.require_password(viewer, request_email_change.password);
   if exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = address) then
     perform app_hidden.fail('BAD_USER_INPUT', 'This is the address of your account already.', '{"field": "email"}');
   end if;
+  perform app_private.require_second_factor(viewer, second_factor_code);
   perform app_private.rate_limit('email_change.account', viewer::text);
   select * into result from app_public.users u where u.id = viewer;
   insert into app_private.email_changes as c (user_id, email, former_confirmed_at)
@@ -63,6 +60,7 @@ end $$;
 comment on function app_public.request_email_change is $$
 @arg email The new address.
 @arg password The password of the account.
+@arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second factor.
 
 Asks for another e-mail address for the viewer's account. Both addresses get a mail with a code for confirmEmailChange,
 and the present one a link that stops the change; the account keeps its address until both have confirmed, within a day.

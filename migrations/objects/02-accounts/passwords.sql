@@ -19,7 +19,8 @@ comment on function app_private.set_password(uuid, text) is
 
 create function app_public.update_password(current_password app_public.password_proof,
   new_password app_public.new_password, keep_session boolean default false, keep_access_token_ids uuid[] default null,
-  keep_integration_ids uuid[] default null) returns app_public.users
+  keep_integration_ids uuid[] default null, second_factor_code app_public.second_factor_code default null)
+returns app_public.users
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   viewer_id uuid := app_hidden.require_whole_account();
@@ -28,14 +29,8 @@ begin
   if new_password is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'A password has 10 characters or more.', '{"field": "newPassword"}');
   end if;
-  -- The row of the old password is locked: of two changes at once the second finds another hash than it was proved
-  -- with.
-  perform from app_private.user_passwords p where p.user_id = viewer_id and p.password_hash = current_password for
-    update;
-  if not found then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the current password.', '{"field": "currentPassword"}');
-  end if;
-  perform app_private.forgive_tries(viewer_id);
+  perform app_private.require_password(viewer_id, current_password, 'currentPassword');
+  perform app_private.require_second_factor(viewer_id, second_factor_code);
   perform app_private.set_password(viewer_id, new_password);
   perform app_private.end_access(viewer_id, 'PASSWORD_CHANGED',
     case when keep_session then app_hidden.setting('session_id')::uuid end,
@@ -52,6 +47,7 @@ comment on function app_public.update_password is $$
 @arg keep_session Whether the login token in use stays; no where left out.
 @arg keep_access_token_ids The access tokens that stay, the others end; all stay where left out.
 @arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds; all stay where left out.
+@arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second factor.
 
 Changes the password of the viewer and ends all of their login tokens, the one in use included unless it is to stay.
 Access tokens and integrations stay where nothing is said of them; accessEnding of the answer says what ended.$$;
@@ -114,7 +110,8 @@ comment on function app_private.begin_reset(text) is
   'Refuses a one-time code that is not open, before its new password is hashed; uses nothing up.';
 grant execute on function app_private.begin_reset(text) to plat_authenticator;
 
-create function app_public.reset_password(token text, password app_public.new_password) returns app_public.users
+create function app_public.reset_password(token text, password app_public.new_password,
+  second_factor_code app_public.second_factor_code default null) returns app_public.users
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   account uuid;
@@ -133,6 +130,8 @@ begin
   perform set_config('plat.user_id', account::text, true);
   perform set_config('plat.token_id', '', true);
   perform set_config('plat.session_id', '', true);
+  -- The answer is read as this user; and whoever reads the mail alone does not lock out whoever has the factor.
+  perform app_private.require_second_factor(account, second_factor_code);
   perform app_private.set_password(account, password);
   perform app_private.end_access(account, 'PASSWORD_RESET', null, null, null, 'The password was reset.');
   -- The code came to this address, so it is theirs.
@@ -141,11 +140,12 @@ begin
   perform app_private.tell_account(account, 'PASSWORD_RESET');
   return app_hidden.masked(result);
 end $$;
-comment on function app_public.reset_password(text,app_public.new_password) is
+comment on function app_public.reset_password is
   E'@withoutViewer For those who cannot sign in; the token of the mail says who it is.\n@becomes id\n@arg token The '
-  'one-time code of the mail that createUserOtp sent.\n@arg password 10 characters or more.\n\nSets a new password and '
-  'ends all login tokens, access tokens and integrations of the user, such as calendar feeds; accessEnding of the '
-  'answer says what ended.';
+  'one-time code of the mail that createUserOtp sent.\n@arg password 10 characters or more.\n@arg second_factor_code A '
+  'code of the authenticator app, or a recovery code, of an account that has a second factor.\n\nSets a new '
+  'password and ends all login tokens, access tokens and integrations of the user, such as calendar feeds; '
+  'accessEnding of the answer says what ended.';
 
 create function app_private.tg_user_identities__touch_user() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -284,7 +284,8 @@ comment on function app_public.create_account(app_public.email_address,app_publi
   'nothing about their own.';
 
 create function app_public.login(username text, password app_public.password_proof, refreshable boolean default false,
-  device app_public.session_device default null) returns app_public.authentication
+  device app_public.session_device default null, second_factor_code app_public.second_factor_code default null)
+returns app_public.authentication
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   account record;
@@ -299,6 +300,7 @@ begin
     -- One sentence for an unknown name, a wrong password and a user who may not sign in.
     perform app_hidden.fail('UNAUTHENTICATED', 'The name and the password do not match an account that can sign in.');
   end if;
+  perform app_private.require_second_factor(account.id, second_factor_code, 'UNAUTHENTICATED', 'UNAUTHENTICATED');
   if account.last_login_at is not null and network is not null
     and not app_private.is_known_network(account.id, network) then
     perform app_private.tell_account(account.id, 'NEW_NETWORK', jsonb_build_object('device', device::text));
@@ -316,8 +318,10 @@ end $$;
 comment on function app_public.login is
   E'@withoutViewer For those who are to be signed in; the password says who it is.\n@becomes user_id\n@eachTime\n@arg '
   'username User name or e-mail address.\n@arg password The password of the account.\n@arg refreshable Whether to get '
-  'a token for 15 minutes, and a refresh token, rather than one token for 30 days.\n\nExchanges a name and a '
+  'a token for 15 minutes, and a refresh token, rather than one token for 30 days.\n@arg second_factor_code A code of '
+  'the authenticator app, or a recovery code, of an account that has a second factor.\n\nExchanges a name and a '
   'password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an account from one network, '
   'or 50 from a network, within 15 minutes; and after 50 for an account in a day from networks that it has not signed '
-  'in from.';
+  'in from. For an account with a second factor, the right password without a code is refused with UNAUTHENTICATED and '
+  'reason SECOND_FACTOR_REQUIRED; a wrong code has the reason SECOND_FACTOR_WRONG.';
 grant execute on function app_public.create_account, app_public.login to plat_user, plat_anonymous;

@@ -141,7 +141,8 @@ declare
 begin
   perform app_private.rate_limit('invite.affiliates', invite.owner_id::text);
   perform app_private.rate_limit('invite.affiliate', invite.owner_id || ' ' || recipient);
-  perform app_private.admit_invitation(invite.owner_id, recipient);
+  -- An address gets few invitations, whoever sends them; an organization is one of many that work with it.
+  perform app_private.admit_invitation(invite.owner_id, invite.email);
   delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('project_organization_invite__created',
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
@@ -325,8 +326,7 @@ begin
       'This invitation is unknown, answered, expired or revoked; ask for a new one.',
       jsonb_build_object('field', field));
   end if;
-  if token is not null and not exists (select from app_hidden.user_identities i
-      where i.user_id = viewer and i.email = invite.email) then
+  if token is not null and not app_private.has_address(viewer, invite.email) then
     perform app_hidden.fail('FORBIDDEN',
       'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
       '{"field": "token"}');

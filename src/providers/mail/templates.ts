@@ -106,7 +106,7 @@ export function formerAddressCode(values: {
 /** What became of an account, as app_private.tell_account says it. */
 export interface AccountChange {
   change: keyof typeof accountChanges;
-  facts: { device?: string; name?: string; email?: string };
+  facts: { device?: string; name?: string; email?: string; left?: number };
   network?: string;
 }
 
@@ -130,6 +130,31 @@ const accountChanges = {
     "Your password was reset",
     "The password of your account was reset with a code that was sent to this address.",
     "If it was not you, somebody reads your mail: secure your mailbox, then reset the password.",
+  ],
+  SECOND_FACTOR_ENABLED: () => [
+    "Your account has a second factor now",
+    "Signing in asks for a code of your authenticator app from now on. All other sign-ins were ended.",
+    "Keep the recovery codes apart from the device with the app. If it was not you, write to us.",
+  ],
+  SECOND_FACTOR_DISABLED: () => [
+    "The second factor was taken away",
+    "Signing in to your account takes the password alone again.",
+    "If it was not you, reset your password now, and have a second factor again.",
+  ],
+  SECOND_FACTOR_GUESSED: () => [
+    "Wrong codes for your account",
+    "Somebody who knows the password of your account gave three wrong codes of the second factor.",
+    "If it was not you, change your password now.",
+  ],
+  RECOVERY_CODE_USED: ({ left }: AccountChange["facts"]) => [
+    "A recovery code was used",
+    `A recovery code took the place of your authenticator app. ${left} are left.`,
+    "If it was not you, reset your password now, and renew the recovery codes.",
+  ],
+  RECOVERY_CODES_RENEWED: () => [
+    "Your recovery codes were renewed",
+    "Your account has ten new recovery codes; those of before work no more.",
+    signInOfOthers,
   ],
   EMAIL_CHANGED: ({ email }: AccountChange["facts"]) => [
     "The e-mail address of your account was changed",
