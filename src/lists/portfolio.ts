@@ -84,7 +84,7 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
   const projectMember = given.find((m) => m.column === "project_id");
   const others = given.filter((m) => m !== projectMember);
   const live = table.columns.has("deleted_at") ? [sql`t.deleted_at is null`] : [];
-  const pages = request.after ? follows(table.attributes, request.order, request.after) : [sql`true`];
+  const parts = request.after ? follows(table.attributes, request.order, request.after) : [sql`true`];
   const lists = [
     ...listed.map((m) => ({ column: m.column!, values: request.filter![m.name] as string[] })),
     ...(implied ? [implied] : []),
@@ -99,9 +99,9 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
     const sources = [sql`${scopes} s (id)`, ...(split ? lists.map((l) => l.from) : [])];
     if (split) all.push(...lists.map((l) => l.where));
     return sql.join(
-      pages.map(
-        (page) =>
-          sql`select b.* from ${sql.join(sources, " cross join ")} cross join lateral (select t.* from ${name} t where ${sql.join([...all, page], " and ")} order by ${orderSql(request.order, rows)} limit ${sql.literal(limit)}) b`,
+      parts.map(
+        (part) =>
+          sql`select b.* from ${sql.join(sources, " cross join ")} cross join lateral (select t.* from ${name} t where ${sql.join([...all, part], " and ")} order by ${orderSql(request.order, rows)} limit ${sql.literal(limit)}) b`,
       ),
       " union all ",
     );
@@ -142,7 +142,7 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
       ),
     );
   }
-  const common = [...live, sql`(${sql.join(pages, " or ")})`];
+  const common = [...live, sql`(${sql.join(parts, " or ")})`];
   if (table.also) {
     const { permission: other, nullColumns } = table.also;
     const inOwn = sql`t.project_id = any (array(select ${ownProjects ?? sql`null::uuid where false`}))`;
