@@ -103,6 +103,7 @@ export interface Graphql {
     | "signingWebhook"
     | "calendars"
     | "consent"
+    | "languageOfUser"
   >;
   isReachable(): Promise<boolean>;
   release(): Promise<void>;
@@ -217,6 +218,8 @@ export async function startGraphql({
         signingWebhook: signingWebhook(integrations, pool),
         calendars: calendars(pages, baseUrl),
         consent: consentPage(integrations),
+        languageOfUser: async (userId) =>
+          (await pool.query("select app_private.language_of($1) as language", [userId])).rows[0]?.language,
         pools: () => ({ api: numbersOf(pool), pages: numbersOf(pages) }),
       },
       isReachable: async () => {

@@ -22,6 +22,7 @@ import { claimsOf, requestState } from "./http/requestState.ts";
 import type { FairSemaphore } from "./limits/fairSemaphore.ts";
 import { withWork } from "./limits/operationWork.ts";
 import { partyOf } from "./limits/party.ts";
+import { acceptedLanguage } from "./messages/language.ts";
 import type { ArgumentTransform } from "./operations/members.ts";
 import type { FileAddresses } from "./files/addresses.ts";
 import type { Files } from "./files/files.ts";
@@ -100,11 +101,13 @@ export interface PresetOptions {
 /** Settings of a transaction that acts for the viewer of a request. */
 export function viewerSettings(request: IncomingMessage): Record<string, string> {
   const { ip } = request as { ip?: string };
+  const language = acceptedLanguage(request.headers["accept-language"]);
   const userAgent = userAgentOf(request);
   return pgSettings(claimsOf(request) as Claims, {
     requestId: requestState(request).id,
     channel: "API",
     ...(ip ? { ip } : {}),
+    language,
     ...(userAgent ? { userAgent } : {}),
   });
 }
