@@ -312,6 +312,12 @@ test("it accepts, works on its own leads, and gives one back", async () => {
       assigneeOrganization: { name: "Summit Sales", email: null },
     },
   });
+  // Nor do the texts of the developer's workflows.
+  const { rows } = await world.owner.query(
+    "select data -> 'assignee' as assignee from app_private.subject_data('LEAD', $1, '{assignee}')",
+    [[lead]],
+  );
+  expect(rows).toEqual([{ assignee: expect.objectContaining({ fullName: "Sam Seller", email: null }) }]);
   await create("createLeadNote", { leadId: lead, text: "Likes the garden." });
   expect(
     await sam.get("query ($l: ID!) { lead(id: $l) { name notes { author { fullName email } } } }", {
@@ -718,8 +724,13 @@ test("an invitation acts in the name of whoever sent it, and not for ever", asyn
     "Changed",
   );
   // Whoever leaves the agency leaves its deals.
-  await olga.get(mutationOf("removeOrganizationMember", "{ reassignedLeads }"), {
-    input: { organizationId: summit.id, userId: sam.id },
+  const removed = await olga.get(
+    mutationOf("removeOrganizationMember", "{ reassignedLeads removedProjects { title } }"),
+    { input: { organizationId: summit.id, userId: sam.id } },
+  );
+  expect(removed.removeOrganizationMember).toEqual({
+    reassignedLeads: 1,
+    removedProjects: [{ title: "Harbour View" }],
   });
   expect(await owen.get("query ($l: ID!) { lead(id: $l) { assignee { id } } }", { l: own })).toEqual({
     lead: { assignee: null },
