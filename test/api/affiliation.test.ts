@@ -376,6 +376,36 @@ test("it accepts, works on its own leads, and gives one back", async () => {
     },
     reservation: { assignee: null },
   });
+  // Many at once, of those that are theirs.
+  const many = await Promise.all(
+    [sam, sam, sue].map(({ id: assigneeId }, i) =>
+      create("createLead", { projectId: project.id, name: `Many ${i}`, assigneeId }),
+    ),
+  );
+  const updateLeads = mutationOf(
+    "updateLeads",
+    "{ updatedCount refusedCount rows { outcome errors { code } } }",
+  );
+  expect(
+    (await sam.get(updateLeads, { input: { ids: many, unassign: true, addTags: ["back"] } })).updateLeads,
+  ).toMatchObject({ updatedCount: 2, refusedCount: 1 });
+  expect(
+    await owen.get(
+      "query ($p: ID!) { project(id: $p) { leads(first: 3) { name tags assignee { fullName } } } }",
+      {
+        p: project.id,
+      },
+    ),
+  ).toEqual({
+    project: {
+      leads: expect.arrayContaining([
+        { name: "Many 0", tags: ["back"], assignee: null },
+        { name: "Many 1", tags: ["back"], assignee: null },
+        { name: "Many 2", tags: [], assignee: { fullName: "Sue Seller" } },
+      ]),
+    },
+  });
+  await owen.get(updateLead, { input: { id: many[2], assigneeId: null } });
   expect(await ended(part)).toMatchObject({ deleted: true, handedOver: { leads: 0 } });
 });
 
