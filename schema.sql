@@ -3753,6 +3753,10 @@ create trigger _410_assignee_of_reservation after update of assignee_id on app_p
   for each row
   when (old.assignee_id is distinct from new.assignee_id)
   execute function app_private.tg__assignee_of_deal('purchase_id');
+create trigger _415_leave after update of assignee_id on app_public.buyers
+  for each row
+  when (old.assignee_id <> new.assignee_id or (old.assignee_id is not null and new.assignee_id is null))
+  execute function app_private.tg__leave_deal('buyer_id', 'buyer.read');
 create trigger _450_negotiations after insert on app_public.buyers
   for each row
   when (new.lead_id is not null and new.unit_id is not null)
@@ -11971,6 +11975,10 @@ create trigger _400_assign before insert on app_public.leads
 create trigger _400_assignee after update on app_public.leads
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_leads__hand_over();
+create trigger _410_leave after update of assignee_id on app_public.leads
+  for each row
+  when (old.assignee_id <> new.assignee_id or (old.assignee_id is not null and new.assignee_id is null))
+  execute function app_private.tg__leave_deal('lead_id', 'lead.read');
 create trigger _420_person_of_purchases after update of email on app_public.leads
   for each row
   when (old.person_id is distinct from new.person_id)
@@ -63041,6 +63049,25 @@ create function app_private.tg__give_promotion_back() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   update app_public.promotions p set usage_count = greatest(0, p.usage_count - 1) where p.id = new.promotion_id;
+  return null;
+end $function$;
+
+-- Gives open tasks and appointments of who was assigned a lead or purchase to the new assignee, where the former one
+--   sees own deals only. Arguments: the column that refers to it, the permission to read it.
+create function app_private.tg__leave_deal() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_private.people_who_see(new.organization_id, new.project_id, null, tg_argv[1]) p
+    where p.user_id = old.assignee_id) then
+    return null;
+  end if;
+  execute format('update app_public.tasks t set assignee_id = $1 where t.%I = $2 and t.assignee_id = $3
+    and t.deleted_at is null and t.status in (''OPEN'', ''IN_PROGRESS'', ''WAITING'')', tg_argv[0])
+    using new.assignee_id, new.id, old.assignee_id;
+  execute format('update app_public.appointments a set host_id = app_private.free_host($1, a.id, a.starts_at, a.ends_at)
+    where a.%I = $2 and a.host_id = $3 and a.deleted_at is null
+    and a.status in (''REQUESTED'', ''SCHEDULED'', ''CONFIRMED'')', tg_argv[0])
+    using new.assignee_id, new.id, old.assignee_id;
   return null;
 end $function$;
 

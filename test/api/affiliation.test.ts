@@ -349,6 +349,18 @@ test("it accepts, works on its own leads, and gives one back", async () => {
       status: "AVAILABLE",
     }),
   });
+  const mine = await createIn(sam)("createTask", { leadId: lead, title: "Call", assigneeId: sam.id });
+  const at = {
+    startsAt: "2031-05-09T06:30:00Z",
+    endsAt: "2031-05-09T07:30:00Z",
+    timeZone: "America/Toronto",
+  };
+  const tour = await createIn(sam)("createAppointment", {
+    leadId: lead,
+    hostId: sam.id,
+    type: "IN_PERSON_TOUR",
+    ...at,
+  });
   await mails();
   const reader = await programOf(world, sam, { scopes: ["lead.read"] });
   expect(await reader.refused(updateLead, { input: { id: lead, assigneeId: null } })).toMatchObject({
@@ -363,9 +375,9 @@ test("it accepts, works on its own leads, and gives one back", async () => {
   expect(back.map(({ to }) => to).sort()).toEqual([owen, world.ada, max].map(({ email }) => email).sort());
   expect(
     await owen.get(
-      `query ($l: ID!, $r: ID!) { lead(id: $l) { assignee { id } tags assigneeOrganization { name } events(first: 1) { name actor { fullName } } }
-      reservation(id: $r) { assignee { id } } }`,
-      { l: lead, r: reservation },
+      `query ($l: ID!, $r: ID!, $t: ID!, $a: ID!) { lead(id: $l) { assignee { id } tags assigneeOrganization { name } events(first: 1) { name actor { fullName } } }
+      reservation(id: $r) { assignee { id } } task(id: $t) { assignee { id } } appointment(id: $a) { host { id } } }`,
+      { l: lead, r: reservation, t: mine, a: tour },
     ),
   ).toEqual({
     lead: {
@@ -375,6 +387,9 @@ test("it accepts, works on its own leads, and gives one back", async () => {
       events: [{ name: "lead.assigned", actor: { fullName: "Sam Seller" } }],
     },
     reservation: { assignee: null },
+    // What they had to do there is nobody's either.
+    task: { assignee: null },
+    appointment: { host: null },
   });
   // Many at once, of those that are theirs.
   const many = await Promise.all(
