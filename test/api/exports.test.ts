@@ -822,8 +822,13 @@ describe("the figures of a report", () => {
 
   test("are refused of commissions, which are not kept yet", async () => {
     const refusal = { code: "BAD_USER_INPUT", field: "kind", message: expect.stringMatching(/not kept yet/) };
-    const input = { organizationId: world.harbour.id, name: "Agents", subject: "BUYERS", kind: "COMMISSION" };
-    expect(await world.owen.refused(REPORT, { input })).toMatchObject(refusal);
+    const agents = {
+      organizationId: world.harbour.id,
+      name: "Agents",
+      subject: "BUYERS",
+      kind: "COMMISSION",
+    };
+    expect(await world.owen.refused(REPORT, { input: agents })).toMatchObject(refusal);
     const id = await report({ subject: "BUYERS", kind: "SALES" });
     const CHANGE =
       "mutation ($id: ID!, $kind: ReportKind) { updateCustomReport(input: { id: $id, kind: $kind }) { kind } }";
