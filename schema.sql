@@ -3035,6 +3035,384 @@ $function$;
 grant execute on function app_public.appointments_sales_office(app_public.appointments) to plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.buyer_documents
+
+-- @file Document
+--
+-- A document that shows who a buyer is, or that they can pay.
+create table app_public.buyer_documents (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  -- @writeOnly
+  -- @secret
+  --
+  -- The file: PDF, Office, text, CSV or an image, 50 MB at most.
+  file                     app_public.document_upload   not null,
+  title                    app_public.short_text, -- What people read instead of the file name.
+  description              app_public.long_text, -- What it is about.
+  -- What it is: IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.
+  category                 app_public.document_category not null default 'OTHER',
+  public                   boolean                      not null default false, -- Whether everybody sees it: never.
+  filename                 text                         not null, -- Name for those who save it.
+  filemime                 text                         not null, -- Media type, by the content of the file.
+  filesize                 integer                      not null, -- Size in bytes.
+  checksum                 text                         not null, -- SHA-256 of the content, in hexadecimal digits.
+  -- @behavior -*
+  --
+  -- Who uploaded it.
+  uploaded_by_id           uuid                         default app_public.current_user_id(),
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  -- @behavior -attribute:select
+  --
+  -- The buyer that it belongs to.
+  buyer_id                 uuid                         not null,
+  constraint buyer_documents_pkey primary key (id),
+  -- @parent
+  -- @fieldName buyer
+  -- @foreignFieldName privateDocuments
+  -- @backwardDescription The private documents, in their order.
+  --
+  -- The buyer that it belongs to.
+  constraint buyer_documents_buyer_id_fkey foreign key (buyer_id, project_id)
+    references app_public.buyers(id, project_id) on delete cascade,
+  -- @behavior -*
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint buyer_documents_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete cascade,
+  -- @fieldName uploadedBy
+  -- @backwardBehavior -*
+  --
+  -- Who uploaded it; seen by colleagues.
+  constraint buyer_documents_uploaded_by_id_fkey foreign key (uploaded_by_id)
+    references app_public.users(id) on delete set null,
+  -- A private document of a buyer is IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.
+  constraint buyer_documents_kinds check (
+    category::text = any (array['IDENTITY', 'PROOF_OF_FUNDS', 'PREAPPROVAL', 'OTHER'])
+  ),
+  constraint buyer_documents_private check (not public), -- A private document of a buyer is not public.
+  constraint document_record_category_not_null not null category,
+  constraint document_record_checksum_not_null not null checksum,
+  constraint document_record_file_not_null not null file,
+  constraint document_record_filemime_not_null not null filemime,
+  constraint document_record_filename_not_null not null filename,
+  constraint document_record_filesize_not_null not null filesize,
+  constraint document_record_id_not_null not null id,
+  constraint document_record_inserted_at_not_null not null inserted_at,
+  constraint document_record_organization_id_not_null not null organization_id,
+  constraint document_record_project_id_not_null not null project_id,
+  constraint document_record_public_not_null not null public,
+  constraint document_record_updated_at_not_null not null updated_at,
+  constraint document_record_version_not_null not null version
+);
+
+create index buyer_documents_checksum on app_public.buyer_documents (checksum);
+create index buyer_documents_documents on app_public.buyer_documents (buyer_id, id) where deleted_at is null;
+create index buyer_documents_project on app_public.buyer_documents (project_id, id);
+create index buyer_documents_uploaded_by on app_public.buyer_documents (uploaded_by_id);
+
+alter table app_public.buyer_documents enable row level security;
+create policy own_delete on app_public.buyer_documents for delete to plat_user
+  using (
+    buyer_id = any (array(select app_hidden.viewer_purchases()))
+    and uploaded_by_id = (select app_public.current_user_id())
+  );
+create policy own_insert on app_public.buyer_documents for insert to plat_user
+  with check (buyer_id = any (array(select app_hidden.viewer_purchases())));
+create policy own_update on app_public.buyer_documents for update to plat_user
+  using (
+    buyer_id = any (array(select app_hidden.viewer_purchases()))
+    and uploaded_by_id = (select app_public.current_user_id())
+  );
+create policy readers on app_public.buyer_documents for select to plat_user
+  using (
+    deleted_at is null
+    and (
+      organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+      or buyer_id = any (array(select app_hidden.viewer_purchases()))
+    )
+  );
+create policy writers_delete on app_public.buyer_documents for delete to plat_user
+  using (
+    organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+    or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+  );
+create policy writers_insert on app_public.buyer_documents for insert to plat_user
+  with check (
+    organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+    or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+  );
+create policy writers_update on app_public.buyer_documents for update to plat_user
+  using (
+    organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+    or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+  );
+
+grant select on app_public.buyer_documents to plat_anonymous, plat_user;
+grant delete on app_public.buyer_documents to plat_user;
+grant insert (file, title, description, category, buyer_id) on app_public.buyer_documents to plat_user;
+grant update (title, description, category) on app_public.buyer_documents to plat_user;
+
+create trigger _040_file before insert on app_public.buyer_documents
+  for each row execute function app_private.tg__file('buyers', 'buyer_id', 'Document');
+create trigger _050_organization before insert on app_public.buyer_documents
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.buyer_documents
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_prepare before insert on app_public.buyer_documents
+  for each row execute function app_private.tg_buyer_documents__prepare();
+create trigger _500_let_go after delete or update of deleted_at on app_public.buyer_documents
+  for each row execute function app_private.tg__let_go_of_file();
+create trigger _900_soft_delete before delete on app_public.buyer_documents
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.buyer_documents
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.buyer_documents
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_buyer_documents__event_delete();
+create trigger _950_events_insert after insert on app_public.buyer_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_buyer_documents__event_insert();
+create trigger _950_events_update after update on app_public.buyer_documents
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_buyer_documents__event_update();
+create trigger _970_parents after insert on app_public.buyer_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_buyer_documents__parents();
+create trigger _970_parents_again after update of buyer_id, project_id on app_public.buyer_documents
+  for each row
+  when (old.buyer_id is distinct from new.buyer_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_buyer_documents__parents();
+
+create function app_private.tg_buyer_documents__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'buyer_document' || '.' || 'deleted', 'buyer_document', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.title as title,
+    n.public as public,
+    n.buyer_id as "buyerId",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_buyer_documents__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'buyer_document' || '.' || 'created', 'buyer_document', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.title as title,
+    n.public as public,
+    n.buyer_id as "buyerId",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'buyer_document' || '.' || 'created', 'buyer_document', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.title as title,
+    n.public as public,
+    n.buyer_id as "buyerId",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_buyer_documents__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'buyer_document' || '.' || case when false then null when o.deleted_at is null and n.deleted_at is not null then 'deleted' else 'updated' end, 'buyer_document', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.title is distinct from n.title then jsonb_build_object('title', jsonb_build_array(o.title, n.title)) else '{}' end
+    || case when o.description is distinct from n.description then jsonb_build_object('description', jsonb_build_array(o.description, n.description)) else '{}' end
+    || case when o.category is distinct from n.category then jsonb_build_object('category', jsonb_build_array(o.category, n.category)) else '{}' end
+    || case when o.public is distinct from n.public then jsonb_build_object('public', jsonb_build_array(o.public, n.public)) else '{}' end
+    || case when o.filename is distinct from n.filename then jsonb_build_object('filename', jsonb_build_array(o.filename, n.filename)) else '{}' end
+    || case when o.filemime is distinct from n.filemime then jsonb_build_object('filemime', jsonb_build_array(o.filemime, n.filemime)) else '{}' end
+    || case when o.filesize is distinct from n.filesize then jsonb_build_object('filesize', jsonb_build_array(o.filesize, n.filesize)) else '{}' end
+    || case when o.checksum is distinct from n.checksum then jsonb_build_object('checksum', jsonb_build_array(o.checksum, n.checksum)) else '{}' end
+    || case when o.uploaded_by_id is distinct from n.uploaded_by_id then jsonb_build_object('uploadedById', jsonb_build_array(o.uploaded_by_id, n.uploaded_by_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.buyer_id is distinct from n.buyer_id then jsonb_build_object('buyerId', jsonb_build_array(o.buyer_id, n.buyer_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.title as title,
+    n.public as public,
+    n.buyer_id as "buyerId",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.title,
+    o.description,
+    o.category,
+    o.public,
+    o.filename,
+    o.filemime,
+    o.filesize,
+    o.checksum,
+    o.uploaded_by_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.buyer_id) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.title,
+    n.description,
+    n.category,
+    n.public,
+    n.filename,
+    n.filemime,
+    n.filesize,
+    n.checksum,
+    n.uploaded_by_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.buyer_id) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_buyer_documents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+create function app_private.tg_buyer_documents__prepare() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_public.buyers b where b.id = new.buyer_id and b.status = 'CANCELLED') then
+    perform app_hidden.fail('CONFLICT', 'This purchase was cancelled.', '{"field": "buyerId"}');
+  end if;
+  return new;
+end $function$;
+
+-- What happened to it, latest first.
+create function app_public.buyer_documents_events(r app_public.buyer_documents) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.buyer_documents_events(app_public.buyer_documents) to plat_anonymous,
+plat_user;
+
+-- @notNull
+--
+-- Where it is: an address that works for a few minutes, or as long as everybody may see it.
+create function app_public.buyer_documents_url(f app_public.buyer_documents) returns app_public.file_address
+language sql stable as $function$
+      select app_hidden.file_address('buyer_documents', f.id, f.checksum, f.filename, f.public, true) $function$;
+grant execute on function app_public.buyer_documents_url(app_public.buyer_documents) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.buyers
 
 --
@@ -4335,11 +4713,9 @@ grant execute on function app_public.buyers_appointments(app_public.buyers) to p
 
 -- The organization for which the assignee works in the project; null where nobody is assigned, and for the buyer.
 create function app_public.buyers_assignee_organization(b app_public.buyers) returns app_public.organizations
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_hidden.masked(o) from app_public.buyers r
-    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
-      and o.deleted_at is null
-  where r.id = b.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'buyer.read')
+language sql stable as $function$
+  select o.* from app_hidden.masked_organizations o
+  where b.assignee_id is not null and o.id = (select app_hidden.organization_of_buyer(b.id))
 $function$;
 grant execute on function app_public.buyers_assignee_organization(app_public.buyers) to plat_anonymous, plat_user;
 
@@ -4399,6 +4775,14 @@ language sql stable rows 5 as $function$
     order by d.id desc
 $function$;
 grant execute on function app_public.buyers_documents(app_public.buyers) to plat_anonymous, plat_user;
+
+-- @notNull
+--
+-- Which kinds of private documents there are, for whoever works on the purchase; the documents themselves take the
+--   permission buyer.pii.
+create function app_public.buyers_documents_on_file(b app_public.buyers) returns app_public.document_category[]
+language sql stable as $function$ select app_private.kinds_on_file(b.id)::app_public.document_category[] $function$;
+grant execute on function app_public.buyers_documents_on_file(app_public.buyers) to plat_anonymous, plat_user;
 
 -- What happened to it, latest first.
 create function app_public.buyers_events(r app_public.buyers) returns setof app_public.events
@@ -6404,6 +6788,14 @@ create trigger _300_state_first before insert on app_public.deposits
   execute function app_private.tg__state('deposit', 't');
 create trigger _310_paid before update of amount_paid, amount_refunded on app_public.deposits
   for each row execute function app_private.tg_deposits__paid();
+create trigger _600_confirm after update on app_public.deposits
+  for each row
+  when (
+    old.status::text is distinct from new.status::text
+    and new.is_reservation_fee
+    and new.status::text = any (array['PAID', 'WAIVED'])
+  )
+  execute function app_private.tg_deposits__confirm();
 create trigger _900_soft_delete before delete on app_public.deposits
   for each row execute function app_private.tg__soft_delete();
 create trigger _900_touch before update on app_public.deposits for each row execute function app_private.tg__touch();
@@ -6429,6 +6821,21 @@ reservation_id on app_public.deposits
     or old.reservation_id is distinct from new.reservation_id
   )
   execute function app_private.tg_deposits__parents();
+
+-- A visitor's reservation is confirmed when its fee is paid, or waived.
+create function app_private.tg_deposits__confirm() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  reservation app_public.reservations := app_private.lock_reservation(new.reservation_id);
+begin
+  if reservation.is_self_service and reservation.status = 'PENDING' then
+    perform set_config('plat.service', 'on', true);
+    update app_public.reservations r set status = 'CONFIRMED' where r.id = reservation.id;
+    perform set_config('plat.service', before, true);
+  end if;
+  return null;
+end $function$;
 
 create function app_private.tg_deposits__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -11350,8 +11757,9 @@ create table app_public.leads (
   --
   -- The technical way in; API where a program does not say.
   origin                   app_public.lead_origin       not null default 'API',
-  -- Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the
-  --   project; any other is refused, and the error says which there are.
+  -- Code of the source, such as WEB_DIRECT, or the key of a tracker. Given to createLead, the code or the name of a
+  --   lead source of the project, or the key of one of its trackers; any other is refused, and the error says which
+  --   there are.
   source                   app_public.short_text,
   -- @filter leadSourceIds
   --
@@ -12204,7 +12612,12 @@ begin
     end if;
   elsif tg_op = 'INSERT' and new.source is not null then
     new.source_id := app_private.lead_source_named(new.project_id, new.source);
-    new.source := coalesce((select s.code from app_public.lead_sources s where s.id = new.source_id), new.source);
+    if new.source_id is not null then
+      select s.code into new.source from app_public.lead_sources s where s.id = new.source_id;
+    else
+      -- The key of a tracker stays, for it to be counted by.
+      new.source_id := (app_private.tracker_with_key(new.project_id, new.source)).lead_source_id;
+    end if;
   end if;
   if tg_op = 'INSERT' or new.status is distinct from old.status then
     if new.status = 'LOST' or new.lost_at is not null then
@@ -12310,11 +12723,9 @@ grant execute on function app_public.leads_allowed_transitions(app_public.leads)
 
 -- The organization for which the assignee works in the project; null where nobody is assigned.
 create function app_public.leads_assignee_organization(l app_public.leads) returns app_public.organizations
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_hidden.masked(o) from app_public.leads r
-    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
-      and o.deleted_at is null
-  where r.id = l.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'lead.read')
+language sql stable as $function$
+  select o.* from app_hidden.masked_organizations o
+  where l.assignee_id is not null and o.id = (select app_hidden.organization_of_lead(l.id))
 $function$;
 grant execute on function app_public.leads_assignee_organization(app_public.leads) to plat_anonymous, plat_user;
 
@@ -17086,7 +17497,7 @@ create table app_public.organization_user_connections (
   --
   -- Which mails the member gets.
   notifications            app_public.notification_settings not null default row(
-      true, true, true, true, true, true, true, true, true, true, true
+      true, true, true, true, true, true, true, true, true, true, true, true
     ),
   joined_at                timestamp with time zone     not null default now(), -- Since when.
   -- @inert Members act for themselves.
@@ -17406,6 +17817,8 @@ create table app_public.organizations (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
+  -- Language of mails to people whose own is not known.
+  language                 app_public.language_code     not null default 'en',
   constraint organizations_pkey primary key (id),
   -- This is no phone number; give one with its country code, such as +1 416 555 0123.
   constraint organizations_phone_e164 check (phone::text ~ '^\+[1-9][0-9]{6,14}$')
@@ -17433,10 +17846,10 @@ grant select on app_public.organizations to plat_masker;
 grant
   select (
       id, name, slug, kind, description, website_url, time_zone, has_public_project, inserted_at, updated_at,
-      version, deleted_at
+      version, deleted_at, language
     ) on app_public.organizations to plat_anonymous, plat_user;
 grant update (
-  name, slug, kind, description, email, phone, website_url, address, time_zone
+  name, slug, kind, description, email, phone, website_url, address, time_zone, language
 ) on app_public.organizations to plat_user;
 
 create trigger _100_slug before insert or update on app_public.organizations
@@ -17494,6 +17907,7 @@ begin
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
@@ -17537,6 +17951,7 @@ begin
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
@@ -17556,6 +17971,7 @@ begin
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
@@ -17593,13 +18009,15 @@ begin
     || case when o.time_zone is distinct from n.time_zone then jsonb_build_object('timeZone', jsonb_build_array(o.time_zone, n.time_zone)) else '{}' end
     || case when o.has_public_project is distinct from n.has_public_project then jsonb_build_object('hasPublicProject', jsonb_build_array(o.has_public_project, n.has_public_project)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.language is distinct from n.language then jsonb_build_object('language', jsonb_build_array(o.language, n.language)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.kind as kind,
     n.name as name,
     n.slug as slug,
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
@@ -17617,7 +18035,8 @@ begin
     o.time_zone,
     o.has_public_project,
     o.inserted_at,
-    o.deleted_at) is distinct
+    o.deleted_at,
+    o.language) is distinct
       from row(n.id,
     n.name,
     n.slug,
@@ -17630,7 +18049,8 @@ begin
     n.time_zone,
     n.has_public_project,
     n.inserted_at,
-    n.deleted_at) order by n.id returning stream_id)
+    n.deleted_at,
+    n.language) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -24014,6 +24434,13 @@ create table app_public.projects (
   holds_per_person         integer                      not null default 5,
   -- How many units and lots the people of an organization hold together at a time at most.
   holds_per_organization   integer                      not null default 20,
+  -- Whether visitors who signed in reserve its homes themselves, while it is public and PRESALE or SELLING.
+  public_reservations      boolean                      not null default false,
+  -- Whether a visitor's reservation ends with publicHoldExpiration unless its fee is paid; without a fee it makes no
+  --   difference.
+  public_reservation_fee_required boolean                      not null default true,
+  -- Hours that a visitor holds a home to reserve it, and to pay the fee.
+  public_hold_expiration   integer                      not null default 1,
   constraint projects_pkey primary key (id),
   constraint projects_id_organization_id_key unique (id, organization_id),
   -- @parent
@@ -24040,6 +24467,10 @@ create table app_public.projects (
   constraint projects_holds_per_person_range check (holds_per_person >= 0 and holds_per_person <= 10000),
   -- An overview has 1,500 characters at most.
   constraint projects_overview_length check (length(overview::text) <= 1500),
+  -- Give 1 to 72 hours.
+  constraint projects_public_hold_expiration_range check (
+    public_hold_expiration >= 1 and public_hold_expiration <= 72
+  ),
   -- Give 0 to 365 days.
   constraint projects_rescission_days_range check (rescission_days >= 0 and rescission_days <= 365),
   -- Give 1 to 8,760 hours.
@@ -24084,19 +24515,22 @@ grant
       design_heading, address, time_zone, currency, website_url, amenities, sales_start_date, completion_date,
       archived_at, archived_from, service_index, reservation_expiration, reservation_fee, cancellation_fee,
       rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, city, inserted_at, updated_at, version,
-      deleted_at, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
+      deleted_at, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization,
+      public_reservations, public_reservation_fee_required, public_hold_expiration
     ) on app_public.projects to plat_anonymous, plat_user;
 grant insert (
   organization_id, title, slug, status, visibility, type, overview, overview_headline, design, design_heading,
   address, time_zone, currency, website_url, amenities, sales_start_date, completion_date, reservation_expiration,
   reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment,
-  metadata, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
+  metadata, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization, public_reservations,
+  public_reservation_fee_required, public_hold_expiration
 ) on app_public.projects to plat_user;
 grant update (
   title, slug, status, visibility, type, overview, overview_headline, design, design_heading, address, time_zone,
   website_url, amenities, sales_start_date, completion_date, reservation_expiration, reservation_fee,
   cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata,
-  hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
+  hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization, public_reservations,
+  public_reservation_fee_required, public_hold_expiration
 ) on app_public.projects to plat_user;
 
 create trigger _100_slug before insert or update on app_public.projects
@@ -24245,10 +24679,13 @@ begin
     n.sales_start_date as "salesStartDate",
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
+    n.public_reservations as "publicReservations",
     n.allow_multiple_offers as "allowMultipleOffers",
     n.hold_expiration_limit as "holdExpirationLimit",
     n.holds_per_organization as "holdsPerOrganization",
-    n.reservation_expiration as "reservationExpiration") d), null from old_rows n order by n.id returning stream_id)
+    n.public_hold_expiration as "publicHoldExpiration",
+    n.reservation_expiration as "reservationExpiration",
+    n.public_reservation_fee_required as "publicReservationFeeRequired") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -24310,10 +24747,13 @@ begin
     n.sales_start_date as "salesStartDate",
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
+    n.public_reservations as "publicReservations",
     n.allow_multiple_offers as "allowMultipleOffers",
     n.hold_expiration_limit as "holdExpirationLimit",
     n.holds_per_organization as "holdsPerOrganization",
-    n.reservation_expiration as "reservationExpiration") d), _last - _amount + row_number() over () from new_rows n;
+    n.public_hold_expiration as "publicHoldExpiration",
+    n.reservation_expiration as "reservationExpiration",
+    n.public_reservation_fee_required as "publicReservationFeeRequired") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -24351,10 +24791,13 @@ begin
     n.sales_start_date as "salesStartDate",
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
+    n.public_reservations as "publicReservations",
     n.allow_multiple_offers as "allowMultipleOffers",
     n.hold_expiration_limit as "holdExpirationLimit",
     n.holds_per_organization as "holdsPerOrganization",
-    n.reservation_expiration as "reservationExpiration") d), null from new_rows n returning stream_id)
+    n.public_hold_expiration as "publicHoldExpiration",
+    n.reservation_expiration as "reservationExpiration",
+    n.public_reservation_fee_required as "publicReservationFeeRequired") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -24408,7 +24851,10 @@ begin
     || case when o.hold_expiration is distinct from n.hold_expiration then jsonb_build_object('holdExpiration', jsonb_build_array(o.hold_expiration, n.hold_expiration)) else '{}' end
     || case when o.hold_expiration_limit is distinct from n.hold_expiration_limit then jsonb_build_object('holdExpirationLimit', jsonb_build_array(o.hold_expiration_limit, n.hold_expiration_limit)) else '{}' end
     || case when o.holds_per_person is distinct from n.holds_per_person then jsonb_build_object('holdsPerPerson', jsonb_build_array(o.holds_per_person, n.holds_per_person)) else '{}' end
-    || case when o.holds_per_organization is distinct from n.holds_per_organization then jsonb_build_object('holdsPerOrganization', jsonb_build_array(o.holds_per_organization, n.holds_per_organization)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.holds_per_organization is distinct from n.holds_per_organization then jsonb_build_object('holdsPerOrganization', jsonb_build_array(o.holds_per_organization, n.holds_per_organization)) else '{}' end
+    || case when o.public_reservations is distinct from n.public_reservations then jsonb_build_object('publicReservations', jsonb_build_array(o.public_reservations, n.public_reservations)) else '{}' end
+    || case when o.public_reservation_fee_required is distinct from n.public_reservation_fee_required then jsonb_build_object('publicReservationFeeRequired', jsonb_build_array(o.public_reservation_fee_required, n.public_reservation_fee_required)) else '{}' end
+    || case when o.public_hold_expiration is distinct from n.public_hold_expiration then jsonb_build_object('publicHoldExpiration', jsonb_build_array(o.public_hold_expiration, n.public_hold_expiration)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.city as city,
     n.slug as slug,
     n.type as type,
@@ -24439,10 +24885,13 @@ begin
     n.sales_start_date as "salesStartDate",
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
+    n.public_reservations as "publicReservations",
     n.allow_multiple_offers as "allowMultipleOffers",
     n.hold_expiration_limit as "holdExpirationLimit",
     n.holds_per_organization as "holdsPerOrganization",
-    n.reservation_expiration as "reservationExpiration") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.public_hold_expiration as "publicHoldExpiration",
+    n.reservation_expiration as "reservationExpiration",
+    n.public_reservation_fee_required as "publicReservationFeeRequired") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.title,
     o.slug,
@@ -24476,7 +24925,10 @@ begin
     o.hold_expiration,
     o.hold_expiration_limit,
     o.holds_per_person,
-    o.holds_per_organization) is distinct
+    o.holds_per_organization,
+    o.public_reservations,
+    o.public_reservation_fee_required,
+    o.public_hold_expiration) is distinct
       from row(n.id,
     n.organization_id,
     n.title,
@@ -24511,7 +24963,10 @@ begin
     n.hold_expiration,
     n.hold_expiration_limit,
     n.holds_per_person,
-    n.holds_per_organization) order by n.id returning stream_id)
+    n.holds_per_organization,
+    n.public_reservations,
+    n.public_reservation_fee_required,
+    n.public_hold_expiration) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -25872,6 +26327,8 @@ create table app_public.reservations (
   -- Free data of the organization's own programs.
   metadata                 jsonb,
   currency                 app_public.currency_code     not null, -- Currency of its amounts: the one of the project.
+  -- Whether a visitor made it for themselves, in a project that allows it; its fee confirms it.
+  is_self_service          boolean                      not null default false,
   constraint reservations_pkey primary key (id),
   constraint reservations_id_project_id_key unique (id, project_id),
   -- @fieldName assignee
@@ -26025,7 +26482,7 @@ grant
       list_price_snapshot, premium_snapshot, fee, cancellation_fee, occupancy_type, occupancy_type_other,
       financing_type, financing_contingency, preapproved, accepted_terms, accepted_terms_at, purchase_authorization,
       expiration, expires_at, extended_count, executed_at, cancelled_at, fallout_reason_id, refunded_at,
-      transaction_id, currency
+      transaction_id, currency, is_self_service
     ) on app_public.reservations to plat_anonymous, plat_user;
 grant insert (
   unit_id, lot_id, lead_id, status, buyer_legal_name, occupancy_type, occupancy_type_other, financing_type,
@@ -26232,6 +26689,7 @@ begin
     n.accepted_terms as "acceptedTerms",
     n.extended_count as "extendedCount",
     n.financing_type as "financingType",
+    n.is_self_service as "isSelfService",
     n.occupancy_type as "occupancyType",
     n.transaction_id as "transactionId",
     n.buyer_legal_name as "buyerLegalName",
@@ -26303,6 +26761,7 @@ begin
     n.accepted_terms as "acceptedTerms",
     n.extended_count as "extendedCount",
     n.financing_type as "financingType",
+    n.is_self_service as "isSelfService",
     n.occupancy_type as "occupancyType",
     n.transaction_id as "transactionId",
     n.buyer_legal_name as "buyerLegalName",
@@ -26350,6 +26809,7 @@ begin
     n.accepted_terms as "acceptedTerms",
     n.extended_count as "extendedCount",
     n.financing_type as "financingType",
+    n.is_self_service as "isSelfService",
     n.occupancy_type as "occupancyType",
     n.transaction_id as "transactionId",
     n.buyer_legal_name as "buyerLegalName",
@@ -26423,7 +26883,8 @@ begin
     || case when o.transaction_id is distinct from n.transaction_id then jsonb_build_object('transactionId', jsonb_build_array(o.transaction_id, n.transaction_id)) else '{}' end
     || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
-    || case when o.currency is distinct from n.currency then jsonb_build_object('currency', jsonb_build_array(o.currency, n.currency)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.currency is distinct from n.currency then jsonb_build_object('currency', jsonb_build_array(o.currency, n.currency)) else '{}' end
+    || case when o.is_self_service is distinct from n.is_self_service then jsonb_build_object('isSelfService', jsonb_build_array(o.is_self_service, n.is_self_service)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.fee::text as fee,
     n.lot_id as "lotId",
     n.notes as notes,
@@ -26450,6 +26911,7 @@ begin
     n.accepted_terms as "acceptedTerms",
     n.extended_count as "extendedCount",
     n.financing_type as "financingType",
+    n.is_self_service as "isSelfService",
     n.occupancy_type as "occupancyType",
     n.transaction_id as "transactionId",
     n.buyer_legal_name as "buyerLegalName",
@@ -26503,7 +26965,8 @@ begin
     o.transaction_id,
     o.notes,
     o.metadata,
-    o.currency) is distinct
+    o.currency,
+    o.is_self_service) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -26544,7 +27007,8 @@ begin
     n.transaction_id,
     n.notes,
     n.metadata,
-    n.currency) order by n.id returning stream_id)
+    n.currency,
+    n.is_self_service) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -26717,6 +27181,11 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 begin
   if new.status = 'CONFIRMED' then
     new.executed_at := coalesce(new.executed_at, now());
+    if new.is_self_service and new.expires_at is not null then
+      new.expires_at := now() + make_interval(hours => new.expiration);
+      update app_hidden.claims c set expires_at = new.expires_at
+        where c.subject_id = new.id and c.released_at is null and c.kind = 'RESERVATION';
+    end if;
   elsif new.status = 'CONVERTED' then
     if new.purchase_id is null then
       perform app_hidden.fail('CONFLICT', 'A reservation is converted into a purchase.', '{"field": "status"}');
@@ -26759,6 +27228,13 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 1 to 8,760 hours.', '{"field": "expiration"}');
   end if;
   new.expires_at := now() + make_interval(hours => new.expiration);
+  -- A visitor has as long as the hold to pay the fee; then its hours begin.
+  if new.is_self_service and (select app_private.wants_fee_first(p) from app_public.projects p
+    where p.id = new.project_id) then
+    new.expires_at := coalesce((app_private.active_hold(new.unit_id, new.lot_id, new.lead_id)).expires_at,
+      now() + (select make_interval(hours => p.public_hold_expiration) from app_public.projects p
+        where p.id = new.project_id));
+  end if;
   perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'reservation', new.id);
   claim := app_private.take_claim(new.unit_id, new.lot_id, 'RESERVATION', 'reservation', new.id, new.expires_at);
   new.currency := project.currency;
@@ -28817,29 +29293,56 @@ grant execute on function app_public.spec_options_events(app_public.spec_options
 ----------------------------------------------------------------------------------------------------
 -- app_public.tasks
 
+--
+-- @portfolio lead.read
+-- @portfolioAlso org.member lead_id buyer_id
+-- @ownFinder viewer_tasks_of_deals
 -- @defaultOrder due_at asc, id asc
+-- @filterLists status
 --
 -- Something to do.
 create table app_public.tasks (
   id                       uuid                         not null default uuidv7(),
+  -- @filter organizationIds
   -- @insertOptional
   --
   -- The organization; needed where neither a lead, a buyer nor a project is named.
   organization_id          uuid                         not null,
-  project_id               uuid, -- The project.
-  lead_id                  uuid, -- The lead that it is about.
+  -- @filter projectIds
+  --
+  -- The project.
+  project_id               uuid,
+  -- @filter
+  --
+  -- The lead that it is about.
+  lead_id                  uuid,
   title                    app_public.short_text        not null, -- What to do, in a line.
   description              app_public.long_text, -- What to do, at length.
-  type                     app_public.task_type         not null default 'TODO', -- Kind of the task.
-  status                   app_public.task_status       not null default 'OPEN', -- How far it is.
+  -- @filter
+  --
+  -- Kind of the task.
+  type                     app_public.task_type         not null default 'TODO',
+  -- @filter
+  --
+  -- How far it is.
+  status                   app_public.task_status       not null default 'OPEN',
   status_changed_at        timestamp with time zone     not null default now(), -- Since when it has its status.
-  priority                 app_public.task_priority     not null default 'MEDIUM', -- How urgent it is.
-  assignee_id              uuid, -- Who does it.
+  -- @filter
+  --
+  -- How urgent it is.
+  priority                 app_public.task_priority     not null default 'MEDIUM',
+  -- @filter assigneeIds
+  --
+  -- Who does it; whoever writes it down where nobody is named.
+  assignee_id              uuid,
   -- @inert A task does nothing by itself.
   --
   -- Who created it.
   created_by_id            uuid                         default app_public.current_user_id(),
-  due_at                   timestamp with time zone, -- Until when.
+  -- @filter
+  --
+  -- Until when.
+  due_at                   timestamp with time zone,
   started_at               timestamp with time zone, -- When somebody began.
   completed_at             timestamp with time zone, -- When it was done.
   completed_by_id          uuid, -- Who completed it.
@@ -28847,7 +29350,10 @@ create table app_public.tasks (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
-  buyer_id                 uuid, -- The buyer that it is about.
+  -- @filter
+  --
+  -- The buyer that it is about.
+  buyer_id                 uuid,
   -- @behavior -*
   --
   -- The execution that created it.
@@ -28915,7 +29421,12 @@ create index tasks_lead on app_public.tasks (lead_id, id desc) where deleted_at 
 create index tasks_lead_open on app_public.tasks (lead_id)
   where deleted_at is null and status::text = any (array['OPEN', 'IN_PROGRESS', 'WAITING']);
 create index tasks_organization on app_public.tasks (organization_id, due_at, id) where deleted_at is null;
+create index tasks_organization_alone on app_public.tasks (organization_id, due_at, id)
+  where deleted_at is null and lead_id is null and buyer_id is null;
+create index tasks_organization_status on app_public.tasks (organization_id, status, due_at, id)
+  where deleted_at is null;
 create index tasks_project on app_public.tasks (project_id, due_at, id) where deleted_at is null;
+create index tasks_project_status on app_public.tasks (project_id, status, due_at, id) where deleted_at is null;
 create index tasks_workflow_execution on app_public.tasks (workflow_execution_id)
   where workflow_execution_id is not null;
 
@@ -29339,6 +29850,11 @@ begin
         'Name the lead, the buyer, the project or the organization that the task is for.',
         '{"field": "organizationId"}');
     end if;
+    -- What somebody writes down for nobody is theirs to do; what a workflow makes goes where its step says.
+    if new.assignee_id is null and app_public.current_user_id() is not null
+      and not coalesce(app_hidden.is_service(), false) then
+      new.assignee_id := app_public.current_user_id();
+    end if;
   end if;
   if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id)
     and not exists (
@@ -29371,6 +29887,50 @@ create function app_public.tasks_events(r app_public.tasks) returns setof app_pu
 language sql stable rows 20
 as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.tasks_events(app_public.tasks) to plat_anonymous, plat_user;
+
+-- @filter due
+-- @impliesList status OPEN,IN_PROGRESS,WAITING
+--
+-- Only what is still to be done and is due today, where the viewer is, or was due before; or only the rest.
+create function app_public.tasks_filter_due(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.due_at < app_hidden.end_of_viewers_day()
+      and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.due_at is null or t.due_at >= app_hidden.end_of_viewers_day() or t.status in ('COMPLETED', 'CANCELLED') end
+$function$;
+grant execute on function app_public.tasks_filter_due(app_public.tasks, boolean) to plat_anonymous, plat_user;
+
+-- @filter mine
+--
+-- Only tasks that the viewer does, or only the others.
+create function app_public.tasks_filter_mine(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.assignee_id = app_public.current_user_id()
+    else t.assignee_id is distinct from app_public.current_user_id() end
+$function$;
+grant execute on function app_public.tasks_filter_mine(app_public.tasks, boolean) to plat_anonymous, plat_user;
+
+-- @filter open
+-- @impliesList status OPEN,IN_PROGRESS,WAITING
+--
+-- Only what is still to be done, or only what is over.
+create function app_public.tasks_filter_open(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.status in ('COMPLETED', 'CANCELLED') end
+$function$;
+grant execute on function app_public.tasks_filter_open(app_public.tasks, boolean) to plat_anonymous, plat_user;
+
+-- @filter overdue
+-- @impliesList status OPEN,IN_PROGRESS,WAITING
+--
+-- Only what is still to be done and was due before now, or only the rest.
+create function app_public.tasks_filter_overdue(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.due_at < now() and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.due_at is null or t.due_at >= now() or t.status in ('COMPLETED', 'CANCELLED') end
+$function$;
+grant execute on function app_public.tasks_filter_overdue(app_public.tasks, boolean) to plat_anonymous, plat_user;
 
 -- @notNull
 --
@@ -29750,6 +30310,7 @@ grant execute on function app_public.trackers_lead_count(app_public.trackers) to
 
 --
 -- @portfolio sale.read
+-- @ownFinder viewer_holds
 -- @defaultOrder inserted_at desc
 -- @filterLists status
 --
@@ -29810,6 +30371,10 @@ create table app_public.unit_holds (
   --
   -- What the sales team notes.
   notes                    app_public.long_text,
+  -- Whether a visitor made it for themselves, in a project that allows it.
+  is_self_service          boolean                      not null default false,
+  -- The list price when it was made, at which it becomes a reservation; older holds have none.
+  held_price               app_public.money,
   constraint unit_holds_pkey primary key (id),
   -- @fieldName assignee
   -- @backwardBehavior -*
@@ -29899,7 +30464,7 @@ create policy sellers on app_public.unit_holds for select to plat_user
         assignee_id = (select app_public.current_user_id())
         and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
       )
-      or false
+      or id = any (array(select app_hidden.viewer_holds()))
     )
   );
 create policy sellers_insert on app_public.unit_holds for insert to plat_user
@@ -29926,7 +30491,7 @@ grant
   select (
       id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lot_id, lead_id,
       user_id, holder_organization_id, assignee_id, status, status_changed_at, expiration, held_since, expires_at,
-      extended_count
+      extended_count, is_self_service, held_price
     ) on app_public.unit_holds to plat_anonymous, plat_user;
 grant insert (unit_id, lot_id, lead_id, expiration, notes) on app_public.unit_holds to plat_user;
 grant update (lead_id, expiration, notes) on app_public.unit_holds to plat_user;
@@ -30018,12 +30583,14 @@ begin
     n.user_id as "userId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.held_price::text as "heldPrice",
     to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
     n.project_id as "projectId",
     n.assignee_id as "assigneeId",
     n.expiration as expiration,
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.extended_count as "extendedCount",
+    n.is_self_service as "isSelfService",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.holder_organization_id as "holderOrganizationId") d), null from old_rows n order by n.id returning stream_id)
@@ -30066,12 +30633,14 @@ begin
     n.user_id as "userId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.held_price::text as "heldPrice",
     to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
     n.project_id as "projectId",
     n.assignee_id as "assigneeId",
     n.expiration as expiration,
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.extended_count as "extendedCount",
+    n.is_self_service as "isSelfService",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.holder_organization_id as "holderOrganizationId") d), _last - _amount + row_number() over () from new_rows n;
@@ -30090,12 +30659,14 @@ begin
     n.user_id as "userId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.held_price::text as "heldPrice",
     to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
     n.project_id as "projectId",
     n.assignee_id as "assigneeId",
     n.expiration as expiration,
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.extended_count as "extendedCount",
+    n.is_self_service as "isSelfService",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.holder_organization_id as "holderOrganizationId") d), null from new_rows n returning stream_id)
@@ -30135,7 +30706,9 @@ begin
     || case when o.held_since is distinct from n.held_since then jsonb_build_object('heldSince', jsonb_build_array(to_char(o.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.extended_count is distinct from n.extended_count then jsonb_build_object('extendedCount', jsonb_build_array(o.extended_count, n.extended_count)) else '{}' end
-    || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
+    || case when o.is_self_service is distinct from n.is_self_service then jsonb_build_object('isSelfService', jsonb_build_array(o.is_self_service, n.is_self_service)) else '{}' end
+    || case when o.held_price is distinct from n.held_price then jsonb_build_object('heldPrice', jsonb_build_array(o.held_price::text, n.held_price::text)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.lot_id as "lotId",
     n.notes as notes,
     n.lead_id as "leadId",
@@ -30144,12 +30717,14 @@ begin
     n.user_id as "userId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.held_price::text as "heldPrice",
     to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
     n.project_id as "projectId",
     n.assignee_id as "assigneeId",
     n.expiration as expiration,
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.extended_count as "extendedCount",
+    n.is_self_service as "isSelfService",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.holder_organization_id as "holderOrganizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
@@ -30169,7 +30744,9 @@ begin
     o.held_since,
     o.expires_at,
     o.extended_count,
-    o.notes) is distinct
+    o.notes,
+    o.is_self_service,
+    o.held_price) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -30187,7 +30764,9 @@ begin
     n.held_since,
     n.expires_at,
     n.extended_count,
-    n.notes) order by n.id returning stream_id)
+    n.notes,
+    n.is_self_service,
+    n.held_price) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -30240,7 +30819,7 @@ begin
   end if;
   if new.lead_id is null or (tg_op = 'UPDATE' and new.lead_id is not distinct from old.lead_id) then
     if tg_op = 'INSERT' or new.lead_id is distinct from old.lead_id then
-      new.assignee_id := new.user_id;
+      new.assignee_id := case when not new.is_self_service then new.user_id end;
     end if;
     return new;
   end if;
@@ -30252,7 +30831,7 @@ begin
     perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
       '{"field": "leadId"}');
   end if;
-  new.assignee_id := coalesce(lead.assignee_id, new.user_id);
+  new.assignee_id := coalesce(lead.assignee_id, case when not new.is_self_service then new.user_id end);
   return new;
 end $function$;
 
@@ -30261,31 +30840,37 @@ create function app_private.tg_unit_holds__take() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   project record;
+  claim app_hidden.claims;
   former app_public.unit_holds;
 begin
   -- Who may not, whom the policy refuses in a moment, is told nothing about what is claimed.
   if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
+    and not new.is_self_service
     and not app_hidden.deal_can(new.organization_id, new.project_id, new.assignee_id, 'sale.write') then
     new.expires_at := now();
     new.expiration := coalesce(new.expiration, 1);
     return new;
   end if;
-  select p.status, p.hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
+  select p.status, case when new.is_self_service then p.public_hold_expiration else p.hold_expiration end
+      as hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
     from app_public.projects p where p.id = new.project_id;
   if project.status = 'PAUSED' then
     perform app_hidden.fail('CONFLICT', 'The sales of this project are paused; nothing is held meanwhile.');
   end if;
   new.expiration := coalesce(new.expiration, project.hold_expiration);
-  new.holder_organization_id := app_private.selling_organization(new.project_id);
+  new.holder_organization_id := case when not new.is_self_service
+    then app_private.selling_organization(new.project_id) end;
   perform app_private.lock_inventory(new.unit_id, new.lot_id);
   -- Held again before it was free for as long as a hold may last, it goes on.
   select h.* into former from app_public.unit_holds h
     where (h.unit_id = new.unit_id or h.lot_id = new.lot_id) and h.user_id = new.user_id
-      and h.status in ('EXPIRED', 'RELEASED') and h.status_changed_at > now() - project.most
+      and h.is_self_service = new.is_self_service and h.status in ('EXPIRED', 'RELEASED')
+      and h.status_changed_at > now() - project.most and not new.is_self_service
     order by h.inserted_at desc, h.id desc limit 1;
   new.held_since := coalesce(former.held_since, clock_timestamp());
   new.expires_at := app_private.hold_until(new);
-  perform app_private.take_claim(new.unit_id, new.lot_id, 'HOLD', 'unit_hold', new.id, new.expires_at);
+  claim := app_private.take_claim(new.unit_id, new.lot_id, 'HOLD', 'unit_hold', new.id, new.expires_at);
+  new.held_price := case when new.unit_id is not null then claim.unit_price else claim.lot_price end;
   perform app_private.require_fewer_holds(new);
   return new;
 end $function$;
@@ -32068,7 +32653,8 @@ create table app_public.users (
   phone                    app_public.phone_number, -- Phone number for work.
   -- Time zone of mails and digests, such as America/Toronto.
   time_zone                app_public.time_zone         not null default 'UTC',
-  language                 app_public.language_code     not null default 'en', -- Language of mails.
+  -- Language of messages and mails; that of the browser which the account was made with, until it is changed.
+  language                 app_public.language_code     not null default 'en',
   status                   app_public.user_status       not null default 'ACTIVE', -- Whether the user can sign in.
   -- @masked
   --
@@ -37298,7 +37884,8 @@ create domain app_public.lead_origin as text check (value in (
   'REFERRAL', -- A referral.
   'AGENT_PORTAL', -- An agent.
   'INTEGRATION', -- A connected application.
-  'MARKETPLACE' -- A marketplace.
+  'MARKETPLACE', -- A marketplace.
+  'RESERVATION' -- A reservation that they made themselves.
 ));
 
 -- What became of a row.
@@ -38870,7 +39457,11 @@ create type app_public.notification_settings as (
   -- @notNull
   --
   -- A workflow has something to tell the team.
-  team_message boolean
+  team_message boolean,
+  -- @notNull
+  --
+  -- An agreement was signed by all, declined, or not signed in time.
+  agreement boolean
 );
 
 -- @interface mode:union
@@ -39847,7 +40438,7 @@ create view app_hidden.masked_organizations as
         when id = any (array(select app_hidden.viewer_organizations('org.member'))) then phone::text else null::text
       end
     )::app_public.phone_number as phone, website_url, app_public.organizations_address(r.*) as address, time_zone,
-    has_public_project, inserted_at, updated_at, version, deleted_at
+    has_public_project, inserted_at, updated_at, version, deleted_at, language
   from app_public.organizations r; alter view app_hidden.masked_organizations owner to plat_masker;
 grant select on app_hidden.masked_organizations to plat_anonymous, plat_user;
 
@@ -39950,7 +40541,8 @@ create view app_hidden.masked_projects as
       ) then metadata
       else null::jsonb
     end as metadata, city, inserted_at, updated_at, version, deleted_at, hold_expiration, hold_expiration_limit,
-    holds_per_person, holds_per_organization
+    holds_per_person, holds_per_organization, public_reservations, public_reservation_fee_required,
+    public_hold_expiration
   from app_public.projects r; alter view app_hidden.masked_projects owner to plat_masker;
 grant select on app_hidden.masked_projects to plat_anonymous, plat_user;
 
@@ -40015,7 +40607,7 @@ create view app_hidden.masked_reservations as
         )
       ) then metadata
       else null::jsonb
-    end as metadata, currency
+    end as metadata, currency, is_self_service
   from app_public.reservations r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_reservations owner to plat_masker;
 grant select on app_hidden.masked_reservations to plat_anonymous, plat_user;
@@ -40058,7 +40650,7 @@ create view app_hidden.masked_unit_holds as
         ) then notes::text
         else null::text
       end
-    )::app_public.long_text as notes
+    )::app_public.long_text as notes, is_self_service, held_price
   from app_public.unit_holds r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_unit_holds owner to plat_masker;
 grant select on app_hidden.masked_unit_holds to plat_anonymous, plat_user;
@@ -40989,8 +41581,9 @@ begin
     jsonb_build_object('first_name', first_name, 'last_name', last_name));
   -- It is the new user who causes the events.
   perform set_config('plat.user_id', uuidv7()::text, true);
-  insert into app_public.users (id, first_name, last_name, password_changed_at)
-    values (app_public.current_user_id(), first_name, last_name, now()) returning * into new_user;
+  insert into app_public.users (id, first_name, last_name, password_changed_at, language)
+    values (app_public.current_user_id(), first_name, last_name, now(),
+      coalesce(app_hidden.setting('language'), 'en')) returning * into new_user;
   -- Only the owner of the address learns, by mail, whether it has an account: from here on both cases do the same,
   -- and the answer is the same.
   insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, address, username)
@@ -41092,7 +41685,8 @@ begin
     return lead;
   end;
   -- After the policy, which decides who may know anything of the project.
-  if lead.source_id is null and lead.source is not null then
+  if lead.source_id is null and lead.source is not null
+    and not app_hidden.is_tracker_key(lead.project_id, lead.source) then
     perform app_hidden.refuse_unknown_source(lead.project_id, lead.source);
   end if;
   if agent is distinct from null then
@@ -41202,13 +41796,15 @@ grant execute on function app_public.create_offer_response(
 -- @arg website_url Address of its website.
 -- @arg address Postal address.
 -- @arg time_zone Time zone of its office, such as America/Toronto; the founder's where left out.
+-- @arg language Language of mails to people whose own is not known, such as fr; the founder's where left out.
 --
 -- Founds an organization; the viewer is its first owner. Ten a day at most.
 create function app_public.create_organization(
   name text, slug text default null::text, kind app_public.organization_kind default null::text,
   description text default null::text, email app_public.email_address default null::text,
   phone app_public.phone_number default null::text, website_url app_public.url default null::text,
-  address app_public.address default null::app_public.address, time_zone text default null::text
+  address app_public.address default null::app_public.address, time_zone text default null::text,
+  language app_public.language_code default null::text
 ) returns app_public.organizations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -41224,14 +41820,15 @@ begin
   result := app_hidden.create_record(null::app_public.organizations, jsonb_build_object(
     'name', name, 'slug', slug, 'kind', kind, 'description', description, 'email', lower(email), 'phone', phone,
     'website_url', website_url, 'address', to_jsonb(address),
-    'time_zone', coalesce(time_zone, (select u.time_zone from app_public.users u where u.id = viewer))));
+    'time_zone', coalesce(time_zone, (select u.time_zone from app_public.users u where u.id = viewer)),
+    'language', coalesce(language, (select u.language from app_public.users u where u.id = viewer))));
   insert into app_public.organization_user_connections (organization_id, user_id, role)
     values (result.id, viewer, 'OWNER');
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.create_organization(
   text, text, app_public.organization_kind, text, app_public.email_address, app_public.phone_number, app_public.url,
-  app_public.address, text
+  app_public.address, text, app_public.language_code
 ) to plat_anonymous, plat_user;
 
 -- @arg organization_id The organization that connects it.
@@ -41515,41 +42112,57 @@ grant execute on function app_public.create_project_organization(
 ) to plat_anonymous, plat_user;
 
 -- Reserves a unit or a lot: nobody else can until it is over. Charges nobody. A buyer who signed in reserves for
---   themselves in a project where they have a purchase.
+--   themselves in a project where they have a purchase, and so does any visitor who signed in, in a public project
+--   that allows it (publicReservations); there the fee confirms it.
 create function app_public.create_reservation(input jsonb) returns app_public.reservations
 language plpgsql as $function$
 declare
-  unit uuid;
-  lot uuid;
-  field text;
-  place record;
+  home record;
   result app_public.reservations;
 begin
   perform app_hidden.require_viewer();
-  unit := app_hidden.record_id('units', nullif(btrim(input ->> 'unit_id'), ''), 'unitId');
-  lot := app_hidden.record_id('lots', nullif(btrim(input ->> 'lot_id'), ''), 'lotId');
-  if num_nonnulls(unit, lot) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
-  end if;
-  field := case when unit is not null then 'unitId' else 'lotId' end;
-  select p.project_id, p.organization_id into place from (
-    select u.project_id, u.organization_id from app_public.units u where u.id = unit
-    union all select l.project_id, l.organization_id from app_public.lots l where l.id = lot) p;
-  if app_hidden.project_can(place.project_id, place.organization_id, 'sale.write') then
+  select * into home from app_hidden.home_of(input);
+  if app_hidden.project_can(home.project_id, home.organization_id, 'sale.write') then
     return app_hidden.create_record(null::app_public.reservations, input);
   end if;
-  result := app_private.reserve_as_buyer(input || jsonb_build_object('unit_id', unit, 'lot_id', lot));
+  result := app_private.reserve_as_buyer(input || jsonb_build_object('unit_id', home.unit_id, 'lot_id', home.lot_id));
+  if result.id is null then
+    result := app_private.reserve_as_visitor(input
+      || jsonb_build_object('unit_id', home.unit_id, 'lot_id', home.lot_id));
+  end if;
   if result.id is not null then
     return result;
-  elsif place.project_id is null then
+  elsif home.project_id is null then
     perform app_hidden.fail('NOT_FOUND',
-      format('There is no such %s.', case when unit is not null then 'unit' else 'lot' end),
-      jsonb_build_object('field', field));
+      format('There is no such %s.', case when home.unit_id is not null then 'unit' else 'lot' end),
+      jsonb_build_object('field', home.field));
   end if;
   perform app_hidden.refuse('reservations', 'create');
   return null;
 end $function$;
 grant execute on function app_public.create_reservation(jsonb) to plat_anonymous, plat_user;
+
+-- Holds a unit or a lot for a short time: nobody else reserves it meanwhile. A visitor who signed in holds it for
+--   themselves in a project that allows it (publicReservations), for publicHoldExpiration hours.
+create function app_public.create_unit_hold(input jsonb) returns app_public.unit_holds
+language plpgsql as $function$
+declare
+  home record;
+  result app_public.unit_holds;
+begin
+  perform app_hidden.require_viewer();
+  select * into home from app_hidden.home_of(input);
+  if not app_hidden.project_can(home.project_id, home.organization_id, 'sale.write') then
+    result := app_private.hold_as_visitor(input || jsonb_build_object('unit_id', home.unit_id, 'lot_id', home.lot_id));
+    if result.id is not null then
+      return result;
+    elsif home.project_id is not null then
+      perform app_hidden.refuse('unit_holds', 'create');
+    end if;
+  end if;
+  return app_hidden.create_record(null::app_public.unit_holds, input);
+end $function$;
+grant execute on function app_public.create_unit_hold(jsonb) to plat_anonymous, plat_user;
 
 -- @arg app_key The key of the application, of userIntegrationApps.
 -- @arg name What it is called; the name of the application where left out.
@@ -43639,7 +44252,8 @@ grant execute on function app_public.update_appointment(jsonb) to plat_anonymous
 -- @arg agent The agent who represents the buyer; null for none.
 --
 -- Changes a purchase. Its status moves the unit or lot along; CANCELLED, which needs a fallout reason, makes it
---   AVAILABLE again. Whoever sees own deals only gives one back with the assigneeId null.
+--   AVAILABLE again. Whoever sees own deals only gives one back with the assigneeId null. The buyer who accepted an
+--   invitation corrects their own email (to that of their account), phone, address and preferredLanguage.
 create function app_public.update_buyer(
   input jsonb, agent app_public.agent_input default null::app_public.agent_input
 ) returns app_public.buyers
@@ -43649,6 +44263,11 @@ declare
   gives_back boolean := false;
 begin
   perform app_hidden.require_viewer();
+  select b.* into buyer from app_hidden.masked_buyers b where b.id = app_hidden.record_id('buyers', input ->> 'id');
+  if buyer.user_id = app_public.current_user_id()
+    and not app_hidden.deal_can(buyer.organization_id, buyer.project_id, buyer.assignee_id, 'buyer.write') then
+    return app_private.correct_as_buyer(input || jsonb_build_object('id', buyer.id));
+  end if;
   if input ?| '{status,price,assignee_id}' then
     perform app_hidden.lock_seen('app_public.buyers', b.id) from app_public.buyers b
       where b.id = app_hidden.record_id('buyers', input ->> 'id');
@@ -44578,6 +45197,51 @@ exception when data_exception or integrity_constraint_violation then
 end $function$;
 grant execute on function app_hidden.appointments_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
+-- The members of input that the type of their column, or a check of this column alone, does not take, each with the
+--   sentence for the caller.
+create function app_hidden.bad_values(_type anyelement, input jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  member record;
+  checked_by record;
+  row_of_one _type%type;
+  is_bad boolean;
+  message text;
+  domain_name text;
+  constraint_name text;
+  result jsonb := '[]';
+begin
+  for member in select key, value from jsonb_each(input) loop
+    begin
+      message := null;
+      row_of_one := jsonb_populate_record(_type, jsonb_build_object(member.key, member.value));
+      -- What the table asks of this column alone.
+      for checked_by in
+        select k.oid, pg_get_expr(k.conbin, k.conrelid) as condition from pg_constraint k
+          join pg_attribute a on a.attrelid = k.conrelid and k.conkey = array[a.attnum]
+          where k.conrelid = pg_typeof(_type)::text::regclass and k.contype = 'c' and a.attname = member.key
+      loop
+        execute format('select not (%s) from (select ($1).*) given', checked_by.condition) into is_bad using row_of_one;
+        if is_bad then
+          message := coalesce(obj_description(checked_by.oid, 'pg_constraint'), 'The value is not allowed here.');
+          exit;
+        end if;
+      end loop;
+    exception when data_exception or check_violation or program_limit_exceeded then
+      get stacked diagnostics domain_name = pg_datatype_name, constraint_name = constraint_name;
+      select obj_description(c.oid, 'pg_constraint') into message
+        from pg_constraint c join pg_type t on t.oid = c.contypid
+        where c.conname = constraint_name and t.typname = domain_name;
+      message := coalesce(message, 'This value has the wrong form.');
+    end;
+    if message is not null then
+      result := result || jsonb_build_object('path', app_hidden.camel(member.key), 'message', message);
+    end if;
+  end loop;
+  return result;
+end $function$;
+grant execute on function app_hidden.bad_values(anyelement, jsonb) to plat_anonymous, plat_user;
+
 -- How many bedrooms somebody looks for by their words, such as 2br, 2-3 beds, 3+ bedrooms, studio: each number that
 --   fits, 0 for a studio; none where the words say nothing of it.
 create function app_hidden.bedrooms_in(words text) returns integer[]
@@ -45101,23 +45765,28 @@ begin
 end $function$;
 grant execute on function app_hidden.change_leads(uuid[], jsonb, text[], text[]) to plat_anonymous, plat_user;
 
--- The value, where the type takes it; the operations of functions use it, so that a refusal names the argument.
-create function app_hidden.checked(value text, type regtype, field text) returns text
+-- The value, where the type takes it; the operations of functions use it, so that a refusal names the argument, and
+--   all other bad ones among {field, value, type}.
+create function app_hidden.checked(
+  value text, type regtype, field text, others jsonb default '[]'::jsonb
+) returns text
 language plpgsql stable as $function$
 declare
-  violated text;
+  fault constant text := app_hidden.value_fault(value, type);
+  faults jsonb := '[]';
 begin
-  execute format('select $1::%s', type) using value;
+  if fault is null and others = '[]' then
+    return value;
+  elsif fault is not null then
+    faults := jsonb_build_array(jsonb_build_object('path', field, 'message', fault));
+  end if;
+  perform app_hidden.refuse_fields(faults
+    || coalesce((select jsonb_agg(jsonb_build_object('path', o.field, 'message', o.fault))
+      from (select e ->> 'field' as field, app_hidden.value_fault(e ->> 'value', (e ->> 'type')::regtype) as fault
+        from jsonb_array_elements(others) e) o where o.fault is not null), '[]'));
   return value;
-exception when data_exception or check_violation then
-  get stacked diagnostics violated = constraint_name;
-  perform app_hidden.fail('BAD_USER_INPUT',
-    coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.contypid = type
-      and c.conname = violated),
-      'This value has the wrong form.'),
-    jsonb_build_object('field', field));
 end $function$;
-grant execute on function app_hidden.checked(text, regtype, text) to plat_anonymous, plat_user;
+grant execute on function app_hidden.checked(text, regtype, text, jsonb) to plat_anonymous, plat_user;
 
 -- Replaces the options of a personalization, as the viewer; what is locked may stay in the list but not change.
 create function app_hidden.choose_options(
@@ -45340,6 +46009,9 @@ begin
   execute format('select * from %s where id = $1', app_hidden.readable_source(relation)) into row_out using record_id;
   return row_out;
 exception
+  when check_violation then
+    perform app_hidden.refuse_bad_value(_type, value_list);
+    raise;
   when insufficient_privilege then
     perform app_hidden.refuse(table_name, 'create');
   when not_null_violation then
@@ -45462,6 +46134,15 @@ language sql immutable parallel safe as $function$
     2 * 6371 * asin(least(1, sqrt(sind((other_latitude - latitude) / 2) ^ 2
       + cosd(latitude) * cosd(other_latitude) * sind((other_longitude - longitude) / 2) ^ 2))) end
 $function$;
+
+-- When the day ends where the viewer is.
+create function app_hidden.end_of_viewers_day() returns timestamp with time zone
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select (date_trunc('day', now() at time zone z.name) + interval '1 day') at time zone z.name
+  from (select coalesce((select u.time_zone::text from app_public.users u where u.id = app_public.current_user_id()),
+    'UTC') as name) z
+$function$;
+grant execute on function app_hidden.end_of_viewers_day() to plat_anonymous, plat_user;
 
 -- The changes of an event without those whose value, before or after, the viewer may not read.
 create function app_hidden.event_changes(
@@ -45678,6 +46359,24 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_hidden.highest_price(uuid) to plat_anonymous, plat_user;
 
+-- The unit or lot that an input names, and its project where the viewer sees it.
+create function app_hidden.home_of(
+  input jsonb, out unit_id uuid, out lot_id uuid, out field text, out project_id uuid, out organization_id uuid
+) returns record
+language plpgsql stable as $function$
+begin
+  unit_id := app_hidden.record_id('units', nullif(btrim(input ->> 'unit_id'), ''), 'unitId');
+  lot_id := app_hidden.record_id('lots', nullif(btrim(input ->> 'lot_id'), ''), 'lotId');
+  if num_nonnulls(unit_id, lot_id) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
+  end if;
+  field := case when unit_id is not null then 'unitId' else 'lotId' end;
+  select p.project_id, p.organization_id into project_id, organization_id from (
+    select u.project_id, u.organization_id from app_public.units u where u.id = unit_id
+    union all select l.project_id, l.organization_id from app_public.lots l where l.id = lot_id) p;
+end $function$;
+grant execute on function app_hidden.home_of(jsonb) to plat_anonymous, plat_user;
+
 -- An integration that the viewer may refresh or change.
 create function app_hidden.integration_to_connect(of_scope text, id uuid, repeat jsonb) returns jsonb
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -45711,6 +46410,15 @@ grant execute on function app_hidden.is_colleague(uuid) to plat_anonymous, plat_
 
 create function app_hidden.is_service() returns boolean
 language sql stable as $function$ select app_hidden.setting('service') = 'on' $function$;
+
+-- @withoutViewer Keys of trackers are public: they stand in advertisements.
+--
+-- Whether a tracker of the project has this key.
+create function app_hidden.is_tracker_key(project_id uuid, source text) returns boolean
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select (app_private.tracker_with_key(project_id, source)).id is not null
+$function$;
+grant execute on function app_hidden.is_tracker_key(uuid, text) to plat_anonymous, plat_user;
 
 -- Whether the viewer sees the reservation as its buyer.
 create function app_hidden.is_viewers_reservation(reservation_id uuid) returns boolean
@@ -46237,7 +46945,7 @@ grant execute on function app_hidden.masked(app_public.organization_user_connect
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.organizations) returns app_public.organizations
 language sql stable as $function$
-  select row(r.id, r.name, r.slug, r.kind, r.description, app_public.organizations_email(r), app_public.organizations_phone(r), r.website_url, app_public.organizations_address(r), r.time_zone, r.has_public_project, r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.organizations
+  select row(r.id, r.name, r.slug, r.kind, r.description, app_public.organizations_email(r), app_public.organizations_phone(r), r.website_url, app_public.organizations_address(r), r.time_zone, r.has_public_project, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.language)::app_public.organizations
 $function$;
 grant execute on function app_hidden.masked(app_public.organizations) to plat_anonymous, plat_user;
 
@@ -46265,14 +46973,14 @@ grant execute on function app_hidden.masked(app_public.processor_refunds) to pla
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.projects) returns app_public.projects
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.hold_expiration, r.hold_expiration_limit, r.holds_per_person, r.holds_per_organization)::app_public.projects
+  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.hold_expiration, r.hold_expiration_limit, r.holds_per_person, r.holds_per_organization, r.public_reservations, r.public_reservation_fee_required, r.public_hold_expiration)::app_public.projects
 $function$;
 grant execute on function app_hidden.masked(app_public.projects) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.reservations) returns app_public.reservations
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.buyer_id, r.purchase_id, r.user_id, r.assignee_id, r.status, r.status_changed_at, r.number, r.buyer_legal_name, r.price, r.list_price_snapshot, r.premium_snapshot, r.fee, r.cancellation_fee, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.preapproved, r.accepted_terms, r.accepted_terms_at, r.purchase_authorization, r.expiration, r.expires_at, r.extended_count, r.executed_at, r.cancelled_at, app_public.reservations_cancellation_reason(r), r.fallout_reason_id, r.refunded_at, r.transaction_id, app_public.reservations_notes(r), app_public.reservations_metadata(r), r.currency)::app_public.reservations
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.buyer_id, r.purchase_id, r.user_id, r.assignee_id, r.status, r.status_changed_at, r.number, r.buyer_legal_name, r.price, r.list_price_snapshot, r.premium_snapshot, r.fee, r.cancellation_fee, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.preapproved, r.accepted_terms, r.accepted_terms_at, r.purchase_authorization, r.expiration, r.expires_at, r.extended_count, r.executed_at, r.cancelled_at, app_public.reservations_cancellation_reason(r), r.fallout_reason_id, r.refunded_at, r.transaction_id, app_public.reservations_notes(r), app_public.reservations_metadata(r), r.currency, r.is_self_service)::app_public.reservations
 $function$;
 grant execute on function app_hidden.masked(app_public.reservations) to plat_anonymous, plat_user;
 
@@ -46286,7 +46994,7 @@ grant execute on function app_hidden.masked(app_public.spec_options) to plat_ano
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.unit_holds) returns app_public.unit_holds
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.user_id, r.holder_organization_id, r.assignee_id, r.status, r.status_changed_at, r.expiration, r.held_since, r.expires_at, r.extended_count, app_public.unit_holds_notes(r))::app_public.unit_holds
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.user_id, r.holder_organization_id, r.assignee_id, r.status, r.status_changed_at, r.expiration, r.held_since, r.expires_at, r.extended_count, app_public.unit_holds_notes(r), r.is_self_service, r.held_price)::app_public.unit_holds
 $function$;
 grant execute on function app_hidden.masked(app_public.unit_holds) to plat_anonymous, plat_user;
 
@@ -46654,6 +47362,22 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.organization_can(uuid, text) to plat_anonymous, plat_user;
 
+-- The organization whose people work on a purchase, for those of the team who read it.
+create function app_hidden.organization_of_buyer(id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.organization_of_assignee(b.assignee_id, b.project_id) from app_public.buyers b
+  where b.id = $1 and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+$function$;
+grant execute on function app_hidden.organization_of_buyer(uuid) to plat_anonymous, plat_user;
+
+-- The organization whose people work on a lead, for those who read the lead.
+create function app_hidden.organization_of_lead(id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.organization_of_assignee(l.assignee_id, l.project_id) from app_public.leads l
+  where l.id = $1 and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.read')
+$function$;
+grant execute on function app_hidden.organization_of_lead(uuid) to plat_anonymous, plat_user;
+
 create function app_hidden.organization_user_connections_event_value(
   record_id uuid, value jsonb, record jsonb
 ) returns jsonb
@@ -46688,7 +47412,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.name, t.slug, t.kind, t.description, null::app_public.email_address, null::app_public.phone_number, t.website_url, null::app_public.address, t.time_zone, t.has_public_project, t.inserted_at, t.updated_at, t.version, t.deleted_at into r from app_public.organizations t where t.id = record_id;
+  select t.id, t.name, t.slug, t.kind, t.description, null::app_public.email_address, null::app_public.phone_number, t.website_url, null::app_public.address, t.time_zone, t.has_public_project, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.language into r from app_public.organizations t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.organizations, app_hidden.columns_of('app_public.organizations', record));
   end if;
@@ -46903,7 +47627,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.hold_expiration, t.hold_expiration_limit, t.holds_per_person, t.holds_per_organization into r from app_public.projects t where t.id = record_id;
+  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.hold_expiration, t.hold_expiration_limit, t.holds_per_person, t.holds_per_organization, t.public_reservations, t.public_reservation_fee_required, t.public_hold_expiration into r from app_public.projects t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.projects, app_hidden.columns_of('app_public.projects', record));
   end if;
@@ -47016,28 +47740,21 @@ begin
 end $function$;
 grant execute on function app_hidden.refuse_anonymous() to plat_anonymous, plat_user;
 
+-- Refuses an input whose members their columns do not take, with all of these members; nothing where they all do.
 create function app_hidden.refuse_bad_value(_type anyelement, input jsonb) returns void
-language plpgsql as $function$
-declare
-  member record;
-  message text;
-  domain_name text;
-  constraint_name text;
-begin
-  for member in select key, value from jsonb_each(input) loop
-    begin
-      perform jsonb_populate_record(_type, jsonb_build_object(member.key, member.value));
-    exception when data_exception or check_violation or program_limit_exceeded then
-      get stacked diagnostics domain_name = pg_datatype_name, constraint_name = constraint_name;
-      select obj_description(c.oid, 'pg_constraint') into message
-        from pg_constraint c join pg_type t on t.oid = c.contypid
-        where c.conname = constraint_name and t.typname = domain_name;
-      perform app_hidden.fail('BAD_USER_INPUT', coalesce(message, 'This value has the wrong form.'),
-        jsonb_build_object('field', app_hidden.camel(member.key)));
-    end;
-  end loop;
-end $function$;
+language sql stable as $function$ select app_hidden.refuse_fields(app_hidden.bad_values(_type, input)) $function$;
 grant execute on function app_hidden.refuse_bad_value(anyelement, jsonb) to plat_anonymous, plat_user;
+
+-- Refuses bad members of an input, all at once: each with its path and message; the first is that of the error.
+create function app_hidden.refuse_fields(fields jsonb) returns void
+language plpgsql stable as $function$
+begin
+  if fields <> '[]' then
+    perform app_hidden.fail('BAD_USER_INPUT', fields -> 0 ->> 'message',
+      jsonb_build_object('field', fields -> 0 -> 'path', 'fields', fields));
+  end if;
+end $function$;
+grant execute on function app_hidden.refuse_fields(jsonb) to plat_anonymous, plat_user;
 
 -- Refuses what has more rows, as the viewer sees them, than a file of the format can.
 create function app_hidden.refuse_long_export(
@@ -47595,7 +48312,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.buyer_id, t.purchase_id, t.user_id, t.assignee_id, t.status, t.status_changed_at, t.number, t.buyer_legal_name, t.price, t.list_price_snapshot, t.premium_snapshot, t.fee, t.cancellation_fee, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.preapproved, t.accepted_terms, t.accepted_terms_at, t.purchase_authorization, t.expiration, t.expires_at, t.extended_count, t.executed_at, t.cancelled_at, null::app_public.long_text, t.fallout_reason_id, t.refunded_at, t.transaction_id, null::app_public.long_text, null::jsonb, t.currency into r from app_public.reservations t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.buyer_id, t.purchase_id, t.user_id, t.assignee_id, t.status, t.status_changed_at, t.number, t.buyer_legal_name, t.price, t.list_price_snapshot, t.premium_snapshot, t.fee, t.cancellation_fee, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.preapproved, t.accepted_terms, t.accepted_terms_at, t.purchase_authorization, t.expiration, t.expires_at, t.extended_count, t.executed_at, t.cancelled_at, null::app_public.long_text, t.fallout_reason_id, t.refunded_at, t.transaction_id, null::app_public.long_text, null::jsonb, t.currency, t.is_self_service into r from app_public.reservations t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.reservations, app_hidden.columns_of('app_public.reservations', record));
   end if;
@@ -48052,7 +48769,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.user_id, t.holder_organization_id, t.assignee_id, t.status, t.status_changed_at, t.expiration, t.held_since, t.expires_at, t.extended_count, null::app_public.long_text into r from app_public.unit_holds t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.user_id, t.holder_organization_id, t.assignee_id, t.status, t.status_changed_at, t.expiration, t.held_since, t.expires_at, t.extended_count, null::app_public.long_text, t.is_self_service, t.held_price into r from app_public.unit_holds t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.unit_holds, app_hidden.columns_of('app_public.unit_holds', record));
   end if;
@@ -48110,7 +48827,8 @@ declare
   record_id uuid;
   expected int := (input ->> 'expected_version')::int;
   value_list jsonb;
-  missing text;
+  missing jsonb;
+  column_name text;
   updated_id uuid;
   row_before _type%type;
   row_in _type%type;
@@ -48125,12 +48843,12 @@ begin
   end if;
   value_list := app_hidden.clean_values(relation, input - 'id');
   -- Before any trigger makes something of the null.
-  select a.attname into missing from pg_attribute a
-    where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null' order by a.attnum limit 1;
-  if found then
-    perform app_hidden.fail('BAD_USER_INPUT',
-      format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(missing)),
-      jsonb_build_object('field', app_hidden.camel(missing)));
+  select jsonb_agg(jsonb_build_object('path', app_hidden.camel(a.attname),
+      'message', format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(a.attname)))
+      order by a.attnum) into missing
+    from pg_attribute a where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null';
+  if missing is not null then
+    perform app_hidden.refuse_fields(missing || app_hidden.bad_values(row_before, jsonb_strip_nulls(value_list)));
   end if;
   begin
     -- Over the present row, so that members of an address that were left out stay as they are.
@@ -48162,12 +48880,15 @@ begin
   execute format('select * from %s where id = $1', source) into row_out using record_id;
   return row_out;
 exception
+  when check_violation then
+    perform app_hidden.refuse_bad_value(row_before, value_list);
+    raise;
   when insufficient_privilege then
     perform app_hidden.refuse(table_name, 'change');
   when not_null_violation then
-    get stacked diagnostics missing = column_name;
-    perform app_hidden.fail('BAD_USER_INPUT', format('%s may not be null.', app_hidden.camel(missing)),
-      jsonb_build_object('field', app_hidden.camel(missing)));
+    get stacked diagnostics column_name = column_name;
+    perform app_hidden.fail('BAD_USER_INPUT', format('%s may not be null.', app_hidden.camel(column_name)),
+      jsonb_build_object('field', app_hidden.camel(column_name)));
 end $function$;
 grant execute on function app_hidden.update_record(anyelement, jsonb) to plat_anonymous, plat_user;
 
@@ -48193,6 +48914,16 @@ exception when data_exception or integrity_constraint_violation then
   return value || jsonb_build_object('emailVerifiedAt', null, 'lastLoginAt', null);
 end $function$;
 grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
+-- Why a type does not take a value, for the caller; null where it does.
+create function app_hidden.value_fault(value text, type regtype) returns text
+language sql stable as $function$
+  select case when not pg_input_is_valid(value, type::text) then
+    coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.contypid = type
+      and c.conname = substring((select e.message from pg_input_error_info(value, type::text) e) from '"([^"]+)"$')),
+      'This value has the wrong form.') end
+$function$;
+grant execute on function app_hidden.value_fault(text, regtype) to plat_anonymous, plat_user;
 
 -- The purchases that are assigned to the viewer, where they have the permission.
 create function app_hidden.viewer_assigned_buyers(permission text) returns setof uuid
@@ -48266,6 +48997,19 @@ language sql stable security definer rows 20 set search_path to 'pg_catalog', 'p
       or b.id = any (array(select app_hidden.viewer_purchases())))
 $function$;
 grant execute on function app_hidden.viewer_deal_agents() to plat_anonymous, plat_user;
+
+-- The holds that the viewer made as a visitor. A token with scopes needs purchase.own.
+create function app_hidden.viewer_holds() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if app_public.current_user_id() is null or app_hidden.setting('organization_id') is not null
+    or not app_hidden.scopes_allow('purchase.own') then
+    return;
+  end if;
+  return query select h.id from app_public.unit_holds h where h.user_id = app_public.current_user_id()
+    and h.is_self_service and h.deleted_at is null;
+end $function$;
+grant execute on function app_hidden.viewer_holds() to plat_anonymous, plat_user;
 
 -- The viewer as somebody with integrations of their own; null for a token of one organization, or with scopes.
 create function app_hidden.viewer_integrator() returns uuid
@@ -48576,6 +49320,21 @@ begin
 end $function$;
 grant execute on function app_hidden.viewer_signers() to plat_anonymous, plat_user;
 
+-- Tasks about the leads and purchases assigned to the viewer, where they see their own only; whoever does them.
+create function app_hidden.viewer_tasks_of_deals() returns setof uuid
+language plpgsql stable security definer rows 100 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  projects constant uuid[] := array(select app_hidden.viewer_own_projects('lead.read'));
+begin
+  return query
+    select t.id from app_public.leads l join app_public.tasks t on t.lead_id = l.id and t.deleted_at is null
+      where l.assignee_id = app_public.current_user_id() and l.project_id = any (projects) and l.deleted_at is null
+    union
+    select t.id from app_hidden.viewer_assigned_buyers('buyer.read') b
+      join app_public.tasks t on t.buyer_id = b and t.deleted_at is null;
+end $function$;
+grant execute on function app_hidden.viewer_tasks_of_deals() to plat_anonymous, plat_user;
+
 -- Those of the records that the viewer sees.
 create function app_hidden.visible_subjects(subject_type text, ids uuid[]) returns setof uuid
 language plpgsql stable rows 100 as $function$
@@ -48868,7 +49627,8 @@ begin
     join lateral (select i.column_name from app_hidden.import_columns i where i.operation = 'importLeads'
         and app_hidden.camel(i.column_name) = m.key
       union all select 'address' where m.key = 'address'
-      union all select 'assignee_id' where m.key = 'assignee') c on true
+      union all select 'assignee_id' where m.key = 'assignee'
+      union all select 'source_id' where m.key = 'source') c on true
     where m.value = 'null' or (jsonb_typeof(m.value) = 'string' and btrim(m.value #>> '{}', E' \t\n\r') = '');
 end $function$;
 
@@ -49094,6 +49854,30 @@ begin
       'there is room.', quota.per_day), jsonb_build_object('limit', quota.per_day, 'retryAfterSeconds',
       greatest(1, ceil(extract(epoch from quota.frees_at - now()))::int)));
   end if;
+end $function$;
+
+-- Refuses a visitor who has let the home go within the last day, or keeps as many as the limits say.
+create function app_private.admit_visitor(project app_public.projects, unit_id uuid, lot_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  former timestamptz;
+begin
+  select max(f.ended_at) into former from (
+    select h.status_changed_at as ended_at from app_public.unit_holds h
+      where h.user_id = app_public.current_user_id() and h.is_self_service and h.status in ('EXPIRED', 'RELEASED')
+        and (h.unit_id = admit_visitor.unit_id or h.lot_id = admit_visitor.lot_id)
+    union all
+    select r.status_changed_at from app_public.reservations r
+      where r.buyer_id = app_public.current_user_id() and r.is_self_service and r.status in ('EXPIRED', 'CANCELLED')
+        and (r.unit_id = admit_visitor.unit_id or r.lot_id = admit_visitor.lot_id)) f;
+  if former > clock_timestamp() - interval '24 hours' then
+    perform app_hidden.fail('CONFLICT',
+      format('You have had this %s already; it is open to others until %s.',
+        case when admit_visitor.unit_id is not null then 'unit' else 'lot' end,
+        to_char((former + interval '24 hours') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+      jsonb_build_object('field', case when admit_visitor.unit_id is not null then 'unitId' else 'lotId' end));
+  end if;
+  perform app_private.limit_visitor('visitor_hold', project.public_hold_expiration);
 end $function$;
 
 -- A permission that an affiliated organization would have and the viewer does not have in the organization that owns
@@ -51421,6 +52205,39 @@ begin
   return amount;
 end $function$;
 
+-- Corrects how the viewer, as a buyer, is reached; everything else of a purchase is refused. buyer.updated tells
+--   what was changed, and that the buyer did.
+create function app_private.correct_as_buyer(input jsonb) returns app_public.buyers
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  corrected constant text[] := '{email,phone,address,preferred_language}';
+  buyer app_public.buyers;
+  other text;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+begin
+  select b.* into buyer from app_public.buyers b where b.id = (input ->> 'id')::uuid
+    and b.id = any (array(select app_hidden.viewer_purchases()));
+  select k into other from jsonb_object_keys(input - '{id,expected_version}'::text[] - corrected) k order by k limit 1;
+  if buyer.id is null or other is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      'A buyer corrects their own email, phone, address and preferredLanguage; everything else of the purchase is up '
+      'to the sales team.',
+      jsonb_strip_nulls(jsonb_build_object('permission', 'buyer.write', 'field', app_hidden.camel(other))));
+  elsif buyer.status = 'CANCELLED' then
+    perform app_hidden.fail('CONFLICT', 'This purchase is cancelled.', '{"field": "id"}');
+  elsif input ? 'email' and not app_private.viewer_owns_address(coalesce(btrim(input ->> 'email'), '')) then
+    -- Mails about the purchase go there.
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Give the confirmed e-mail address of your account; another one is yours once the account has it.',
+      '{"field": "email"}');
+  end if;
+  perform set_config('plat.actor_type', 'BUYER', true);
+  buyer := app_hidden.update_record(null::app_public.buyers, input);
+  perform set_config('plat.actor_type', before, true);
+  return app_hidden.masked(buyer);
+end $function$;
+grant execute on function app_private.correct_as_buyer(jsonb) to plat_user;
+
 -- Counts a new account, in a transaction of its own.
 create function app_private.count_sign_up(ip text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -53072,6 +53889,29 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.hit_tracker(text, boolean) to plat_authenticator;
 
+-- Holds a unit or lot for the viewer as a visitor; null where the project does not allow it.
+create function app_private.hold_as_visitor(input jsonb) returns app_public.unit_holds
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  project app_public.projects := app_private.project_for_visitor((input ->> 'unit_id')::uuid,
+    (input ->> 'lot_id')::uuid);
+  result app_public.unit_holds;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+begin
+  if project.id is null then
+    return null;
+  end if;
+  perform app_hidden.require_confirmed_address();
+  perform app_private.refuse_team_fields(input);
+  perform app_private.admit_visitor(project, (input ->> 'unit_id')::uuid, (input ->> 'lot_id')::uuid);
+  perform set_config('plat.actor_type', 'BUYER', true);
+  result := app_hidden.create_record(null::app_public.unit_holds, jsonb_build_object('unit_id', input ->> 'unit_id',
+    'lot_id', input ->> 'lot_id', 'lead_id', app_private.lead_of_visitor(project), 'is_self_service', true));
+  perform set_config('plat.actor_type', before, true);
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_private.hold_as_visitor(jsonb) to plat_user;
+
 -- Leaves executions to a worker while it asks somebody outside on behalf of a step: [{executionId, attempt}].
 create function app_private.hold_executions(step_id uuid, works jsonb, holder integer, lease interval) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -53098,7 +53938,8 @@ $function$;
 create function app_private.hold_until(hold app_public.unit_holds) returns timestamp with time zone
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  most constant interval := make_interval(hours => (select p.hold_expiration_limit from app_public.projects p
+  most constant interval := make_interval(hours => (select case when hold.is_self_service
+    then p.public_hold_expiration else p.hold_expiration_limit end from app_public.projects p
     where p.id = hold.project_id));
   until_when constant timestamptz := clock_timestamp() + make_interval(hours => hold.expiration);
   last_moment constant timestamptz := hold.held_since + most;
@@ -53406,7 +54247,7 @@ end $function$;
 --   token; nothing when there is nothing to send.
 create function app_private.issue_buyer_invite_token(invite_id uuid, send_count integer) returns table(
   token text, email text, message text, expires_at timestamp
-  with time zone, project_title text, organization_name text, invited_by text
+  with time zone, project_title text, organization_name text, invited_by text, organization_id uuid
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -53425,7 +54266,7 @@ begin
     on conflict (invite_id) do update set token_hash = excluded.token_hash;
   return query
     select secret, invite.email::text, invite.message::text, invite.expires_at, p.title::text, o.name::text,
-      app_public.users_full_name(u)
+      app_public.users_full_name(u), o.id
     from app_public.projects p join app_public.organizations o on o.id = p.organization_id
       left join app_public.users u on u.id = invite.invited_by_id
     where p.id = invite.project_id and p.deleted_at is null;
@@ -53509,7 +54350,7 @@ grant execute on function app_private.issue_email_change(uuid) to plat_worker;
 --   when there is nothing to send.
 create function app_private.issue_invite_token(invite_id uuid, send_count integer) returns table(
   token text, email text, role text, message text, expires_at timestamp
-  with time zone, organization_name text, invited_by text
+  with time zone, organization_name text, invited_by text, organization_id uuid
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -53528,7 +54369,7 @@ begin
     on conflict (invite_id) do update set token_hash = excluded.token_hash;
   return query
     select secret, invite.email::text, invite.role::text, invite.message::text, invite.expires_at, o.name::text,
-      app_public.users_full_name(u)
+      app_public.users_full_name(u), o.id
     from app_public.organizations o left join app_public.users u on u.id = invite.invited_by_id
     where o.id = invite.organization_id and o.deleted_at is null;
 end $function$;
@@ -53711,13 +54552,16 @@ begin
 
   -- What rows name by other things than ids.
   create temp table import_sources on commit drop as
-    select d.source as name, app_private.lead_source_named(project.id, d.source) as id
-    from (select distinct r.source from pg_temp.import_rows r where r.source is not null) d;
+    select d.source as name, coalesce(n.id, t.lead_source_id) as id, case when n.id is null then t.key end as key
+    from (select distinct r.source from pg_temp.import_rows r where r.source is not null) d
+    cross join lateral app_private.lead_source_named(project.id, d.source) n (id)
+    cross join lateral app_private.tracker_with_key(project.id, d.source) t;
   insert into pg_temp.import_errors
     select r.row, 'source', 'BAD_USER_INPUT', format('There is no such lead source in this project. %s',
       coalesce('Give one of ' || sources || ', or make it by createLeadSource.', 'Make it by createLeadSource.')),
       left(r.source, 200)
-    from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source where s.id is null;
+    from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source
+    where num_nonnulls(s.id, s.key) = 0;
   insert into pg_temp.import_errors
     select r.row, k.column_name, 'NOT_FOUND', format('There is no such %s in this project.', k.kind), left(k.value, 200)
     from pg_temp.import_rows r
@@ -53824,7 +54668,7 @@ begin
           when m.mode = ''MERGE'' then coalesce(l.%1$I, r.%1$I::%2$s)
           when %1$L = any (c.names) then null else coalesce(r.%1$I::%2$s, l.%1$I) end as %1$I', k.name, k.type) end,
         E',\n        ')
-      from app_private.lead_row_columns() k where k.name <> 'source'),
+      from app_private.lead_row_columns() k),
     (select string_agg(
         format('case when %1$L = any (c.names) then null else coalesce(r.%1$I, (l.address).%1$I) end', a), ', ')
       from unnest('{thoroughfare,premise,locality,administrative_area,postal_code}'::text[]) a),
@@ -53834,12 +54678,13 @@ begin
           'then concat_ws('' '', x.first_name, x.last_name) end)'
         when 'email' then 'lower(x.email)'
         when 'phone' then 'app_private.try_e164(x.phone, $1)'
+        when 'source' then 's.key'
         when 'source_id' then 'coalesce(x.source_id, s.id::text)'
         when 'assignee_id' then 'coalesce(x.assignee_id, a.user_id::text)'
         when 'registered_at' then 'case when length(x.registered_at) = 10 then least(now(), '
           '(x.registered_at::date)::timestamp at time zone $2)::text else x.registered_at end'
         else format('x.%I', k.name) end, k.name), ', ')
-      from app_private.lead_row_columns() k where k.name <> 'source')) using home_country, project.time_zone;
+      from app_private.lead_row_columns() k)) using home_country, project.time_zone;
   create unique index on pg_temp.import_ready (row);
   analyze pg_temp.import_ready;
   -- Names that were taken from the full name follow it, as they do when the lead is changed by itself.
@@ -53856,12 +54701,11 @@ begin
         and l.unsubscribed_at is not null)
       or exists (select from app_private.withdrawn_addresses w where w.organization_id = project.organization_id
         and w.email = r.email));
-  -- The codes of sources follow from their ids; that of a lead without one stays as it was given.
   create temp table import_same on commit drop as select null::int as row where false;
   execute format('insert into pg_temp.import_same select r.row from pg_temp.import_ready r
     join app_public.leads l on l.id = r.existing_id where row(r.address, %s) is not distinct from row(l.address, %s)',
-    (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'),
-    (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'));
+    (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k),
+    (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k));
   perform app_private.check_import_states('lead');
   insert into pg_temp.import_errors
     select r.row, 'budget_max', 'BAD_USER_INPUT', 'The highest budget is below the lowest.', r.budget_max::text
@@ -53919,6 +54763,17 @@ language sql as $function$
     on conflict on constraint link_keys_key_key do nothing
 $function$;
 
+-- The kinds of private documents that there are of a purchase that the viewer sees; none of others.
+create function app_private.kinds_on_file(buyer_id uuid) returns text[]
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(array_agg(distinct d.category::text order by d.category::text), '{}')
+  from app_public.buyer_documents d join app_public.buyers b on b.id = d.buyer_id
+  where d.buyer_id = $1 and d.deleted_at is null
+    and (app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+      or b.id = any (array(select app_hidden.viewer_purchases())))
+$function$;
+grant execute on function app_private.kinds_on_file(uuid) to plat_anonymous, plat_user;
+
 -- The viewer's draft of this very request, where it was made before under its idempotency key.
 create function app_private.known_generation(repeat jsonb) returns jsonb
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -53949,6 +54804,15 @@ language sql stable as $function$
       or lacking_permission.project_id <> all (array(select app_hidden.viewer_projects(n.p))))
   order by n.place limit 1
 $function$;
+
+-- @step The token is verified; its user is the one who asks.
+--
+-- The language that messages to a user are in.
+create function app_private.language_of(user_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select u.language from app_public.users u where u.id = $1
+$function$;
+grant execute on function app_private.language_of(uuid) to plat_authenticator;
 
 -- Somebody of the team was in touch with the lead; is_response where the team turned to the lead, by a call, mail or
 --   appointment.
@@ -53981,6 +54845,38 @@ begin
     where l.id = any (lead_ids) and l.deleted_at is null
       and (l.last_interaction_at is null or l.last_interaction_at < happened
         or (is_response and (l.first_response_at is null or l.status = 'NEW' or l.status_before_deal = 'NEW')));
+end $function$;
+
+-- The open lead of a project that has the confirmed address of the viewer; made where there is none.
+create function app_private.lead_of_visitor(project app_public.projects) returns uuid
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  account record;
+  found_id uuid;
+begin
+  select i.email, u.first_name, u.last_name, u.phone,
+      coalesce(nullif(app_public.users_full_name(u), ''), split_part(i.email, '@', 1)) as name
+    into account from app_public.users u join app_hidden.user_identities i on i.user_id = u.id
+    where u.id = app_public.current_user_id();
+  loop
+    select l.id into found_id from app_public.leads l
+      where l.project_id = project.id and l.email = account.email and l.deleted_at is null
+        and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED')
+      order by l.id desc limit 1;
+    exit when found_id is not null;
+    begin
+      found_id := (app_hidden.create_record(null::app_public.leads, jsonb_strip_nulls(jsonb_build_object(
+        'project_id', project.id, 'name', account.name, 'first_name', account.first_name,
+        'last_name', account.last_name, 'email', account.email, 'phone', account.phone, 'origin', 'RESERVATION',
+        'source', 'WEB_DIRECT', 'source_id', (select s.id from app_public.lead_sources s
+          where s.project_id = project.id and s.code = 'WEB_DIRECT' and s.deleted_at is null),
+        'last_interaction_at', now())))).id;
+      exit;
+    exception when unique_violation then
+      null; -- made meanwhile: it is the one
+    end;
+  end loop;
+  return found_id;
 end $function$;
 
 -- The columns of leads that a row may fill by their own names; assignee, address and external id go other ways.
@@ -54043,6 +54939,20 @@ language sql stable rows 1 as $function$
   select coalesce((select c.most from app_private.limit_changes c where c.name = l.name), l.most), l.within
   from app_private.limits l where l.name = limit_of.name
 $function$;
+
+-- Counts a home that a visitor keeps for so many hours, for the person and for their network; refuses what is more
+--   than the limits say with RATE_LIMITED.
+create function app_private.limit_visitor(name text, hours integer) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  part text;
+begin
+  foreach part in array '{person,network}'::text[] loop
+    perform app_private.rate_limit(name || '.' || part, case part when 'person' then app_public.current_user_id()::text
+        else app_private.network_of(app_hidden.setting('ip')) end, l.most, make_interval(hours => limit_visitor.hours))
+      from app_private.limit_of(name || '.' || part) l;
+  end loop;
+end $function$;
 
 -- The key that signs; made where there is none yet.
 create function app_private.link_key() returns bytea
@@ -54262,6 +55172,23 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select exists (select from app_private.mail_deliveries d where d.key = mail_is_settled.key)
 $function$;
 grant execute on function app_private.mail_is_settled(text) to plat_worker;
+
+-- The language of a mail to an address, for an organization where there is one: that of its user, of the purchase or
+--   lead with this address, or of the organization; null where nothing is known.
+create function app_private.mail_language(email text, organization_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(
+    (select u.language from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+      where i.email = lower($1)),
+    (select b.preferred_language from app_public.buyers b
+      where b.organization_id = $2 and b.email = lower($1) and b.preferred_language is not null and b.deleted_at is null
+      order by b.id desc limit 1),
+    (select l.preferred_language from app_public.leads l
+      where l.organization_id = $2 and l.email = lower($1) and l.preferred_language is not null and l.deleted_at is null
+      order by l.id desc limit 1),
+    (select o.language from app_public.organizations o where o.id = $2))
+$function$;
+grant execute on function app_private.mail_language(text, uuid) to plat_worker;
 
 -- What limits mails of an organization to an address: none for a member who has confirmed it.
 create function app_private.mail_limits(organization_id uuid, recipient text) returns table(
@@ -56857,6 +57784,20 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select p.currency from app_public.projects p where p.id = $1
 $function$;
 
+-- The project of a unit or lot where the viewer may reserve it as a visitor; null otherwise.
+create function app_private.project_for_visitor(unit_id uuid, lot_id uuid) returns app_public.projects
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select p.* from app_public.projects p
+  where p.id = (select u.project_id from app_public.units u
+      where u.id = $1 and u.status <> 'UNRELEASED' and u.deleted_at is null
+    union all select l.project_id from app_public.lots l
+      where l.id = $2 and l.status <> 'UNRELEASED' and l.deleted_at is null)
+    and p.public_reservations and p.visibility in ('PUBLIC', 'UNLISTED') and p.status in ('PRESALE', 'SELLING')
+    and p.archived_at is null and p.deleted_at is null
+    and app_public.current_user_id() is not null and app_hidden.setting('organization_id') is null
+    and app_hidden.scopes_allow('purchase.own')
+$function$;
+
 -- A permission that the viewer lacks to give an organization the role of an invitation; null where they may.
 create function app_private.project_invite_lacks(i app_public.project_organization_invites) returns text
 language sql stable as $function$
@@ -57380,6 +58321,18 @@ begin
     jsonb_build_object('field', 'file', 'limit', quota));
 end $function$;
 
+-- Refuses in the input of somebody who holds or reserves for themselves what the sales team decides.
+create function app_private.refuse_team_fields(input jsonb) returns void
+language plpgsql stable as $function$
+begin
+  if coalesce(input ->> 'status', 'PENDING') <> 'PENDING'
+    or jsonb_strip_nulls(input) ?| array['lead_id', 'expiration', 'notes', 'metadata'] then
+    perform app_hidden.fail('FORBIDDEN',
+      'Who it is for, how long it lasts, whether it is confirmed and what is noted about it is up to the sales team.',
+      '{"permission": "sale.write"}');
+  end if;
+end $function$;
+
 create function app_private.refuse_tries(wait integer) returns void
 language plpgsql as $function$
 begin
@@ -57515,11 +58468,14 @@ create function app_private.release_hold(hold_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   hold app_public.unit_holds;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
 begin
-  select h.* into hold from app_public.unit_holds h where h.id = release_hold.hold_id
-    and app_hidden.deal_can(h.organization_id, h.project_id, h.assignee_id, 'sale.write');
-  if hold.id is null then
-    perform app_hidden.refuse('unit_holds', 'delete');
+  select h.* into hold from app_public.unit_holds h where h.id = release_hold.hold_id;
+  if not app_hidden.deal_can(hold.organization_id, hold.project_id, hold.assignee_id, 'sale.write') then
+    if coalesce(hold.id <> all (array(select app_hidden.viewer_holds())), true) then
+      perform app_hidden.refuse('unit_holds', 'delete');
+    end if;
+    perform set_config('plat.actor_type', 'BUYER', true);
   end if;
   perform app_private.lock_inventory(hold.unit_id, hold.lot_id);
   select h.* into hold from app_public.unit_holds h where h.id = hold.id and h.deleted_at is null for no key update;
@@ -57529,6 +58485,7 @@ begin
   end if;
   perform app_private.release_claim((app_private.active_claim(hold.id)).id, 'RELEASED');
   update app_public.unit_holds h set deleted_at = now() where h.id = hold.id;
+  perform set_config('plat.actor_type', before, true);
 end $function$;
 grant execute on function app_private.release_hold(uuid) to plat_user;
 
@@ -57895,8 +58852,8 @@ declare
   own int;
   of_organization int;
 begin
-  if hold.user_id is null then
-    return; -- by the service
+  if hold.user_id is null or hold.is_self_service then
+    return; -- by the service, or by a visitor, who has limits of their own
   end if;
   -- One after the other from here to the end of the transaction, so that two at once are both counted.
   perform pg_advisory_xact_lock(hashtextextended('plat.holds ' || hold.project_id, 0));
@@ -58278,12 +59235,7 @@ begin
   if purchase.id is null then
     return null;
   end if;
-  if coalesce(input ->> 'status', 'PENDING') <> 'PENDING'
-    or jsonb_strip_nulls(input) ?| array['lead_id', 'expiration', 'notes', 'metadata'] then
-    perform app_hidden.fail('FORBIDDEN',
-      'Who it is for, how long it lasts, whether it is confirmed and what is noted about it is up to the sales team.',
-      '{"permission": "sale.write"}');
-  end if;
+  perform app_private.refuse_team_fields(input);
   perform set_config('plat.actor_type', 'BUYER', true);
   result := app_hidden.create_record(null::app_public.reservations,
     input || jsonb_build_object('buyer_id', app_public.current_user_id(),
@@ -58294,6 +59246,41 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_private.reserve_as_buyer(jsonb) to plat_user;
+
+-- Reserves a unit or lot for the viewer as a visitor; null where the project does not allow it.
+create function app_private.reserve_as_visitor(input jsonb) returns app_public.reservations
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  project app_public.projects := app_private.project_for_visitor((input ->> 'unit_id')::uuid,
+    (input ->> 'lot_id')::uuid);
+  result app_public.reservations;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+begin
+  if project.id is null then
+    return null;
+  end if;
+  perform app_hidden.require_confirmed_address();
+  perform app_private.refuse_team_fields(input);
+  if app_private.wants_fee_first(project) and not exists (select from app_private.payments_accounts a
+    where a.organization_id = project.organization_id and a.status = 'ENABLED') then
+    perform app_hidden.fail('CONFLICT', 'The fee of a reservation cannot be paid here yet; contact the sales office.');
+  end if;
+  -- What they hold already was counted then.
+  if not exists (select from app_public.unit_holds h where h.id = any (array(select app_hidden.viewer_holds()))
+    and h.status = 'ACTIVE' and h.expires_at > clock_timestamp()
+    and (h.unit_id = (input ->> 'unit_id')::uuid or h.lot_id = (input ->> 'lot_id')::uuid)) then
+    perform app_private.admit_visitor(project, (input ->> 'unit_id')::uuid, (input ->> 'lot_id')::uuid);
+  end if;
+  if not app_private.wants_fee_first(project) then
+    perform app_private.limit_visitor('visitor_reservation', project.reservation_expiration);
+  end if;
+  perform set_config('plat.actor_type', 'BUYER', true);
+  result := app_hidden.create_record(null::app_public.reservations, input || jsonb_build_object('buyer_id',
+    app_public.current_user_id(), 'lead_id', app_private.lead_of_visitor(project), 'is_self_service', true));
+  perform set_config('plat.actor_type', before, true);
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_private.reserve_as_visitor(jsonb) to plat_user;
 
 -- Counts a mail of an organization that is about to be sent: 0, or the seconds to wait where there is no room for
 --   it. Two that are about to be sent at once both count. One whose process dies counts although it is sent again.
@@ -59262,7 +60249,8 @@ declare
 begin
   perform app_private.rate_limit('invite.affiliates', invite.owner_id::text);
   perform app_private.rate_limit('invite.affiliate', invite.owner_id || ' ' || recipient);
-  perform app_private.admit_invitation(invite.owner_id, recipient);
+  -- An address gets few invitations, whoever sends them; an organization is one of many that work with it.
+  perform app_private.admit_invitation(invite.owner_id, invite.email);
   delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('project_organization_invite__created',
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
@@ -62530,6 +63518,15 @@ begin
   return result;
 end $function$;
 
+-- @withoutViewer Keys of trackers are public: they stand in advertisements.
+--
+-- The tracker of a project that has this key: leads with it as their source count for it.
+create function app_private.tracker_with_key(project_id uuid, source text) returns app_public.trackers
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select t.* from app_public.trackers t
+  where t.key = btrim(source) and t.project_id = tracker_with_key.project_id and t.deleted_at is null
+$function$;
+
 -- What it takes to have subjects selected by the trigger and conditions of a workflow.
 create function app_private.trigger_permissions(w app_public.workflows) returns text[]
 language sql stable as $function$
@@ -62779,6 +63776,12 @@ begin
     where w.execution_id = any (ids) and (held is null or w.execution_id <> all (held));
 end $function$;
 grant execute on function app_private.wake_executions(integer, integer, interval, uuid[]) to plat_worker;
+
+-- Whether a visitor's reservation lasts only if its fee is paid in time.
+create function app_private.wants_fee_first(project app_public.projects) returns boolean
+language sql stable as $function$
+  select project.public_reservation_fee_required and coalesce(project.reservation_fee, 0) > 0
+$function$;
 
 -- What is sent of an event: of its record what the viewer may read. 256 KB at most: of a larger one all but the
 --   record itself, which the receiver reads from the API.
@@ -63035,8 +64038,7 @@ end $function$;
 create function app_private.write_lead_rows(project app_public.projects, system text, party uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  columns constant text := (select string_agg(format('%I', k.name), ', ') from app_private.lead_row_columns() k
-    where k.name <> 'source');
+  columns constant text := (select string_agg(format('%I', k.name), ', ') from app_private.lead_row_columns() k);
   first_rows int[];
   last_rows int[];
   first_row int;
@@ -63071,8 +64073,8 @@ begin
       execute format('update app_public.leads l set (address, %1$s) = row(r.address, %2$s)
         from pg_temp.import_ready r where l.id = r.existing_id and r.row between $1 and $2
           and not exists (select from pg_temp.import_same s where s.row = r.row)', columns,
-        (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k
-          where k.name <> 'source')) using first_row, last_row;
+        (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k))
+        using first_row, last_row;
       insert into app_private.lead_external_ids (organization_id, system, external_id, lead_id, project_id)
         select party, write_lead_rows.system, r.external_id, coalesce(r.existing_id, r.new_id), project.id
         from pg_temp.import_ready r
@@ -63765,6 +64767,7 @@ insert into app_hidden.record_types (table_name, subject, write_permission, even
   ('agreement_signers', 'agreement_signer', 'buyer.write', 'buyer.read', null, null, null),
   ('agreements', 'agreement', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
   ('appointments', 'appointment', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
+  ('buyer_documents', 'buyer_document', 'buyer.pii', 'buyer.pii', null, array['buyer.pii'], null),
   ('buyers', 'buyer', 'buyer.write', null, null, array['buyer.read'], null),
   ('contacts', 'contact', 'lead.write', null, null, array['buyer.read', 'lead.read'], null),
   ('custom_exports', 'custom_export', 'report.manage', null, null, array['report.read'], null),
@@ -64161,7 +65164,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('LEADS', 13, 'origin', 't.origin', 'ENUM', 'app_public.lead_origin', null, true,
     'The technical way in; API where a program does not say.'),
   ('LEADS', 14, 'source', 't.source', 'TEXT', 'app_public.short_text', null, false,
-    'Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the project; any other is refused, and the error says which there are.'),
+    'Code of the source, such as WEB_DIRECT, or the key of a tracker. Given to createLead, the code or the name of a lead source of the project, or the key of one of its trackers; any other is refused, and the error says which there are.'),
   ('LEADS', 15, 'isAgent', 't.is_agent', 'BOOLEAN', 'boolean', null, true, 'Whether the lead is an agent.'),
   ('LEADS', 16, 'isRepresented', 't.is_represented', 'BOOLEAN', 'boolean', null, false,
     'Whether an agent represents the lead.'),
@@ -64492,7 +65495,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('TASKS', 14, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The project.'),
   ('TASKS', 15, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead that it is about.'),
   ('TASKS', 16, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer that it is about.'),
-  ('TASKS', 17, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false, 'Who does it.'),
+  ('TASKS', 17, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false,
+    'Who does it; whoever writes it down where nobody is named.'),
   ('TASKS', 18, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
     'text', null, true, 'Title of the project.'),
   ('TASKS', 19, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', 'lead.read',
@@ -65378,6 +66382,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
 
 insert into app_private.file_tables (table_name) values
   ('agreement_files'),
+  ('buyer_documents'),
   ('floor_plan_documents'),
   ('floor_plan_drawings'),
   ('floor_plan_elevation_images'),
@@ -65402,7 +66407,7 @@ insert into app_private.limits (name, most, within, description) values
   ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
   ('email_change.account', 5, '01:00:00', 'Changes of the e-mail address that a user asks for.'),
   ('invite.address', 5, '01:00:00', 'Invitations to an organization for one address.'),
-  ('invite.affiliate', 10, '24:00:00', 'Invitations of one organization or address to projects of another one.'),
+  ('invite.affiliate', 50, '24:00:00', 'Invitations of one organization or address to projects of another one.'),
   ('invite.affiliates', 100, '01:00:00', 'Invitations of an organization to have a part in its projects.'),
   ('invite.buyer', 5, '01:00:00', 'Invitations of one buyer.'),
   ('invite.buyer_address', 10, '01:00:00', 'Invitations of an organization to buyers with one address.'),
@@ -65439,7 +66444,13 @@ insert into app_private.limits (name, most, within, description) values
   ('verification.address', 5, '24:00:00',
     'Mails to one address because somebody made an account with it; further ones are quietly not sent.'),
   ('verification.login', 1, '24:00:00',
-    'Codes sent because somebody signed in without having confirmed the address of the account.');
+    'Codes sent because somebody signed in without having confirmed the address of the account.'),
+  ('visitor_hold.network', 10, '01:00:00', 'The same of all visitors from one network.'),
+  ('visitor_hold.person', 2, '01:00:00',
+    'Homes that a visitor holds or reserves for themselves, within publicHoldExpiration of the project.'),
+  ('visitor_reservation.network', 10, '48:00:00', 'The same of all visitors from one network.'),
+  ('visitor_reservation.person', 2, '48:00:00',
+    'Reservations without a fee that a visitor makes for themselves, within reservationExpiration of the project.');
 
 insert into app_private.message_rules (opens, closes, most_segments) values
   ('08:00:00', '21:00:00', 6);
@@ -65470,6 +66481,7 @@ insert into app_private.message_words (word, meaning) values
   ('unsubscribe', 'STOP');
 
 insert into app_private.notification_kinds (kind, place, wait, name, heading) values
+  ('agreement', 12, '00:01:00', 'agreements', 'updates on agreements'),
   ('appointment', 5, '00:01:00', 'appointments', 'updates on appointments'),
   ('contact_message', 2, '00:01:00', 'messages to the sales office', 'messages to the sales office'),
   ('escalation', 9, '00:01:00', 'escalations', 'escalations'),
@@ -65484,6 +66496,9 @@ insert into app_private.notification_kinds (kind, place, wait, name, heading) va
 
 insert into app_private.notification_rules (kind, events, changed, wanted, channels, permission, audience, else_team,
   actor_too, line, details, quote) values
+  ('agreement', array['agreement.signed', 'agreement.executed', 'agreement.declined', 'agreement.expired'], null, null,
+    null, 'lead.read', array['ASSIGNEE'], true, false,
+    '{{ data.title }} of {{ person }} in {{ project }}, {{ data.status | words }}', null, null),
   ('appointment',
     array['appointment.created', 'appointment.scheduled', 'appointment.confirmed', 'appointment.rescheduled',
       'appointment.cancelled'], null, null, null, 'lead.read', array['hostId', 'ASSIGNEE'], true, false,
@@ -65514,6 +66529,9 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
     array['{"origin":"WEB_FORM"}', '{"origin":"AGENT_PORTAL"}', '{"origin":"INTEGRATION"}', '{"origin":"MARKETPLACE"}',
       '{"origin":"OPEN_HOUSE"}'], array['SYSTEM', 'INTEGRATION', 'WEBHOOK'], 'lead.read', array['TEAM'], false, false,
     '{{ data.name }} is a new lead for {{ project }}',
+    '{{ data.email }}{% if data.phone %}, {{ data.phone }}{% endif %}', null),
+  ('new_lead', array['lead.created'], null, array['{"origin":"RESERVATION"}'], null, 'lead.read', array['TEAM'], false,
+    false, '{{ data.name }} is a new lead for {{ project }}, who holds or reserves a home',
     '{{ data.email }}{% if data.phone %}, {{ data.phone }}{% endif %}', null),
   ('offer', array['offer.accepted', 'offer.rejected', 'offer.expired', 'offer.withdrawn'], null, null, null,
     'sale.read', array['TEAM'], false, false,
