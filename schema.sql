@@ -3753,6 +3753,10 @@ create trigger _410_assignee_of_reservation after update of assignee_id on app_p
   for each row
   when (old.assignee_id is distinct from new.assignee_id)
   execute function app_private.tg__assignee_of_deal('purchase_id');
+create trigger _415_leave after update of assignee_id on app_public.buyers
+  for each row
+  when (old.assignee_id <> new.assignee_id or (old.assignee_id is not null and new.assignee_id is null))
+  execute function app_private.tg__leave_deal('buyer_id', 'buyer.read');
 create trigger _450_negotiations after insert on app_public.buyers
   for each row
   when (new.lead_id is not null and new.unit_id is not null)
@@ -12000,6 +12004,10 @@ create trigger _400_assign before insert on app_public.leads
 create trigger _400_assignee after update on app_public.leads
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_leads__hand_over();
+create trigger _410_leave after update of assignee_id on app_public.leads
+  for each row
+  when (old.assignee_id <> new.assignee_id or (old.assignee_id is not null and new.assignee_id is null))
+  execute function app_private.tg__leave_deal('lead_id', 'lead.read');
 create trigger _420_person_of_purchases after update of email on app_public.leads
   for each row
   when (old.person_id is distinct from new.person_id)
@@ -39615,7 +39623,7 @@ create type app_public.recovery_codes as (
 create type app_public.remove_organization_member_payload as (
   organization app_public.organizations, -- The organization.
   "user" app_public.users, -- The former member.
-  -- The projects of the organization in which leads were assigned to the member.
+  -- The projects of the organization, or that it is affiliated with, in which leads were assigned to the member.
   removed_projects app_public.projects[],
   -- @notNull
   --
@@ -43550,8 +43558,9 @@ grant execute on function app_public.remind_agreement_signer(uuid) to plat_user;
 -- @arg organization_id The organization.
 -- @arg user_id The member.
 --
--- Removes a member; the leads of the organization that were assigned to them have nobody assigned then. Takes the
---   role OWNER, also to remove oneself; the last owner stays.
+-- Removes a member; the leads of the organization that were assigned to them have nobody assigned then, nor have
+--   those that are open in projects that it is affiliated with. Takes the role OWNER, also to remove oneself; the
+--   last owner stays.
 create function app_public.remove_organization_member(
   organization_id uuid, user_id uuid
 ) returns app_public.remove_organization_member_payload
@@ -43560,14 +43569,24 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   member app_public.organization_user_connections := app_private.require_member(organization_id, user_id);
   result app_public.remove_organization_member_payload;
+  abroad uuid[];
 begin
+  -- In projects of others, whose deals the member leaves, too (tg_members__leave_affiliations).
+  abroad := array(select l.id from app_public.leads l
+    join app_public.project_organizations a on a.project_id = l.project_id and a.role <> 'OWNER'
+      and a.organization_id = member.organization_id
+    where l.assignee_id = member.user_id and l.deleted_at is null);
   select u into result."user" from app_public.users u where u.id = member.user_id;
   select o into result.organization from app_public.organizations o where o.id = member.organization_id;
   delete from app_public.organization_user_connections m where m.id = member.id;
-  with unassigned as (
+  with own as (
     update app_public.leads l set assignee_id = null
     where l.organization_id = member.organization_id and l.assignee_id = member.user_id and l.deleted_at is null
     returning l.project_id
+  ), unassigned as (
+    select o.project_id from own o
+    union all
+    select l.project_id from app_public.leads l where l.id = any (abroad) and l.assignee_id is null
   )
   select coalesce((select array_agg(p order by p.id) from app_public.projects p
     where p.id in (select project_id from unassigned)), '{}'), count(*)
@@ -44274,7 +44293,7 @@ begin
   end if;
   if input ? 'assignee_id' then
     select b.* into buyer from app_hidden.masked_buyers b where b.id = app_hidden.record_id('buyers', input ->> 'id');
-    gives_back := app_private.gives_back(buyer.project_id, buyer.organization_id, buyer.assignee_id, 'buyer.write',
+    gives_back := app_private.gives_back(buyer.project_id, buyer.assignee_id, 'buyer.write',
       nullif(btrim(input ->> 'assignee_id'), ''));
   end if;
   buyer := app_hidden.update_record(null::app_public.buyers, case when gives_back then input - 'assignee_id' else input
@@ -44308,7 +44327,7 @@ begin
     perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
     select * into lead from app_public.leads l where l.id = app_hidden.record_id('leads', input ->> 'id');
-    gives_back := app_private.gives_back(lead.project_id, lead.organization_id, lead.assignee_id, 'lead.write',
+    gives_back := app_private.gives_back(lead.project_id, lead.assignee_id, 'lead.write',
       nullif(btrim(input ->> 'assignee_id'), ''));
   end if;
   lead := app_hidden.update_record(null::app_public.leads, case when gives_back then input - 'assignee_id' else input
@@ -44318,7 +44337,7 @@ begin
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
   if gives_back then
-    lead := app_private.give_back_lead(lead.id);
+    select g.* into lead from app_private.give_back_leads(array[lead.id]) g;
   end if;
   return lead;
 end $function$;
@@ -44417,7 +44436,8 @@ begin
         where q.subject = 'lead' and q.to_state = status and to_jsonb(l) ->> q.column_name is null
           and change ->> q.column_name is null
       union all
-      select 'BAD_USER_INPUT', 'assigneeId', 'A lead is assigned to a member of an organization of its project.'
+      select 'BAD_USER_INPUT', 'assigneeId', 'A lead is assigned to a member of an organization that '
+          'sells in its project.'
         where assignee_id is not null and l.assignee_id is distinct from assignee_id
           and l.project_id <> all (array(select app_private.projects_with_part(assignee_id,
             array(select distinct a.project_id from app_public.leads a where a.id = any (targets)))))
@@ -45746,7 +45766,22 @@ declare
   tags constant text := '(select coalesce(array_agg(t.tag order by t.place), ''{}'') from (select x.tag, min(x.place) as
     place from unnest(l.tags::text[] || $3) with ordinality x (tag, place) where x.tag <> all ($4) group by x.tag) t)';
   changed uuid[];
+  given_back uuid[];
 begin
+  -- Who sees own leads only assigns them to nobody by giving them back.
+  if change -> 'assignee_id' = 'null' then
+    given_back := array(select l.id from app_public.leads l where l.id = any (ids)
+      and l.assignee_id = app_public.current_user_id()
+      and l.project_id = any (array(select app_hidden.viewer_own_projects('lead.write'))));
+    if given_back <> '{}' then
+      if change - 'assignee_id' <> '{}' or cardinality(add_tags || remove_tags) > 0 then
+        perform app_hidden.change_leads(given_back, change - 'assignee_id', add_tags, remove_tags);
+      end if;
+      perform app_private.give_back_leads(given_back);
+      return given_back || app_hidden.change_leads(array(select i from unnest(ids) i where i <> all (given_back)),
+        change, add_tags, remove_tags);
+    end if;
+  end if;
   execute format('with changed as (
       update app_public.leads l set %s where l.id = any ($1) and (%s) returning l.id)
     select coalesce(array_agg(c.id), ''{}'') from changed c',
@@ -49384,7 +49419,7 @@ language sql stable as $function$
     ('assignee', 'firstName', 'text', 'First name.'),
     ('assignee', 'lastName', 'text', 'Last name.'), ('assignee', 'title', 'text', 'Title.'),
     ('assignee', 'phone', 'text', 'Phone number.'),
-    ('assignee', 'email', 'text', 'E-mail address.'),
+    ('assignee', 'email', 'text', 'E-mail address; null where they are of another organization.'),
     ('event', 'id', 'text', 'Id.'), ('event', 'name', 'text', 'What happened, such as lead.created.'),
     ('event', 'occurredAt', 'time', 'When.'),
     ('event', 'subjectType', 'text', 'The kind of record that changed.'),
@@ -53592,22 +53627,25 @@ begin
 end $function$;
 grant execute on function app_private.give_back_buyer(uuid) to plat_user;
 
--- Assigns a lead of the viewer's to nobody, with its deals, and has those told who see all leads.
-create function app_private.give_back_lead(lead_id uuid) returns app_public.leads
+-- Assigns leads of the viewer's to nobody, with their deals, and has those told who see all leads.
+create function app_private.give_back_leads(ids uuid[]) returns setof app_public.leads
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  result app_public.leads;
+  lead app_public.leads;
 begin
-  perform app_private.lock_lead(l.id) from app_public.leads l where l.id = lead_id
-    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write');
-  update app_public.leads l set assignee_id = null where l.id = lead_id
-    and l.assignee_id = app_public.current_user_id() and l.deleted_at is null
-    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
-    returning l.* into result;
-  perform app_private.tell_given_back(result.project_id, result.id, result.name) where result.id is not null;
-  return result;
+  perform app_private.lock_lead(l.id) from (select l.id from app_public.leads l where l.id = any (ids)
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write') order by l.id) l;
+  for lead in
+    update app_public.leads l set assignee_id = null where l.id = any (ids)
+      and l.assignee_id = app_public.current_user_id() and l.deleted_at is null
+      and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
+      returning l.*
+  loop
+    perform app_private.tell_given_back(lead.project_id, lead.id, lead.name);
+    return next lead;
+  end loop;
 end $function$;
-grant execute on function app_private.give_back_lead(uuid) to plat_user;
+grant execute on function app_private.give_back_leads(uuid[]) to plat_user;
 
 -- Ten new recovery codes, in an alphabet without letters that look like digits; those of before work no more.
 create function app_private.give_recovery_codes(user_id uuid) returns app_public.recovery_codes
@@ -53697,14 +53735,12 @@ grant execute on function app_private.give_up_payment(uuid, text, text) to plat_
 -- Whether the viewer, who sees only deals of the project that are assigned to them, gives this one back by assigning
 --   it to nobody; refuses assigning it to somebody else.
 create function app_private.gives_back(
-  project_id uuid, organization_id uuid, assignee_id uuid, permission text, wanted text
+  project_id uuid, assignee_id uuid, permission text, wanted text
 ) returns boolean
 language plpgsql stable as $function$
 begin
   -- Refused elsewhere, or theirs to hand on.
   if coalesce(assignee_id <> app_public.current_user_id(), true) or wanted = assignee_id::text
-    or organization_id = any (array(select app_hidden.viewer_organizations(permission)))
-    or project_id = any (array(select app_hidden.viewer_projects(permission)))
     or project_id <> all (array(select app_hidden.viewer_own_projects(permission))) then
     return false;
   end if;
@@ -53714,7 +53750,7 @@ begin
   end if;
   return true;
 end $function$;
-grant execute on function app_private.gives_back(uuid, uuid, uuid, text, text) to plat_user;
+grant execute on function app_private.gives_back(uuid, uuid, text, text) to plat_user;
 
 -- Hands over what is open with those who work on no deals of the project any more once the affiliation has ended, or
 --   has the role and permissions given; to a user, or to nobody. For those who may end or change it.
@@ -57805,13 +57841,14 @@ language sql stable as $function$
     app_private.affiliate_role_lacks(i.owner_id, i.role, i.permissions))
 $function$;
 
--- Those of the projects where the user is a member of an organization with a part, as far as the viewer may write
+-- Those of the projects where the user is a member of an organization that sells, as far as the viewer may write
 --   leads there, as the check of assignees tells them too.
 create function app_private.projects_with_part(user_id uuid, project_ids uuid[]) returns setof uuid
 language sql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select distinct p.project_id from app_public.organization_user_connections m
   join app_public.project_organizations p on p.organization_id = m.organization_id
   where m.user_id = projects_with_part.user_id and p.project_id = any (project_ids)
+    and (p.role = 'OWNER' or app_private.affiliate_sells(p.role, p.permissions))
     and app_hidden.project_can(p.project_id, p.owner_id, 'lead.write')
 $function$;
 grant execute on function app_private.projects_with_part(uuid, uuid[]) to plat_user;
@@ -63104,6 +63141,25 @@ create function app_private.tg__give_promotion_back() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   update app_public.promotions p set usage_count = greatest(0, p.usage_count - 1) where p.id = new.promotion_id;
+  return null;
+end $function$;
+
+-- Gives open tasks and appointments of who was assigned a lead or purchase to the new assignee, where the former one
+--   sees own deals only. Arguments: the column that refers to it, the permission to read it.
+create function app_private.tg__leave_deal() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_private.people_who_see(new.organization_id, new.project_id, null, tg_argv[1]) p
+    where p.user_id = old.assignee_id) then
+    return null;
+  end if;
+  execute format('update app_public.tasks t set assignee_id = $1 where t.%I = $2 and t.assignee_id = $3
+    and t.deleted_at is null and t.status in (''OPEN'', ''IN_PROGRESS'', ''WAITING'')', tg_argv[0])
+    using new.assignee_id, new.id, old.assignee_id;
+  execute format('update app_public.appointments a set host_id = app_private.free_host($1, a.id, a.starts_at, a.ends_at)
+    where a.%I = $2 and a.host_id = $3 and a.deleted_at is null
+    and a.status in (''REQUESTED'', ''SCHEDULED'', ''CONFIRMED'')', tg_argv[0])
+    using new.assignee_id, new.id, old.assignee_id;
   return null;
 end $function$;
 
