@@ -3035,6 +3035,384 @@ $function$;
 grant execute on function app_public.appointments_sales_office(app_public.appointments) to plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.buyer_documents
+
+-- @file Document
+--
+-- A document that shows who a buyer is, or that they can pay.
+create table app_public.buyer_documents (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  -- @writeOnly
+  -- @secret
+  --
+  -- The file: PDF, Office, text, CSV or an image, 50 MB at most.
+  file                     app_public.document_upload   not null,
+  title                    app_public.short_text, -- What people read instead of the file name.
+  description              app_public.long_text, -- What it is about.
+  -- What it is: IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.
+  category                 app_public.document_category not null default 'OTHER',
+  public                   boolean                      not null default false, -- Whether everybody sees it: never.
+  filename                 text                         not null, -- Name for those who save it.
+  filemime                 text                         not null, -- Media type, by the content of the file.
+  filesize                 integer                      not null, -- Size in bytes.
+  checksum                 text                         not null, -- SHA-256 of the content, in hexadecimal digits.
+  -- @behavior -*
+  --
+  -- Who uploaded it.
+  uploaded_by_id           uuid                         default app_public.current_user_id(),
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  -- @behavior -attribute:select
+  --
+  -- The buyer that it belongs to.
+  buyer_id                 uuid                         not null,
+  constraint buyer_documents_pkey primary key (id),
+  -- @parent
+  -- @fieldName buyer
+  -- @foreignFieldName privateDocuments
+  -- @backwardDescription The private documents, in their order.
+  --
+  -- The buyer that it belongs to.
+  constraint buyer_documents_buyer_id_fkey foreign key (buyer_id, project_id)
+    references app_public.buyers(id, project_id) on delete cascade,
+  -- @behavior -*
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint buyer_documents_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete cascade,
+  -- @fieldName uploadedBy
+  -- @backwardBehavior -*
+  --
+  -- Who uploaded it; seen by colleagues.
+  constraint buyer_documents_uploaded_by_id_fkey foreign key (uploaded_by_id)
+    references app_public.users(id) on delete set null,
+  -- A private document of a buyer is IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.
+  constraint buyer_documents_kinds check (
+    category::text = any (array['IDENTITY', 'PROOF_OF_FUNDS', 'PREAPPROVAL', 'OTHER'])
+  ),
+  constraint buyer_documents_private check (not public), -- A private document of a buyer is not public.
+  constraint document_record_category_not_null not null category,
+  constraint document_record_checksum_not_null not null checksum,
+  constraint document_record_file_not_null not null file,
+  constraint document_record_filemime_not_null not null filemime,
+  constraint document_record_filename_not_null not null filename,
+  constraint document_record_filesize_not_null not null filesize,
+  constraint document_record_id_not_null not null id,
+  constraint document_record_inserted_at_not_null not null inserted_at,
+  constraint document_record_organization_id_not_null not null organization_id,
+  constraint document_record_project_id_not_null not null project_id,
+  constraint document_record_public_not_null not null public,
+  constraint document_record_updated_at_not_null not null updated_at,
+  constraint document_record_version_not_null not null version
+);
+
+create index buyer_documents_checksum on app_public.buyer_documents (checksum);
+create index buyer_documents_documents on app_public.buyer_documents (buyer_id, id) where deleted_at is null;
+create index buyer_documents_project on app_public.buyer_documents (project_id, id);
+create index buyer_documents_uploaded_by on app_public.buyer_documents (uploaded_by_id);
+
+alter table app_public.buyer_documents enable row level security;
+create policy own_delete on app_public.buyer_documents for delete to plat_user
+  using (
+    buyer_id = any (array(select app_hidden.viewer_purchases()))
+    and uploaded_by_id = (select app_public.current_user_id())
+  );
+create policy own_insert on app_public.buyer_documents for insert to plat_user
+  with check (buyer_id = any (array(select app_hidden.viewer_purchases())));
+create policy own_update on app_public.buyer_documents for update to plat_user
+  using (
+    buyer_id = any (array(select app_hidden.viewer_purchases()))
+    and uploaded_by_id = (select app_public.current_user_id())
+  );
+create policy readers on app_public.buyer_documents for select to plat_user
+  using (
+    deleted_at is null
+    and (
+      organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+      or buyer_id = any (array(select app_hidden.viewer_purchases()))
+    )
+  );
+create policy writers_delete on app_public.buyer_documents for delete to plat_user
+  using (
+    organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+    or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+  );
+create policy writers_insert on app_public.buyer_documents for insert to plat_user
+  with check (
+    organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+    or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+  );
+create policy writers_update on app_public.buyer_documents for update to plat_user
+  using (
+    organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+    or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+  );
+
+grant select on app_public.buyer_documents to plat_anonymous, plat_user;
+grant delete on app_public.buyer_documents to plat_user;
+grant insert (file, title, description, category, buyer_id) on app_public.buyer_documents to plat_user;
+grant update (title, description, category) on app_public.buyer_documents to plat_user;
+
+create trigger _040_file before insert on app_public.buyer_documents
+  for each row execute function app_private.tg__file('buyers', 'buyer_id', 'Document');
+create trigger _050_organization before insert on app_public.buyer_documents
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.buyer_documents
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_prepare before insert on app_public.buyer_documents
+  for each row execute function app_private.tg_buyer_documents__prepare();
+create trigger _500_let_go after delete or update of deleted_at on app_public.buyer_documents
+  for each row execute function app_private.tg__let_go_of_file();
+create trigger _900_soft_delete before delete on app_public.buyer_documents
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.buyer_documents
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.buyer_documents
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_buyer_documents__event_delete();
+create trigger _950_events_insert after insert on app_public.buyer_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_buyer_documents__event_insert();
+create trigger _950_events_update after update on app_public.buyer_documents
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_buyer_documents__event_update();
+create trigger _970_parents after insert on app_public.buyer_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_buyer_documents__parents();
+create trigger _970_parents_again after update of buyer_id, project_id on app_public.buyer_documents
+  for each row
+  when (old.buyer_id is distinct from new.buyer_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_buyer_documents__parents();
+
+create function app_private.tg_buyer_documents__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'buyer_document' || '.' || 'deleted', 'buyer_document', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.title as title,
+    n.public as public,
+    n.buyer_id as "buyerId",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_buyer_documents__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'buyer_document' || '.' || 'created', 'buyer_document', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.title as title,
+    n.public as public,
+    n.buyer_id as "buyerId",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'buyer_document' || '.' || 'created', 'buyer_document', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.title as title,
+    n.public as public,
+    n.buyer_id as "buyerId",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_buyer_documents__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'buyer_document' || '.' || case when false then null when o.deleted_at is null and n.deleted_at is not null then 'deleted' else 'updated' end, 'buyer_document', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.title is distinct from n.title then jsonb_build_object('title', jsonb_build_array(o.title, n.title)) else '{}' end
+    || case when o.description is distinct from n.description then jsonb_build_object('description', jsonb_build_array(o.description, n.description)) else '{}' end
+    || case when o.category is distinct from n.category then jsonb_build_object('category', jsonb_build_array(o.category, n.category)) else '{}' end
+    || case when o.public is distinct from n.public then jsonb_build_object('public', jsonb_build_array(o.public, n.public)) else '{}' end
+    || case when o.filename is distinct from n.filename then jsonb_build_object('filename', jsonb_build_array(o.filename, n.filename)) else '{}' end
+    || case when o.filemime is distinct from n.filemime then jsonb_build_object('filemime', jsonb_build_array(o.filemime, n.filemime)) else '{}' end
+    || case when o.filesize is distinct from n.filesize then jsonb_build_object('filesize', jsonb_build_array(o.filesize, n.filesize)) else '{}' end
+    || case when o.checksum is distinct from n.checksum then jsonb_build_object('checksum', jsonb_build_array(o.checksum, n.checksum)) else '{}' end
+    || case when o.uploaded_by_id is distinct from n.uploaded_by_id then jsonb_build_object('uploadedById', jsonb_build_array(o.uploaded_by_id, n.uploaded_by_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.buyer_id is distinct from n.buyer_id then jsonb_build_object('buyerId', jsonb_build_array(o.buyer_id, n.buyer_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.title as title,
+    n.public as public,
+    n.buyer_id as "buyerId",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.title,
+    o.description,
+    o.category,
+    o.public,
+    o.filename,
+    o.filemime,
+    o.filesize,
+    o.checksum,
+    o.uploaded_by_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.buyer_id) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.title,
+    n.description,
+    n.category,
+    n.public,
+    n.filename,
+    n.filemime,
+    n.filesize,
+    n.checksum,
+    n.uploaded_by_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.buyer_id) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_buyer_documents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+create function app_private.tg_buyer_documents__prepare() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_public.buyers b where b.id = new.buyer_id and b.status = 'CANCELLED') then
+    perform app_hidden.fail('CONFLICT', 'This purchase was cancelled.', '{"field": "buyerId"}');
+  end if;
+  return new;
+end $function$;
+
+-- What happened to it, latest first.
+create function app_public.buyer_documents_events(r app_public.buyer_documents) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.buyer_documents_events(app_public.buyer_documents) to plat_anonymous,
+plat_user;
+
+-- @notNull
+--
+-- Where it is: an address that works for a few minutes, or as long as everybody may see it.
+create function app_public.buyer_documents_url(f app_public.buyer_documents) returns app_public.file_address
+language sql stable as $function$
+      select app_hidden.file_address('buyer_documents', f.id, f.checksum, f.filename, f.public, true) $function$;
+grant execute on function app_public.buyer_documents_url(app_public.buyer_documents) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.buyers
 
 --
@@ -4397,6 +4775,14 @@ language sql stable rows 5 as $function$
     order by d.id desc
 $function$;
 grant execute on function app_public.buyers_documents(app_public.buyers) to plat_anonymous, plat_user;
+
+-- @notNull
+--
+-- Which kinds of private documents there are, for whoever works on the purchase; the documents themselves take the
+--   permission buyer.pii.
+create function app_public.buyers_documents_on_file(b app_public.buyers) returns app_public.document_category[]
+language sql stable as $function$ select app_private.kinds_on_file(b.id)::app_public.document_category[] $function$;
+grant execute on function app_public.buyers_documents_on_file(app_public.buyers) to plat_anonymous, plat_user;
 
 -- What happened to it, latest first.
 create function app_public.buyers_events(r app_public.buyers) returns setof app_public.events
@@ -6400,6 +6786,14 @@ create trigger _300_state_first before insert on app_public.deposits
   execute function app_private.tg__state('deposit', 't');
 create trigger _310_paid before update of amount_paid, amount_refunded on app_public.deposits
   for each row execute function app_private.tg_deposits__paid();
+create trigger _600_confirm after update on app_public.deposits
+  for each row
+  when (
+    old.status::text is distinct from new.status::text
+    and new.is_reservation_fee
+    and new.status::text = any (array['PAID', 'WAIVED'])
+  )
+  execute function app_private.tg_deposits__confirm();
 create trigger _900_soft_delete before delete on app_public.deposits
   for each row execute function app_private.tg__soft_delete();
 create trigger _900_touch before update on app_public.deposits for each row execute function app_private.tg__touch();
@@ -6425,6 +6819,21 @@ reservation_id on app_public.deposits
     or old.reservation_id is distinct from new.reservation_id
   )
   execute function app_private.tg_deposits__parents();
+
+-- A visitor's reservation is confirmed when its fee is paid, or waived.
+create function app_private.tg_deposits__confirm() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  reservation app_public.reservations := app_private.lock_reservation(new.reservation_id);
+begin
+  if reservation.is_self_service and reservation.status = 'PENDING' then
+    perform set_config('plat.service', 'on', true);
+    update app_public.reservations r set status = 'CONFIRMED' where r.id = reservation.id;
+    perform set_config('plat.service', before, true);
+  end if;
+  return null;
+end $function$;
 
 create function app_private.tg_deposits__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -23990,6 +24399,13 @@ create table app_public.projects (
   holds_per_person         integer                      not null default 5,
   -- How many units and lots the people of an organization hold together at a time at most.
   holds_per_organization   integer                      not null default 20,
+  -- Whether visitors who signed in reserve its homes themselves, while it is public and PRESALE or SELLING.
+  public_reservations      boolean                      not null default false,
+  -- Whether a visitor's reservation ends with publicHoldExpiration unless its fee is paid; without a fee it makes no
+  --   difference.
+  public_reservation_fee_required boolean                      not null default true,
+  -- Hours that a visitor holds a home to reserve it, and to pay the fee.
+  public_hold_expiration   integer                      not null default 1,
   constraint projects_pkey primary key (id),
   constraint projects_id_organization_id_key unique (id, organization_id),
   -- @parent
@@ -24016,6 +24432,10 @@ create table app_public.projects (
   constraint projects_holds_per_person_range check (holds_per_person >= 0 and holds_per_person <= 10000),
   -- An overview has 1,500 characters at most.
   constraint projects_overview_length check (length(overview::text) <= 1500),
+  -- Give 1 to 72 hours.
+  constraint projects_public_hold_expiration_range check (
+    public_hold_expiration >= 1 and public_hold_expiration <= 72
+  ),
   -- Give 0 to 365 days.
   constraint projects_rescission_days_range check (rescission_days >= 0 and rescission_days <= 365),
   -- Give 1 to 8,760 hours.
@@ -24060,19 +24480,22 @@ grant
       design_heading, address, time_zone, currency, website_url, amenities, sales_start_date, completion_date,
       archived_at, archived_from, service_index, reservation_expiration, reservation_fee, cancellation_fee,
       rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, city, inserted_at, updated_at, version,
-      deleted_at, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
+      deleted_at, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization,
+      public_reservations, public_reservation_fee_required, public_hold_expiration
     ) on app_public.projects to plat_anonymous, plat_user;
 grant insert (
   organization_id, title, slug, status, visibility, type, overview, overview_headline, design, design_heading,
   address, time_zone, currency, website_url, amenities, sales_start_date, completion_date, reservation_expiration,
   reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment,
-  metadata, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
+  metadata, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization, public_reservations,
+  public_reservation_fee_required, public_hold_expiration
 ) on app_public.projects to plat_user;
 grant update (
   title, slug, status, visibility, type, overview, overview_headline, design, design_heading, address, time_zone,
   website_url, amenities, sales_start_date, completion_date, reservation_expiration, reservation_fee,
   cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata,
-  hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
+  hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization, public_reservations,
+  public_reservation_fee_required, public_hold_expiration
 ) on app_public.projects to plat_user;
 
 create trigger _100_slug before insert or update on app_public.projects
@@ -24221,10 +24644,13 @@ begin
     n.sales_start_date as "salesStartDate",
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
+    n.public_reservations as "publicReservations",
     n.allow_multiple_offers as "allowMultipleOffers",
     n.hold_expiration_limit as "holdExpirationLimit",
     n.holds_per_organization as "holdsPerOrganization",
-    n.reservation_expiration as "reservationExpiration") d), null from old_rows n order by n.id returning stream_id)
+    n.public_hold_expiration as "publicHoldExpiration",
+    n.reservation_expiration as "reservationExpiration",
+    n.public_reservation_fee_required as "publicReservationFeeRequired") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -24286,10 +24712,13 @@ begin
     n.sales_start_date as "salesStartDate",
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
+    n.public_reservations as "publicReservations",
     n.allow_multiple_offers as "allowMultipleOffers",
     n.hold_expiration_limit as "holdExpirationLimit",
     n.holds_per_organization as "holdsPerOrganization",
-    n.reservation_expiration as "reservationExpiration") d), _last - _amount + row_number() over () from new_rows n;
+    n.public_hold_expiration as "publicHoldExpiration",
+    n.reservation_expiration as "reservationExpiration",
+    n.public_reservation_fee_required as "publicReservationFeeRequired") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -24327,10 +24756,13 @@ begin
     n.sales_start_date as "salesStartDate",
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
+    n.public_reservations as "publicReservations",
     n.allow_multiple_offers as "allowMultipleOffers",
     n.hold_expiration_limit as "holdExpirationLimit",
     n.holds_per_organization as "holdsPerOrganization",
-    n.reservation_expiration as "reservationExpiration") d), null from new_rows n returning stream_id)
+    n.public_hold_expiration as "publicHoldExpiration",
+    n.reservation_expiration as "reservationExpiration",
+    n.public_reservation_fee_required as "publicReservationFeeRequired") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -24384,7 +24816,10 @@ begin
     || case when o.hold_expiration is distinct from n.hold_expiration then jsonb_build_object('holdExpiration', jsonb_build_array(o.hold_expiration, n.hold_expiration)) else '{}' end
     || case when o.hold_expiration_limit is distinct from n.hold_expiration_limit then jsonb_build_object('holdExpirationLimit', jsonb_build_array(o.hold_expiration_limit, n.hold_expiration_limit)) else '{}' end
     || case when o.holds_per_person is distinct from n.holds_per_person then jsonb_build_object('holdsPerPerson', jsonb_build_array(o.holds_per_person, n.holds_per_person)) else '{}' end
-    || case when o.holds_per_organization is distinct from n.holds_per_organization then jsonb_build_object('holdsPerOrganization', jsonb_build_array(o.holds_per_organization, n.holds_per_organization)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.holds_per_organization is distinct from n.holds_per_organization then jsonb_build_object('holdsPerOrganization', jsonb_build_array(o.holds_per_organization, n.holds_per_organization)) else '{}' end
+    || case when o.public_reservations is distinct from n.public_reservations then jsonb_build_object('publicReservations', jsonb_build_array(o.public_reservations, n.public_reservations)) else '{}' end
+    || case when o.public_reservation_fee_required is distinct from n.public_reservation_fee_required then jsonb_build_object('publicReservationFeeRequired', jsonb_build_array(o.public_reservation_fee_required, n.public_reservation_fee_required)) else '{}' end
+    || case when o.public_hold_expiration is distinct from n.public_hold_expiration then jsonb_build_object('publicHoldExpiration', jsonb_build_array(o.public_hold_expiration, n.public_hold_expiration)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.city as city,
     n.slug as slug,
     n.type as type,
@@ -24415,10 +24850,13 @@ begin
     n.sales_start_date as "salesStartDate",
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
+    n.public_reservations as "publicReservations",
     n.allow_multiple_offers as "allowMultipleOffers",
     n.hold_expiration_limit as "holdExpirationLimit",
     n.holds_per_organization as "holdsPerOrganization",
-    n.reservation_expiration as "reservationExpiration") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.public_hold_expiration as "publicHoldExpiration",
+    n.reservation_expiration as "reservationExpiration",
+    n.public_reservation_fee_required as "publicReservationFeeRequired") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.title,
     o.slug,
@@ -24452,7 +24890,10 @@ begin
     o.hold_expiration,
     o.hold_expiration_limit,
     o.holds_per_person,
-    o.holds_per_organization) is distinct
+    o.holds_per_organization,
+    o.public_reservations,
+    o.public_reservation_fee_required,
+    o.public_hold_expiration) is distinct
       from row(n.id,
     n.organization_id,
     n.title,
@@ -24487,7 +24928,10 @@ begin
     n.hold_expiration,
     n.hold_expiration_limit,
     n.holds_per_person,
-    n.holds_per_organization) order by n.id returning stream_id)
+    n.holds_per_organization,
+    n.public_reservations,
+    n.public_reservation_fee_required,
+    n.public_hold_expiration) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -25848,6 +26292,8 @@ create table app_public.reservations (
   -- Free data of the organization's own programs.
   metadata                 jsonb,
   currency                 app_public.currency_code     not null, -- Currency of its amounts: the one of the project.
+  -- Whether a visitor made it for themselves, in a project that allows it; its fee confirms it.
+  is_self_service          boolean                      not null default false,
   constraint reservations_pkey primary key (id),
   constraint reservations_id_project_id_key unique (id, project_id),
   -- @fieldName assignee
@@ -26001,7 +26447,7 @@ grant
       list_price_snapshot, premium_snapshot, fee, cancellation_fee, occupancy_type, occupancy_type_other,
       financing_type, financing_contingency, preapproved, accepted_terms, accepted_terms_at, purchase_authorization,
       expiration, expires_at, extended_count, executed_at, cancelled_at, fallout_reason_id, refunded_at,
-      transaction_id, currency
+      transaction_id, currency, is_self_service
     ) on app_public.reservations to plat_anonymous, plat_user;
 grant insert (
   unit_id, lot_id, lead_id, status, buyer_legal_name, occupancy_type, occupancy_type_other, financing_type,
@@ -26208,6 +26654,7 @@ begin
     n.accepted_terms as "acceptedTerms",
     n.extended_count as "extendedCount",
     n.financing_type as "financingType",
+    n.is_self_service as "isSelfService",
     n.occupancy_type as "occupancyType",
     n.transaction_id as "transactionId",
     n.buyer_legal_name as "buyerLegalName",
@@ -26279,6 +26726,7 @@ begin
     n.accepted_terms as "acceptedTerms",
     n.extended_count as "extendedCount",
     n.financing_type as "financingType",
+    n.is_self_service as "isSelfService",
     n.occupancy_type as "occupancyType",
     n.transaction_id as "transactionId",
     n.buyer_legal_name as "buyerLegalName",
@@ -26326,6 +26774,7 @@ begin
     n.accepted_terms as "acceptedTerms",
     n.extended_count as "extendedCount",
     n.financing_type as "financingType",
+    n.is_self_service as "isSelfService",
     n.occupancy_type as "occupancyType",
     n.transaction_id as "transactionId",
     n.buyer_legal_name as "buyerLegalName",
@@ -26399,7 +26848,8 @@ begin
     || case when o.transaction_id is distinct from n.transaction_id then jsonb_build_object('transactionId', jsonb_build_array(o.transaction_id, n.transaction_id)) else '{}' end
     || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
-    || case when o.currency is distinct from n.currency then jsonb_build_object('currency', jsonb_build_array(o.currency, n.currency)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.currency is distinct from n.currency then jsonb_build_object('currency', jsonb_build_array(o.currency, n.currency)) else '{}' end
+    || case when o.is_self_service is distinct from n.is_self_service then jsonb_build_object('isSelfService', jsonb_build_array(o.is_self_service, n.is_self_service)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.fee::text as fee,
     n.lot_id as "lotId",
     n.notes as notes,
@@ -26426,6 +26876,7 @@ begin
     n.accepted_terms as "acceptedTerms",
     n.extended_count as "extendedCount",
     n.financing_type as "financingType",
+    n.is_self_service as "isSelfService",
     n.occupancy_type as "occupancyType",
     n.transaction_id as "transactionId",
     n.buyer_legal_name as "buyerLegalName",
@@ -26479,7 +26930,8 @@ begin
     o.transaction_id,
     o.notes,
     o.metadata,
-    o.currency) is distinct
+    o.currency,
+    o.is_self_service) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -26520,7 +26972,8 @@ begin
     n.transaction_id,
     n.notes,
     n.metadata,
-    n.currency) order by n.id returning stream_id)
+    n.currency,
+    n.is_self_service) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -26693,6 +27146,11 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 begin
   if new.status = 'CONFIRMED' then
     new.executed_at := coalesce(new.executed_at, now());
+    if new.is_self_service and new.expires_at is not null then
+      new.expires_at := now() + make_interval(hours => new.expiration);
+      update app_hidden.claims c set expires_at = new.expires_at
+        where c.subject_id = new.id and c.released_at is null and c.kind = 'RESERVATION';
+    end if;
   elsif new.status = 'CONVERTED' then
     if new.purchase_id is null then
       perform app_hidden.fail('CONFLICT', 'A reservation is converted into a purchase.', '{"field": "status"}');
@@ -26735,6 +27193,13 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 1 to 8,760 hours.', '{"field": "expiration"}');
   end if;
   new.expires_at := now() + make_interval(hours => new.expiration);
+  -- A visitor has as long as the hold to pay the fee; then its hours begin.
+  if new.is_self_service and (select app_private.wants_fee_first(p) from app_public.projects p
+    where p.id = new.project_id) then
+    new.expires_at := coalesce((app_private.active_hold(new.unit_id, new.lot_id, new.lead_id)).expires_at,
+      now() + (select make_interval(hours => p.public_hold_expiration) from app_public.projects p
+        where p.id = new.project_id));
+  end if;
   perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'reservation', new.id);
   claim := app_private.take_claim(new.unit_id, new.lot_id, 'RESERVATION', 'reservation', new.id, new.expires_at);
   new.currency := project.currency;
@@ -29726,6 +30191,7 @@ grant execute on function app_public.trackers_lead_count(app_public.trackers) to
 
 --
 -- @portfolio sale.read
+-- @ownFinder viewer_holds
 -- @defaultOrder inserted_at desc
 -- @filterLists status
 --
@@ -29786,6 +30252,10 @@ create table app_public.unit_holds (
   --
   -- What the sales team notes.
   notes                    app_public.long_text,
+  -- Whether a visitor made it for themselves, in a project that allows it.
+  is_self_service          boolean                      not null default false,
+  -- The list price when it was made, at which it becomes a reservation; older holds have none.
+  held_price               app_public.money,
   constraint unit_holds_pkey primary key (id),
   -- @fieldName assignee
   -- @backwardBehavior -*
@@ -29875,7 +30345,7 @@ create policy sellers on app_public.unit_holds for select to plat_user
         assignee_id = (select app_public.current_user_id())
         and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
       )
-      or false
+      or id = any (array(select app_hidden.viewer_holds()))
     )
   );
 create policy sellers_insert on app_public.unit_holds for insert to plat_user
@@ -29902,7 +30372,7 @@ grant
   select (
       id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lot_id, lead_id,
       user_id, holder_organization_id, assignee_id, status, status_changed_at, expiration, held_since, expires_at,
-      extended_count
+      extended_count, is_self_service, held_price
     ) on app_public.unit_holds to plat_anonymous, plat_user;
 grant insert (unit_id, lot_id, lead_id, expiration, notes) on app_public.unit_holds to plat_user;
 grant update (lead_id, expiration, notes) on app_public.unit_holds to plat_user;
@@ -29994,12 +30464,14 @@ begin
     n.user_id as "userId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.held_price::text as "heldPrice",
     to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
     n.project_id as "projectId",
     n.assignee_id as "assigneeId",
     n.expiration as expiration,
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.extended_count as "extendedCount",
+    n.is_self_service as "isSelfService",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.holder_organization_id as "holderOrganizationId") d), null from old_rows n order by n.id returning stream_id)
@@ -30042,12 +30514,14 @@ begin
     n.user_id as "userId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.held_price::text as "heldPrice",
     to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
     n.project_id as "projectId",
     n.assignee_id as "assigneeId",
     n.expiration as expiration,
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.extended_count as "extendedCount",
+    n.is_self_service as "isSelfService",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.holder_organization_id as "holderOrganizationId") d), _last - _amount + row_number() over () from new_rows n;
@@ -30066,12 +30540,14 @@ begin
     n.user_id as "userId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.held_price::text as "heldPrice",
     to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
     n.project_id as "projectId",
     n.assignee_id as "assigneeId",
     n.expiration as expiration,
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.extended_count as "extendedCount",
+    n.is_self_service as "isSelfService",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.holder_organization_id as "holderOrganizationId") d), null from new_rows n returning stream_id)
@@ -30111,7 +30587,9 @@ begin
     || case when o.held_since is distinct from n.held_since then jsonb_build_object('heldSince', jsonb_build_array(to_char(o.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.extended_count is distinct from n.extended_count then jsonb_build_object('extendedCount', jsonb_build_array(o.extended_count, n.extended_count)) else '{}' end
-    || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
+    || case when o.is_self_service is distinct from n.is_self_service then jsonb_build_object('isSelfService', jsonb_build_array(o.is_self_service, n.is_self_service)) else '{}' end
+    || case when o.held_price is distinct from n.held_price then jsonb_build_object('heldPrice', jsonb_build_array(o.held_price::text, n.held_price::text)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.lot_id as "lotId",
     n.notes as notes,
     n.lead_id as "leadId",
@@ -30120,12 +30598,14 @@ begin
     n.user_id as "userId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.held_price::text as "heldPrice",
     to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
     n.project_id as "projectId",
     n.assignee_id as "assigneeId",
     n.expiration as expiration,
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.extended_count as "extendedCount",
+    n.is_self_service as "isSelfService",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.holder_organization_id as "holderOrganizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
@@ -30145,7 +30625,9 @@ begin
     o.held_since,
     o.expires_at,
     o.extended_count,
-    o.notes) is distinct
+    o.notes,
+    o.is_self_service,
+    o.held_price) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -30163,7 +30645,9 @@ begin
     n.held_since,
     n.expires_at,
     n.extended_count,
-    n.notes) order by n.id returning stream_id)
+    n.notes,
+    n.is_self_service,
+    n.held_price) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -30216,7 +30700,7 @@ begin
   end if;
   if new.lead_id is null or (tg_op = 'UPDATE' and new.lead_id is not distinct from old.lead_id) then
     if tg_op = 'INSERT' or new.lead_id is distinct from old.lead_id then
-      new.assignee_id := new.user_id;
+      new.assignee_id := case when not new.is_self_service then new.user_id end;
     end if;
     return new;
   end if;
@@ -30228,7 +30712,7 @@ begin
     perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
       '{"field": "leadId"}');
   end if;
-  new.assignee_id := coalesce(lead.assignee_id, new.user_id);
+  new.assignee_id := coalesce(lead.assignee_id, case when not new.is_self_service then new.user_id end);
   return new;
 end $function$;
 
@@ -30237,31 +30721,37 @@ create function app_private.tg_unit_holds__take() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   project record;
+  claim app_hidden.claims;
   former app_public.unit_holds;
 begin
   -- Who may not, whom the policy refuses in a moment, is told nothing about what is claimed.
   if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
+    and not new.is_self_service
     and not app_hidden.deal_can(new.organization_id, new.project_id, new.assignee_id, 'sale.write') then
     new.expires_at := now();
     new.expiration := coalesce(new.expiration, 1);
     return new;
   end if;
-  select p.status, p.hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
+  select p.status, case when new.is_self_service then p.public_hold_expiration else p.hold_expiration end
+      as hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
     from app_public.projects p where p.id = new.project_id;
   if project.status = 'PAUSED' then
     perform app_hidden.fail('CONFLICT', 'The sales of this project are paused; nothing is held meanwhile.');
   end if;
   new.expiration := coalesce(new.expiration, project.hold_expiration);
-  new.holder_organization_id := app_private.selling_organization(new.project_id);
+  new.holder_organization_id := case when not new.is_self_service
+    then app_private.selling_organization(new.project_id) end;
   perform app_private.lock_inventory(new.unit_id, new.lot_id);
   -- Held again before it was free for as long as a hold may last, it goes on.
   select h.* into former from app_public.unit_holds h
     where (h.unit_id = new.unit_id or h.lot_id = new.lot_id) and h.user_id = new.user_id
-      and h.status in ('EXPIRED', 'RELEASED') and h.status_changed_at > now() - project.most
+      and h.is_self_service = new.is_self_service and h.status in ('EXPIRED', 'RELEASED')
+      and h.status_changed_at > now() - project.most and not new.is_self_service
     order by h.inserted_at desc, h.id desc limit 1;
   new.held_since := coalesce(former.held_since, clock_timestamp());
   new.expires_at := app_private.hold_until(new);
-  perform app_private.take_claim(new.unit_id, new.lot_id, 'HOLD', 'unit_hold', new.id, new.expires_at);
+  claim := app_private.take_claim(new.unit_id, new.lot_id, 'HOLD', 'unit_hold', new.id, new.expires_at);
+  new.held_price := case when new.unit_id is not null then claim.unit_price else claim.lot_price end;
   perform app_private.require_fewer_holds(new);
   return new;
 end $function$;
@@ -37275,7 +37765,8 @@ create domain app_public.lead_origin as text check (value in (
   'REFERRAL', -- A referral.
   'AGENT_PORTAL', -- An agent.
   'INTEGRATION', -- A connected application.
-  'MARKETPLACE' -- A marketplace.
+  'MARKETPLACE', -- A marketplace.
+  'RESERVATION' -- A reservation that they made themselves.
 ));
 
 -- What became of a row.
@@ -39927,7 +40418,8 @@ create view app_hidden.masked_projects as
       ) then metadata
       else null::jsonb
     end as metadata, city, inserted_at, updated_at, version, deleted_at, hold_expiration, hold_expiration_limit,
-    holds_per_person, holds_per_organization
+    holds_per_person, holds_per_organization, public_reservations, public_reservation_fee_required,
+    public_hold_expiration
   from app_public.projects r; alter view app_hidden.masked_projects owner to plat_masker;
 grant select on app_hidden.masked_projects to plat_anonymous, plat_user;
 
@@ -39992,7 +40484,7 @@ create view app_hidden.masked_reservations as
         )
       ) then metadata
       else null::jsonb
-    end as metadata, currency
+    end as metadata, currency, is_self_service
   from app_public.reservations r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_reservations owner to plat_masker;
 grant select on app_hidden.masked_reservations to plat_anonymous, plat_user;
@@ -40035,7 +40527,7 @@ create view app_hidden.masked_unit_holds as
         ) then notes::text
         else null::text
       end
-    )::app_public.long_text as notes
+    )::app_public.long_text as notes, is_self_service, held_price
   from app_public.unit_holds r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_unit_holds owner to plat_masker;
 grant select on app_hidden.masked_unit_holds to plat_anonymous, plat_user;
@@ -41496,41 +41988,57 @@ grant execute on function app_public.create_project_organization(
 ) to plat_anonymous, plat_user;
 
 -- Reserves a unit or a lot: nobody else can until it is over. Charges nobody. A buyer who signed in reserves for
---   themselves in a project where they have a purchase.
+--   themselves in a project where they have a purchase, and so does any visitor who signed in, in a public project
+--   that allows it (publicReservations); there the fee confirms it.
 create function app_public.create_reservation(input jsonb) returns app_public.reservations
 language plpgsql as $function$
 declare
-  unit uuid;
-  lot uuid;
-  field text;
-  place record;
+  home record;
   result app_public.reservations;
 begin
   perform app_hidden.require_viewer();
-  unit := app_hidden.record_id('units', nullif(btrim(input ->> 'unit_id'), ''), 'unitId');
-  lot := app_hidden.record_id('lots', nullif(btrim(input ->> 'lot_id'), ''), 'lotId');
-  if num_nonnulls(unit, lot) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
-  end if;
-  field := case when unit is not null then 'unitId' else 'lotId' end;
-  select p.project_id, p.organization_id into place from (
-    select u.project_id, u.organization_id from app_public.units u where u.id = unit
-    union all select l.project_id, l.organization_id from app_public.lots l where l.id = lot) p;
-  if app_hidden.project_can(place.project_id, place.organization_id, 'sale.write') then
+  select * into home from app_hidden.home_of(input);
+  if app_hidden.project_can(home.project_id, home.organization_id, 'sale.write') then
     return app_hidden.create_record(null::app_public.reservations, input);
   end if;
-  result := app_private.reserve_as_buyer(input || jsonb_build_object('unit_id', unit, 'lot_id', lot));
+  result := app_private.reserve_as_buyer(input || jsonb_build_object('unit_id', home.unit_id, 'lot_id', home.lot_id));
+  if result.id is null then
+    result := app_private.reserve_as_visitor(input
+      || jsonb_build_object('unit_id', home.unit_id, 'lot_id', home.lot_id));
+  end if;
   if result.id is not null then
     return result;
-  elsif place.project_id is null then
+  elsif home.project_id is null then
     perform app_hidden.fail('NOT_FOUND',
-      format('There is no such %s.', case when unit is not null then 'unit' else 'lot' end),
-      jsonb_build_object('field', field));
+      format('There is no such %s.', case when home.unit_id is not null then 'unit' else 'lot' end),
+      jsonb_build_object('field', home.field));
   end if;
   perform app_hidden.refuse('reservations', 'create');
   return null;
 end $function$;
 grant execute on function app_public.create_reservation(jsonb) to plat_anonymous, plat_user;
+
+-- Holds a unit or a lot for a short time: nobody else reserves it meanwhile. A visitor who signed in holds it for
+--   themselves in a project that allows it (publicReservations), for publicHoldExpiration hours.
+create function app_public.create_unit_hold(input jsonb) returns app_public.unit_holds
+language plpgsql as $function$
+declare
+  home record;
+  result app_public.unit_holds;
+begin
+  perform app_hidden.require_viewer();
+  select * into home from app_hidden.home_of(input);
+  if not app_hidden.project_can(home.project_id, home.organization_id, 'sale.write') then
+    result := app_private.hold_as_visitor(input || jsonb_build_object('unit_id', home.unit_id, 'lot_id', home.lot_id));
+    if result.id is not null then
+      return result;
+    elsif home.project_id is not null then
+      perform app_hidden.refuse('unit_holds', 'create');
+    end if;
+  end if;
+  return app_hidden.create_record(null::app_public.unit_holds, input);
+end $function$;
+grant execute on function app_public.create_unit_hold(jsonb) to plat_anonymous, plat_user;
 
 -- @arg app_key The key of the application, of userIntegrationApps.
 -- @arg name What it is called; the name of the application where left out.
@@ -43591,7 +44099,8 @@ grant execute on function app_public.update_appointment(jsonb) to plat_anonymous
 -- @arg agent The agent who represents the buyer; null for none.
 --
 -- Changes a purchase. Its status moves the unit or lot along; CANCELLED, which needs a fallout reason, makes it
---   AVAILABLE again. Whoever sees own deals only gives one back with the assigneeId null.
+--   AVAILABLE again. Whoever sees own deals only gives one back with the assigneeId null. The buyer who accepted an
+--   invitation corrects their own email (to that of their account), phone, address and preferredLanguage.
 create function app_public.update_buyer(
   input jsonb, agent app_public.agent_input default null::app_public.agent_input
 ) returns app_public.buyers
@@ -43601,6 +44110,11 @@ declare
   gives_back boolean := false;
 begin
   perform app_hidden.require_viewer();
+  select b.* into buyer from app_hidden.masked_buyers b where b.id = app_hidden.record_id('buyers', input ->> 'id');
+  if buyer.user_id = app_public.current_user_id()
+    and not app_hidden.deal_can(buyer.organization_id, buyer.project_id, buyer.assignee_id, 'buyer.write') then
+    return app_private.correct_as_buyer(input || jsonb_build_object('id', buyer.id));
+  end if;
   if input ?| '{status,price,assignee_id}' then
     perform app_hidden.lock_seen('app_public.buyers', b.id) from app_public.buyers b
       where b.id = app_hidden.record_id('buyers', input ->> 'id');
@@ -45677,6 +46191,24 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_hidden.highest_price(uuid) to plat_anonymous, plat_user;
 
+-- The unit or lot that an input names, and its project where the viewer sees it.
+create function app_hidden.home_of(
+  input jsonb, out unit_id uuid, out lot_id uuid, out field text, out project_id uuid, out organization_id uuid
+) returns record
+language plpgsql stable as $function$
+begin
+  unit_id := app_hidden.record_id('units', nullif(btrim(input ->> 'unit_id'), ''), 'unitId');
+  lot_id := app_hidden.record_id('lots', nullif(btrim(input ->> 'lot_id'), ''), 'lotId');
+  if num_nonnulls(unit_id, lot_id) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
+  end if;
+  field := case when unit_id is not null then 'unitId' else 'lotId' end;
+  select p.project_id, p.organization_id into project_id, organization_id from (
+    select u.project_id, u.organization_id from app_public.units u where u.id = unit_id
+    union all select l.project_id, l.organization_id from app_public.lots l where l.id = lot_id) p;
+end $function$;
+grant execute on function app_hidden.home_of(jsonb) to plat_anonymous, plat_user;
+
 -- An integration that the viewer may refresh or change.
 create function app_hidden.integration_to_connect(of_scope text, id uuid, repeat jsonb) returns jsonb
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46264,14 +46796,14 @@ grant execute on function app_hidden.masked(app_public.processor_refunds) to pla
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.projects) returns app_public.projects
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.hold_expiration, r.hold_expiration_limit, r.holds_per_person, r.holds_per_organization)::app_public.projects
+  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.hold_expiration, r.hold_expiration_limit, r.holds_per_person, r.holds_per_organization, r.public_reservations, r.public_reservation_fee_required, r.public_hold_expiration)::app_public.projects
 $function$;
 grant execute on function app_hidden.masked(app_public.projects) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.reservations) returns app_public.reservations
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.buyer_id, r.purchase_id, r.user_id, r.assignee_id, r.status, r.status_changed_at, r.number, r.buyer_legal_name, r.price, r.list_price_snapshot, r.premium_snapshot, r.fee, r.cancellation_fee, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.preapproved, r.accepted_terms, r.accepted_terms_at, r.purchase_authorization, r.expiration, r.expires_at, r.extended_count, r.executed_at, r.cancelled_at, app_public.reservations_cancellation_reason(r), r.fallout_reason_id, r.refunded_at, r.transaction_id, app_public.reservations_notes(r), app_public.reservations_metadata(r), r.currency)::app_public.reservations
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.buyer_id, r.purchase_id, r.user_id, r.assignee_id, r.status, r.status_changed_at, r.number, r.buyer_legal_name, r.price, r.list_price_snapshot, r.premium_snapshot, r.fee, r.cancellation_fee, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.preapproved, r.accepted_terms, r.accepted_terms_at, r.purchase_authorization, r.expiration, r.expires_at, r.extended_count, r.executed_at, r.cancelled_at, app_public.reservations_cancellation_reason(r), r.fallout_reason_id, r.refunded_at, r.transaction_id, app_public.reservations_notes(r), app_public.reservations_metadata(r), r.currency, r.is_self_service)::app_public.reservations
 $function$;
 grant execute on function app_hidden.masked(app_public.reservations) to plat_anonymous, plat_user;
 
@@ -46285,7 +46817,7 @@ grant execute on function app_hidden.masked(app_public.spec_options) to plat_ano
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.unit_holds) returns app_public.unit_holds
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.user_id, r.holder_organization_id, r.assignee_id, r.status, r.status_changed_at, r.expiration, r.held_since, r.expires_at, r.extended_count, app_public.unit_holds_notes(r))::app_public.unit_holds
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.user_id, r.holder_organization_id, r.assignee_id, r.status, r.status_changed_at, r.expiration, r.held_since, r.expires_at, r.extended_count, app_public.unit_holds_notes(r), r.is_self_service, r.held_price)::app_public.unit_holds
 $function$;
 grant execute on function app_hidden.masked(app_public.unit_holds) to plat_anonymous, plat_user;
 
@@ -46917,7 +47449,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.hold_expiration, t.hold_expiration_limit, t.holds_per_person, t.holds_per_organization into r from app_public.projects t where t.id = record_id;
+  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.hold_expiration, t.hold_expiration_limit, t.holds_per_person, t.holds_per_organization, t.public_reservations, t.public_reservation_fee_required, t.public_hold_expiration into r from app_public.projects t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.projects, app_hidden.columns_of('app_public.projects', record));
   end if;
@@ -47575,7 +48107,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.buyer_id, t.purchase_id, t.user_id, t.assignee_id, t.status, t.status_changed_at, t.number, t.buyer_legal_name, t.price, t.list_price_snapshot, t.premium_snapshot, t.fee, t.cancellation_fee, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.preapproved, t.accepted_terms, t.accepted_terms_at, t.purchase_authorization, t.expiration, t.expires_at, t.extended_count, t.executed_at, t.cancelled_at, null::app_public.long_text, t.fallout_reason_id, t.refunded_at, t.transaction_id, null::app_public.long_text, null::jsonb, t.currency into r from app_public.reservations t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.buyer_id, t.purchase_id, t.user_id, t.assignee_id, t.status, t.status_changed_at, t.number, t.buyer_legal_name, t.price, t.list_price_snapshot, t.premium_snapshot, t.fee, t.cancellation_fee, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.preapproved, t.accepted_terms, t.accepted_terms_at, t.purchase_authorization, t.expiration, t.expires_at, t.extended_count, t.executed_at, t.cancelled_at, null::app_public.long_text, t.fallout_reason_id, t.refunded_at, t.transaction_id, null::app_public.long_text, null::jsonb, t.currency, t.is_self_service into r from app_public.reservations t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.reservations, app_hidden.columns_of('app_public.reservations', record));
   end if;
@@ -48032,7 +48564,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.user_id, t.holder_organization_id, t.assignee_id, t.status, t.status_changed_at, t.expiration, t.held_since, t.expires_at, t.extended_count, null::app_public.long_text into r from app_public.unit_holds t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.user_id, t.holder_organization_id, t.assignee_id, t.status, t.status_changed_at, t.expiration, t.held_since, t.expires_at, t.extended_count, null::app_public.long_text, t.is_self_service, t.held_price into r from app_public.unit_holds t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.unit_holds, app_hidden.columns_of('app_public.unit_holds', record));
   end if;
@@ -48260,6 +48792,19 @@ language sql stable security definer rows 20 set search_path to 'pg_catalog', 'p
       or b.id = any (array(select app_hidden.viewer_purchases())))
 $function$;
 grant execute on function app_hidden.viewer_deal_agents() to plat_anonymous, plat_user;
+
+-- The holds that the viewer made as a visitor. A token with scopes needs purchase.own.
+create function app_hidden.viewer_holds() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if app_public.current_user_id() is null or app_hidden.setting('organization_id') is not null
+    or not app_hidden.scopes_allow('purchase.own') then
+    return;
+  end if;
+  return query select h.id from app_public.unit_holds h where h.user_id = app_public.current_user_id()
+    and h.is_self_service and h.deleted_at is null;
+end $function$;
+grant execute on function app_hidden.viewer_holds() to plat_anonymous, plat_user;
 
 -- The viewer as somebody with integrations of their own; null for a token of one organization, or with scopes.
 create function app_hidden.viewer_integrator() returns uuid
@@ -49088,6 +49633,30 @@ begin
       'there is room.', quota.per_day), jsonb_build_object('limit', quota.per_day, 'retryAfterSeconds',
       greatest(1, ceil(extract(epoch from quota.frees_at - now()))::int)));
   end if;
+end $function$;
+
+-- Refuses a visitor who has let the home go within the last day, or keeps as many as the limits say.
+create function app_private.admit_visitor(project app_public.projects, unit_id uuid, lot_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  former timestamptz;
+begin
+  select max(f.ended_at) into former from (
+    select h.status_changed_at as ended_at from app_public.unit_holds h
+      where h.user_id = app_public.current_user_id() and h.is_self_service and h.status in ('EXPIRED', 'RELEASED')
+        and (h.unit_id = admit_visitor.unit_id or h.lot_id = admit_visitor.lot_id)
+    union all
+    select r.status_changed_at from app_public.reservations r
+      where r.buyer_id = app_public.current_user_id() and r.is_self_service and r.status in ('EXPIRED', 'CANCELLED')
+        and (r.unit_id = admit_visitor.unit_id or r.lot_id = admit_visitor.lot_id)) f;
+  if former > clock_timestamp() - interval '24 hours' then
+    perform app_hidden.fail('CONFLICT',
+      format('You have had this %s already; it is open to others until %s.',
+        case when admit_visitor.unit_id is not null then 'unit' else 'lot' end,
+        to_char((former + interval '24 hours') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+      jsonb_build_object('field', case when admit_visitor.unit_id is not null then 'unitId' else 'lotId' end));
+  end if;
+  perform app_private.limit_visitor('visitor_hold', project.public_hold_expiration);
 end $function$;
 
 -- A permission that an affiliated organization would have and the viewer does not have in the organization that owns
@@ -51415,6 +51984,39 @@ begin
   return amount;
 end $function$;
 
+-- Corrects how the viewer, as a buyer, is reached; everything else of a purchase is refused. buyer.updated tells
+--   what was changed, and that the buyer did.
+create function app_private.correct_as_buyer(input jsonb) returns app_public.buyers
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  corrected constant text[] := '{email,phone,address,preferred_language}';
+  buyer app_public.buyers;
+  other text;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+begin
+  select b.* into buyer from app_public.buyers b where b.id = (input ->> 'id')::uuid
+    and b.id = any (array(select app_hidden.viewer_purchases()));
+  select k into other from jsonb_object_keys(input - '{id,expected_version}'::text[] - corrected) k order by k limit 1;
+  if buyer.id is null or other is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      'A buyer corrects their own email, phone, address and preferredLanguage; everything else of the purchase is up '
+      'to the sales team.',
+      jsonb_strip_nulls(jsonb_build_object('permission', 'buyer.write', 'field', app_hidden.camel(other))));
+  elsif buyer.status = 'CANCELLED' then
+    perform app_hidden.fail('CONFLICT', 'This purchase is cancelled.', '{"field": "id"}');
+  elsif input ? 'email' and not app_private.viewer_owns_address(coalesce(btrim(input ->> 'email'), '')) then
+    -- Mails about the purchase go there.
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Give the confirmed e-mail address of your account; another one is yours once the account has it.',
+      '{"field": "email"}');
+  end if;
+  perform set_config('plat.actor_type', 'BUYER', true);
+  buyer := app_hidden.update_record(null::app_public.buyers, input);
+  perform set_config('plat.actor_type', before, true);
+  return app_hidden.masked(buyer);
+end $function$;
+grant execute on function app_private.correct_as_buyer(jsonb) to plat_user;
+
 -- Counts a new account, in a transaction of its own.
 create function app_private.count_sign_up(ip text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -53066,6 +53668,29 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.hit_tracker(text, boolean) to plat_authenticator;
 
+-- Holds a unit or lot for the viewer as a visitor; null where the project does not allow it.
+create function app_private.hold_as_visitor(input jsonb) returns app_public.unit_holds
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  project app_public.projects := app_private.project_for_visitor((input ->> 'unit_id')::uuid,
+    (input ->> 'lot_id')::uuid);
+  result app_public.unit_holds;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+begin
+  if project.id is null then
+    return null;
+  end if;
+  perform app_hidden.require_confirmed_address();
+  perform app_private.refuse_team_fields(input);
+  perform app_private.admit_visitor(project, (input ->> 'unit_id')::uuid, (input ->> 'lot_id')::uuid);
+  perform set_config('plat.actor_type', 'BUYER', true);
+  result := app_hidden.create_record(null::app_public.unit_holds, jsonb_build_object('unit_id', input ->> 'unit_id',
+    'lot_id', input ->> 'lot_id', 'lead_id', app_private.lead_of_visitor(project), 'is_self_service', true));
+  perform set_config('plat.actor_type', before, true);
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_private.hold_as_visitor(jsonb) to plat_user;
+
 -- Leaves executions to a worker while it asks somebody outside on behalf of a step: [{executionId, attempt}].
 create function app_private.hold_executions(step_id uuid, works jsonb, holder integer, lease interval) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -53092,7 +53717,8 @@ $function$;
 create function app_private.hold_until(hold app_public.unit_holds) returns timestamp with time zone
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  most constant interval := make_interval(hours => (select p.hold_expiration_limit from app_public.projects p
+  most constant interval := make_interval(hours => (select case when hold.is_self_service
+    then p.public_hold_expiration else p.hold_expiration_limit end from app_public.projects p
     where p.id = hold.project_id));
   until_when constant timestamptz := clock_timestamp() + make_interval(hours => hold.expiration);
   last_moment constant timestamptz := hold.held_since + most;
@@ -53913,6 +54539,17 @@ language sql as $function$
     on conflict on constraint link_keys_key_key do nothing
 $function$;
 
+-- The kinds of private documents that there are of a purchase that the viewer sees; none of others.
+create function app_private.kinds_on_file(buyer_id uuid) returns text[]
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(array_agg(distinct d.category::text order by d.category::text), '{}')
+  from app_public.buyer_documents d join app_public.buyers b on b.id = d.buyer_id
+  where d.buyer_id = $1 and d.deleted_at is null
+    and (app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+      or b.id = any (array(select app_hidden.viewer_purchases())))
+$function$;
+grant execute on function app_private.kinds_on_file(uuid) to plat_anonymous, plat_user;
+
 -- The viewer's draft of this very request, where it was made before under its idempotency key.
 create function app_private.known_generation(repeat jsonb) returns jsonb
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -53986,6 +54623,38 @@ begin
         or (is_response and (l.first_response_at is null or l.status = 'NEW' or l.status_before_deal = 'NEW')));
 end $function$;
 
+-- The open lead of a project that has the confirmed address of the viewer; made where there is none.
+create function app_private.lead_of_visitor(project app_public.projects) returns uuid
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  account record;
+  found_id uuid;
+begin
+  select i.email, u.first_name, u.last_name, u.phone,
+      coalesce(nullif(app_public.users_full_name(u), ''), split_part(i.email, '@', 1)) as name
+    into account from app_public.users u join app_hidden.user_identities i on i.user_id = u.id
+    where u.id = app_public.current_user_id();
+  loop
+    select l.id into found_id from app_public.leads l
+      where l.project_id = project.id and l.email = account.email and l.deleted_at is null
+        and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED')
+      order by l.id desc limit 1;
+    exit when found_id is not null;
+    begin
+      found_id := (app_hidden.create_record(null::app_public.leads, jsonb_strip_nulls(jsonb_build_object(
+        'project_id', project.id, 'name', account.name, 'first_name', account.first_name,
+        'last_name', account.last_name, 'email', account.email, 'phone', account.phone, 'origin', 'RESERVATION',
+        'source', 'WEB_DIRECT', 'source_id', (select s.id from app_public.lead_sources s
+          where s.project_id = project.id and s.code = 'WEB_DIRECT' and s.deleted_at is null),
+        'last_interaction_at', now())))).id;
+      exit;
+    exception when unique_violation then
+      null; -- made meanwhile: it is the one
+    end;
+  end loop;
+  return found_id;
+end $function$;
+
 -- The columns of leads that a row may fill by their own names; assignee, address and external id go other ways.
 create function app_private.lead_row_columns() returns table(name name, type text, required boolean)
 language sql stable as $function$
@@ -54046,6 +54715,20 @@ language sql stable rows 1 as $function$
   select coalesce((select c.most from app_private.limit_changes c where c.name = l.name), l.most), l.within
   from app_private.limits l where l.name = limit_of.name
 $function$;
+
+-- Counts a home that a visitor keeps for so many hours, for the person and for their network; refuses what is more
+--   than the limits say with RATE_LIMITED.
+create function app_private.limit_visitor(name text, hours integer) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  part text;
+begin
+  foreach part in array '{person,network}'::text[] loop
+    perform app_private.rate_limit(name || '.' || part, case part when 'person' then app_public.current_user_id()::text
+        else app_private.network_of(app_hidden.setting('ip')) end, l.most, make_interval(hours => limit_visitor.hours))
+      from app_private.limit_of(name || '.' || part) l;
+  end loop;
+end $function$;
 
 -- The key that signs; made where there is none yet.
 create function app_private.link_key() returns bytea
@@ -56877,6 +57560,20 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select p.currency from app_public.projects p where p.id = $1
 $function$;
 
+-- The project of a unit or lot where the viewer may reserve it as a visitor; null otherwise.
+create function app_private.project_for_visitor(unit_id uuid, lot_id uuid) returns app_public.projects
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select p.* from app_public.projects p
+  where p.id = (select u.project_id from app_public.units u
+      where u.id = $1 and u.status <> 'UNRELEASED' and u.deleted_at is null
+    union all select l.project_id from app_public.lots l
+      where l.id = $2 and l.status <> 'UNRELEASED' and l.deleted_at is null)
+    and p.public_reservations and p.visibility in ('PUBLIC', 'UNLISTED') and p.status in ('PRESALE', 'SELLING')
+    and p.archived_at is null and p.deleted_at is null
+    and app_public.current_user_id() is not null and app_hidden.setting('organization_id') is null
+    and app_hidden.scopes_allow('purchase.own')
+$function$;
+
 -- A permission that the viewer lacks to give an organization the role of an invitation; null where they may.
 create function app_private.project_invite_lacks(i app_public.project_organization_invites) returns text
 language sql stable as $function$
@@ -57400,6 +58097,18 @@ begin
     jsonb_build_object('field', 'file', 'limit', quota));
 end $function$;
 
+-- Refuses in the input of somebody who holds or reserves for themselves what the sales team decides.
+create function app_private.refuse_team_fields(input jsonb) returns void
+language plpgsql stable as $function$
+begin
+  if coalesce(input ->> 'status', 'PENDING') <> 'PENDING'
+    or jsonb_strip_nulls(input) ?| array['lead_id', 'expiration', 'notes', 'metadata'] then
+    perform app_hidden.fail('FORBIDDEN',
+      'Who it is for, how long it lasts, whether it is confirmed and what is noted about it is up to the sales team.',
+      '{"permission": "sale.write"}');
+  end if;
+end $function$;
+
 create function app_private.refuse_tries(wait integer) returns void
 language plpgsql as $function$
 begin
@@ -57535,11 +58244,14 @@ create function app_private.release_hold(hold_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   hold app_public.unit_holds;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
 begin
-  select h.* into hold from app_public.unit_holds h where h.id = release_hold.hold_id
-    and app_hidden.deal_can(h.organization_id, h.project_id, h.assignee_id, 'sale.write');
-  if hold.id is null then
-    perform app_hidden.refuse('unit_holds', 'delete');
+  select h.* into hold from app_public.unit_holds h where h.id = release_hold.hold_id;
+  if not app_hidden.deal_can(hold.organization_id, hold.project_id, hold.assignee_id, 'sale.write') then
+    if coalesce(hold.id <> all (array(select app_hidden.viewer_holds())), true) then
+      perform app_hidden.refuse('unit_holds', 'delete');
+    end if;
+    perform set_config('plat.actor_type', 'BUYER', true);
   end if;
   perform app_private.lock_inventory(hold.unit_id, hold.lot_id);
   select h.* into hold from app_public.unit_holds h where h.id = hold.id and h.deleted_at is null for no key update;
@@ -57549,6 +58261,7 @@ begin
   end if;
   perform app_private.release_claim((app_private.active_claim(hold.id)).id, 'RELEASED');
   update app_public.unit_holds h set deleted_at = now() where h.id = hold.id;
+  perform set_config('plat.actor_type', before, true);
 end $function$;
 grant execute on function app_private.release_hold(uuid) to plat_user;
 
@@ -57915,8 +58628,8 @@ declare
   own int;
   of_organization int;
 begin
-  if hold.user_id is null then
-    return; -- by the service
+  if hold.user_id is null or hold.is_self_service then
+    return; -- by the service, or by a visitor, who has limits of their own
   end if;
   -- One after the other from here to the end of the transaction, so that two at once are both counted.
   perform pg_advisory_xact_lock(hashtextextended('plat.holds ' || hold.project_id, 0));
@@ -58298,12 +59011,7 @@ begin
   if purchase.id is null then
     return null;
   end if;
-  if coalesce(input ->> 'status', 'PENDING') <> 'PENDING'
-    or jsonb_strip_nulls(input) ?| array['lead_id', 'expiration', 'notes', 'metadata'] then
-    perform app_hidden.fail('FORBIDDEN',
-      'Who it is for, how long it lasts, whether it is confirmed and what is noted about it is up to the sales team.',
-      '{"permission": "sale.write"}');
-  end if;
+  perform app_private.refuse_team_fields(input);
   perform set_config('plat.actor_type', 'BUYER', true);
   result := app_hidden.create_record(null::app_public.reservations,
     input || jsonb_build_object('buyer_id', app_public.current_user_id(),
@@ -58314,6 +59022,41 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_private.reserve_as_buyer(jsonb) to plat_user;
+
+-- Reserves a unit or lot for the viewer as a visitor; null where the project does not allow it.
+create function app_private.reserve_as_visitor(input jsonb) returns app_public.reservations
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  project app_public.projects := app_private.project_for_visitor((input ->> 'unit_id')::uuid,
+    (input ->> 'lot_id')::uuid);
+  result app_public.reservations;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+begin
+  if project.id is null then
+    return null;
+  end if;
+  perform app_hidden.require_confirmed_address();
+  perform app_private.refuse_team_fields(input);
+  if app_private.wants_fee_first(project) and not exists (select from app_private.payments_accounts a
+    where a.organization_id = project.organization_id and a.status = 'ENABLED') then
+    perform app_hidden.fail('CONFLICT', 'The fee of a reservation cannot be paid here yet; contact the sales office.');
+  end if;
+  -- What they hold already was counted then.
+  if not exists (select from app_public.unit_holds h where h.id = any (array(select app_hidden.viewer_holds()))
+    and h.status = 'ACTIVE' and h.expires_at > clock_timestamp()
+    and (h.unit_id = (input ->> 'unit_id')::uuid or h.lot_id = (input ->> 'lot_id')::uuid)) then
+    perform app_private.admit_visitor(project, (input ->> 'unit_id')::uuid, (input ->> 'lot_id')::uuid);
+  end if;
+  if not app_private.wants_fee_first(project) then
+    perform app_private.limit_visitor('visitor_reservation', project.reservation_expiration);
+  end if;
+  perform set_config('plat.actor_type', 'BUYER', true);
+  result := app_hidden.create_record(null::app_public.reservations, input || jsonb_build_object('buyer_id',
+    app_public.current_user_id(), 'lead_id', app_private.lead_of_visitor(project), 'is_self_service', true));
+  perform set_config('plat.actor_type', before, true);
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_private.reserve_as_visitor(jsonb) to plat_user;
 
 -- Counts a mail of an organization that is about to be sent: 0, or the seconds to wait where there is no room for
 --   it. Two that are about to be sent at once both count. One whose process dies counts although it is sent again.
@@ -62801,6 +63544,12 @@ begin
 end $function$;
 grant execute on function app_private.wake_executions(integer, integer, interval, uuid[]) to plat_worker;
 
+-- Whether a visitor's reservation lasts only if its fee is paid in time.
+create function app_private.wants_fee_first(project app_public.projects) returns boolean
+language sql stable as $function$
+  select project.public_reservation_fee_required and coalesce(project.reservation_fee, 0) > 0
+$function$;
+
 -- What is sent of an event: of its record what the viewer may read. 256 KB at most: of a larger one all but the
 --   record itself, which the receiver reads from the API.
 create function app_private.webhook_body(e app_public.events) returns text
@@ -63786,6 +64535,7 @@ insert into app_hidden.record_types (table_name, subject, write_permission, even
   ('agreement_signers', 'agreement_signer', 'buyer.write', 'buyer.read', null, null, null),
   ('agreements', 'agreement', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
   ('appointments', 'appointment', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
+  ('buyer_documents', 'buyer_document', 'buyer.pii', 'buyer.pii', null, array['buyer.pii'], null),
   ('buyers', 'buyer', 'buyer.write', null, null, array['buyer.read'], null),
   ('contacts', 'contact', 'lead.write', null, null, array['buyer.read', 'lead.read'], null),
   ('custom_exports', 'custom_export', 'report.manage', null, null, array['report.read'], null),
@@ -65399,6 +66149,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
 
 insert into app_private.file_tables (table_name) values
   ('agreement_files'),
+  ('buyer_documents'),
   ('floor_plan_documents'),
   ('floor_plan_drawings'),
   ('floor_plan_elevation_images'),
@@ -65460,7 +66211,13 @@ insert into app_private.limits (name, most, within, description) values
   ('verification.address', 5, '24:00:00',
     'Mails to one address because somebody made an account with it; further ones are quietly not sent.'),
   ('verification.login', 1, '24:00:00',
-    'Codes sent because somebody signed in without having confirmed the address of the account.');
+    'Codes sent because somebody signed in without having confirmed the address of the account.'),
+  ('visitor_hold.network', 10, '01:00:00', 'The same of all visitors from one network.'),
+  ('visitor_hold.person', 2, '01:00:00',
+    'Homes that a visitor holds or reserves for themselves, within publicHoldExpiration of the project.'),
+  ('visitor_reservation.network', 10, '48:00:00', 'The same of all visitors from one network.'),
+  ('visitor_reservation.person', 2, '48:00:00',
+    'Reservations without a fee that a visitor makes for themselves, within reservationExpiration of the project.');
 
 insert into app_private.message_rules (opens, closes, most_segments) values
   ('08:00:00', '21:00:00', 6);
@@ -65535,6 +66292,9 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
     array['{"origin":"WEB_FORM"}', '{"origin":"AGENT_PORTAL"}', '{"origin":"INTEGRATION"}', '{"origin":"MARKETPLACE"}',
       '{"origin":"OPEN_HOUSE"}'], array['SYSTEM', 'INTEGRATION', 'WEBHOOK'], 'lead.read', array['TEAM'], false, false,
     '{{ data.name }} is a new lead for {{ project }}',
+    '{{ data.email }}{% if data.phone %}, {{ data.phone }}{% endif %}', null),
+  ('new_lead', array['lead.created'], null, array['{"origin":"RESERVATION"}'], null, 'lead.read', array['TEAM'], false,
+    false, '{{ data.name }} is a new lead for {{ project }}, who holds or reserves a home',
     '{{ data.email }}{% if data.phone %}, {{ data.phone }}{% endif %}', null),
   ('offer', array['offer.accepted', 'offer.rejected', 'offer.expired', 'offer.withdrawn'], null, null, null,
     'sale.read', array['TEAM'], false, false,

@@ -188,6 +188,16 @@ export function recipes(
       currency: undefined,
     };
   };
+  /** A document of a purchase, the player's own where they have one. */
+  const buyerDocument: Recipe = async (player) => ({
+    ...(await find(
+      player,
+      `select b.id as "buyerId" from app_public.buyers b, home where b.${ofHome} and b.deleted_at is null and b.status <> 'CANCELLED'
+       and (b.user_id = home.player or not exists (select from app_public.buyers o where o.user_id = home.player))`,
+    )),
+    category: "IDENTITY",
+    file: `data:application/pdf;name=fuzz.pdf;base64,${Buffer.from("%PDF-1.7\n%%EOF\n").toString("base64")}`,
+  });
   /** An agreement that the owner has prepared, with a signer of that address; sent where that is wanted. */
   const agreement = async (player: Player, signerEmail: string, status?: "SENT") => {
     const boss = bossOf(player);
@@ -481,6 +491,7 @@ export function recipes(
     },
     deleteOrganizationIntegration: found(integration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteProject: after("createProject", () => ({ title: name(), status: "SELLING", currency: "CAD" })),
+    deleteBuyerDocument: after("uploadBuyerDocument", buyerDocument),
     deleteUnitHold: afterBoss("createUnitHold", found(freeHome)),
     deleteUserIntegration: found(ownIntegration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteWebhook: after("createWebhook", webhook),
@@ -613,6 +624,7 @@ export function recipes(
     updateAgreementFile: ofDraft("fileId", "id"),
     updateAgreementSigner: ofDraft("signerId", "id", () => ({ email: email(), phone: undefined })),
     updateEscalationTicket: ticket,
+    updateBuyerDocument: after("uploadBuyerDocument", buyerDocument, { category: "OTHER" }),
     uploadAgreementFile: async (player) => {
       const { agreementId, file } = await agreement(player, email());
       return { agreementId, file, voidSignatures: undefined };
@@ -653,6 +665,7 @@ export function recipes(
       credentials: undefined,
     }),
     updateOrganizationMemberRole: async (player) => ({ ...(await newMember(player)), role: "MEMBER" }),
+    uploadBuyerDocument: buyerDocument,
     updatePassword: async (player) => {
       await withoutFactor(player);
       return { currentPassword: password, newPassword: password };
