@@ -11758,8 +11758,9 @@ create table app_public.leads (
   --
   -- The technical way in; API where a program does not say.
   origin                   app_public.lead_origin       not null default 'API',
-  -- Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the
-  --   project; any other is refused, and the error says which there are.
+  -- Code of the source, such as WEB_DIRECT, or the key of a tracker. Given to createLead, the code or the name of a
+  --   lead source of the project, or the key of one of its trackers; any other is refused, and the error says which
+  --   there are.
   source                   app_public.short_text,
   -- @filter leadSourceIds
   --
@@ -12612,7 +12613,12 @@ begin
     end if;
   elsif tg_op = 'INSERT' and new.source is not null then
     new.source_id := app_private.lead_source_named(new.project_id, new.source);
-    new.source := coalesce((select s.code from app_public.lead_sources s where s.id = new.source_id), new.source);
+    if new.source_id is not null then
+      select s.code into new.source from app_public.lead_sources s where s.id = new.source_id;
+    else
+      -- The key of a tracker stays, for it to be counted by.
+      new.source_id := (app_private.tracker_with_key(new.project_id, new.source)).lead_source_id;
+    end if;
   end if;
   if tg_op = 'INSERT' or new.status is distinct from old.status then
     if new.status = 'LOST' or new.lost_at is not null then
@@ -17492,7 +17498,7 @@ create table app_public.organization_user_connections (
   --
   -- Which mails the member gets.
   notifications            app_public.notification_settings not null default row(
-      true, true, true, true, true, true, true, true, true, true, true
+      true, true, true, true, true, true, true, true, true, true, true, true
     ),
   joined_at                timestamp with time zone     not null default now(), -- Since when.
   -- @inert Members act for themselves.
@@ -29288,29 +29294,56 @@ grant execute on function app_public.spec_options_events(app_public.spec_options
 ----------------------------------------------------------------------------------------------------
 -- app_public.tasks
 
+--
+-- @portfolio lead.read
+-- @portfolioAlso org.member lead_id buyer_id
+-- @ownFinder viewer_tasks_of_deals
 -- @defaultOrder due_at asc, id asc
+-- @filterLists status
 --
 -- Something to do.
 create table app_public.tasks (
   id                       uuid                         not null default uuidv7(),
+  -- @filter organizationIds
   -- @insertOptional
   --
   -- The organization; needed where neither a lead, a buyer nor a project is named.
   organization_id          uuid                         not null,
-  project_id               uuid, -- The project.
-  lead_id                  uuid, -- The lead that it is about.
+  -- @filter projectIds
+  --
+  -- The project.
+  project_id               uuid,
+  -- @filter
+  --
+  -- The lead that it is about.
+  lead_id                  uuid,
   title                    app_public.short_text        not null, -- What to do, in a line.
   description              app_public.long_text, -- What to do, at length.
-  type                     app_public.task_type         not null default 'TODO', -- Kind of the task.
-  status                   app_public.task_status       not null default 'OPEN', -- How far it is.
+  -- @filter
+  --
+  -- Kind of the task.
+  type                     app_public.task_type         not null default 'TODO',
+  -- @filter
+  --
+  -- How far it is.
+  status                   app_public.task_status       not null default 'OPEN',
   status_changed_at        timestamp with time zone     not null default now(), -- Since when it has its status.
-  priority                 app_public.task_priority     not null default 'MEDIUM', -- How urgent it is.
-  assignee_id              uuid, -- Who does it.
+  -- @filter
+  --
+  -- How urgent it is.
+  priority                 app_public.task_priority     not null default 'MEDIUM',
+  -- @filter assigneeIds
+  --
+  -- Who does it; whoever writes it down where nobody is named.
+  assignee_id              uuid,
   -- @inert A task does nothing by itself.
   --
   -- Who created it.
   created_by_id            uuid                         default app_public.current_user_id(),
-  due_at                   timestamp with time zone, -- Until when.
+  -- @filter
+  --
+  -- Until when.
+  due_at                   timestamp with time zone,
   started_at               timestamp with time zone, -- When somebody began.
   completed_at             timestamp with time zone, -- When it was done.
   completed_by_id          uuid, -- Who completed it.
@@ -29318,7 +29351,10 @@ create table app_public.tasks (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
-  buyer_id                 uuid, -- The buyer that it is about.
+  -- @filter
+  --
+  -- The buyer that it is about.
+  buyer_id                 uuid,
   -- @behavior -*
   --
   -- The execution that created it.
@@ -29386,7 +29422,12 @@ create index tasks_lead on app_public.tasks (lead_id, id desc) where deleted_at 
 create index tasks_lead_open on app_public.tasks (lead_id)
   where deleted_at is null and status::text = any (array['OPEN', 'IN_PROGRESS', 'WAITING']);
 create index tasks_organization on app_public.tasks (organization_id, due_at, id) where deleted_at is null;
+create index tasks_organization_alone on app_public.tasks (organization_id, due_at, id)
+  where deleted_at is null and lead_id is null and buyer_id is null;
+create index tasks_organization_status on app_public.tasks (organization_id, status, due_at, id)
+  where deleted_at is null;
 create index tasks_project on app_public.tasks (project_id, due_at, id) where deleted_at is null;
+create index tasks_project_status on app_public.tasks (project_id, status, due_at, id) where deleted_at is null;
 create index tasks_workflow_execution on app_public.tasks (workflow_execution_id)
   where workflow_execution_id is not null;
 
@@ -29810,6 +29851,11 @@ begin
         'Name the lead, the buyer, the project or the organization that the task is for.',
         '{"field": "organizationId"}');
     end if;
+    -- What somebody writes down for nobody is theirs to do; what a workflow makes goes where its step says.
+    if new.assignee_id is null and app_public.current_user_id() is not null
+      and not coalesce(app_hidden.is_service(), false) then
+      new.assignee_id := app_public.current_user_id();
+    end if;
   end if;
   if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id)
     and not exists (
@@ -29842,6 +29888,50 @@ create function app_public.tasks_events(r app_public.tasks) returns setof app_pu
 language sql stable rows 20
 as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.tasks_events(app_public.tasks) to plat_anonymous, plat_user;
+
+-- @filter due
+-- @impliesList status OPEN,IN_PROGRESS,WAITING
+--
+-- Only what is still to be done and is due today, where the viewer is, or was due before; or only the rest.
+create function app_public.tasks_filter_due(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.due_at < app_hidden.end_of_viewers_day()
+      and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.due_at is null or t.due_at >= app_hidden.end_of_viewers_day() or t.status in ('COMPLETED', 'CANCELLED') end
+$function$;
+grant execute on function app_public.tasks_filter_due(app_public.tasks, boolean) to plat_anonymous, plat_user;
+
+-- @filter mine
+--
+-- Only tasks that the viewer does, or only the others.
+create function app_public.tasks_filter_mine(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.assignee_id = app_public.current_user_id()
+    else t.assignee_id is distinct from app_public.current_user_id() end
+$function$;
+grant execute on function app_public.tasks_filter_mine(app_public.tasks, boolean) to plat_anonymous, plat_user;
+
+-- @filter open
+-- @impliesList status OPEN,IN_PROGRESS,WAITING
+--
+-- Only what is still to be done, or only what is over.
+create function app_public.tasks_filter_open(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.status in ('COMPLETED', 'CANCELLED') end
+$function$;
+grant execute on function app_public.tasks_filter_open(app_public.tasks, boolean) to plat_anonymous, plat_user;
+
+-- @filter overdue
+-- @impliesList status OPEN,IN_PROGRESS,WAITING
+--
+-- Only what is still to be done and was due before now, or only the rest.
+create function app_public.tasks_filter_overdue(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.due_at < now() and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.due_at is null or t.due_at >= now() or t.status in ('COMPLETED', 'CANCELLED') end
+$function$;
+grant execute on function app_public.tasks_filter_overdue(app_public.tasks, boolean) to plat_anonymous, plat_user;
 
 -- @notNull
 --
@@ -39368,7 +39458,11 @@ create type app_public.notification_settings as (
   -- @notNull
   --
   -- A workflow has something to tell the team.
-  team_message boolean
+  team_message boolean,
+  -- @notNull
+  --
+  -- An agreement was signed by all, declined, or not signed in time.
+  agreement boolean
 );
 
 -- @interface mode:union
@@ -41592,7 +41686,8 @@ begin
     return lead;
   end;
   -- After the policy, which decides who may know anything of the project.
-  if lead.source_id is null and lead.source is not null then
+  if lead.source_id is null and lead.source is not null
+    and not app_hidden.is_tracker_key(lead.project_id, lead.source) then
     perform app_hidden.refuse_unknown_source(lead.project_id, lead.source);
   end if;
   if agent is distinct from null then
@@ -46013,6 +46108,15 @@ language sql immutable parallel safe as $function$
       + cosd(latitude) * cosd(other_latitude) * sind((other_longitude - longitude) / 2) ^ 2))) end
 $function$;
 
+-- When the day ends where the viewer is.
+create function app_hidden.end_of_viewers_day() returns timestamp with time zone
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select (date_trunc('day', now() at time zone z.name) + interval '1 day') at time zone z.name
+  from (select coalesce((select u.time_zone::text from app_public.users u where u.id = app_public.current_user_id()),
+    'UTC') as name) z
+$function$;
+grant execute on function app_hidden.end_of_viewers_day() to plat_anonymous, plat_user;
+
 -- The changes of an event without those whose value, before or after, the viewer may not read.
 create function app_hidden.event_changes(
   subject_type text, subject_id uuid, changes jsonb, record jsonb
@@ -46273,6 +46377,15 @@ grant execute on function app_hidden.is_colleague(uuid) to plat_anonymous, plat_
 
 create function app_hidden.is_service() returns boolean
 language sql stable as $function$ select app_hidden.setting('service') = 'on' $function$;
+
+-- @withoutViewer Keys of trackers are public: they stand in advertisements.
+--
+-- Whether a tracker of the project has this key.
+create function app_hidden.is_tracker_key(project_id uuid, source text) returns boolean
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select (app_private.tracker_with_key(project_id, source)).id is not null
+$function$;
+grant execute on function app_hidden.is_tracker_key(uuid, text) to plat_anonymous, plat_user;
 
 -- Whether the viewer sees the reservation as its buyer.
 create function app_hidden.is_viewers_reservation(reservation_id uuid) returns boolean
@@ -49146,6 +49259,21 @@ begin
 end $function$;
 grant execute on function app_hidden.viewer_signers() to plat_anonymous, plat_user;
 
+-- Tasks about the leads and purchases assigned to the viewer, where they see their own only; whoever does them.
+create function app_hidden.viewer_tasks_of_deals() returns setof uuid
+language plpgsql stable security definer rows 100 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  projects constant uuid[] := array(select app_hidden.viewer_own_projects('lead.read'));
+begin
+  return query
+    select t.id from app_public.leads l join app_public.tasks t on t.lead_id = l.id and t.deleted_at is null
+      where l.assignee_id = app_public.current_user_id() and l.project_id = any (projects) and l.deleted_at is null
+    union
+    select t.id from app_hidden.viewer_assigned_buyers('buyer.read') b
+      join app_public.tasks t on t.buyer_id = b and t.deleted_at is null;
+end $function$;
+grant execute on function app_hidden.viewer_tasks_of_deals() to plat_anonymous, plat_user;
+
 -- Those of the records that the viewer sees.
 create function app_hidden.visible_subjects(subject_type text, ids uuid[]) returns setof uuid
 language plpgsql stable rows 100 as $function$
@@ -49438,7 +49566,8 @@ begin
     join lateral (select i.column_name from app_hidden.import_columns i where i.operation = 'importLeads'
         and app_hidden.camel(i.column_name) = m.key
       union all select 'address' where m.key = 'address'
-      union all select 'assignee_id' where m.key = 'assignee') c on true
+      union all select 'assignee_id' where m.key = 'assignee'
+      union all select 'source_id' where m.key = 'source') c on true
     where m.value = 'null' or (jsonb_typeof(m.value) = 'string' and btrim(m.value #>> '{}', E' \t\n\r') = '');
 end $function$;
 
@@ -54396,13 +54525,16 @@ begin
 
   -- What rows name by other things than ids.
   create temp table import_sources on commit drop as
-    select d.source as name, app_private.lead_source_named(project.id, d.source) as id
-    from (select distinct r.source from pg_temp.import_rows r where r.source is not null) d;
+    select d.source as name, coalesce(n.id, t.lead_source_id) as id, case when n.id is null then t.key end as key
+    from (select distinct r.source from pg_temp.import_rows r where r.source is not null) d
+    cross join lateral app_private.lead_source_named(project.id, d.source) n (id)
+    cross join lateral app_private.tracker_with_key(project.id, d.source) t;
   insert into pg_temp.import_errors
     select r.row, 'source', 'BAD_USER_INPUT', format('There is no such lead source in this project. %s',
       coalesce('Give one of ' || sources || ', or make it by createLeadSource.', 'Make it by createLeadSource.')),
       left(r.source, 200)
-    from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source where s.id is null;
+    from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source
+    where num_nonnulls(s.id, s.key) = 0;
   insert into pg_temp.import_errors
     select r.row, k.column_name, 'NOT_FOUND', format('There is no such %s in this project.', k.kind), left(k.value, 200)
     from pg_temp.import_rows r
@@ -54509,7 +54641,7 @@ begin
           when m.mode = ''MERGE'' then coalesce(l.%1$I, r.%1$I::%2$s)
           when %1$L = any (c.names) then null else coalesce(r.%1$I::%2$s, l.%1$I) end as %1$I', k.name, k.type) end,
         E',\n        ')
-      from app_private.lead_row_columns() k where k.name <> 'source'),
+      from app_private.lead_row_columns() k),
     (select string_agg(
         format('case when %1$L = any (c.names) then null else coalesce(r.%1$I, (l.address).%1$I) end', a), ', ')
       from unnest('{thoroughfare,premise,locality,administrative_area,postal_code}'::text[]) a),
@@ -54519,12 +54651,13 @@ begin
           'then concat_ws('' '', x.first_name, x.last_name) end)'
         when 'email' then 'lower(x.email)'
         when 'phone' then 'app_private.try_e164(x.phone, $1)'
+        when 'source' then 's.key'
         when 'source_id' then 'coalesce(x.source_id, s.id::text)'
         when 'assignee_id' then 'coalesce(x.assignee_id, a.user_id::text)'
         when 'registered_at' then 'case when length(x.registered_at) = 10 then least(now(), '
           '(x.registered_at::date)::timestamp at time zone $2)::text else x.registered_at end'
         else format('x.%I', k.name) end, k.name), ', ')
-      from app_private.lead_row_columns() k where k.name <> 'source')) using home_country, project.time_zone;
+      from app_private.lead_row_columns() k)) using home_country, project.time_zone;
   create unique index on pg_temp.import_ready (row);
   analyze pg_temp.import_ready;
   -- Names that were taken from the full name follow it, as they do when the lead is changed by itself.
@@ -54541,12 +54674,11 @@ begin
         and l.unsubscribed_at is not null)
       or exists (select from app_private.withdrawn_addresses w where w.organization_id = project.organization_id
         and w.email = r.email));
-  -- The codes of sources follow from their ids; that of a lead without one stays as it was given.
   create temp table import_same on commit drop as select null::int as row where false;
   execute format('insert into pg_temp.import_same select r.row from pg_temp.import_ready r
     join app_public.leads l on l.id = r.existing_id where row(r.address, %s) is not distinct from row(l.address, %s)',
-    (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'),
-    (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'));
+    (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k),
+    (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k));
   perform app_private.check_import_states('lead');
   insert into pg_temp.import_errors
     select r.row, 'budget_max', 'BAD_USER_INPUT', 'The highest budget is below the lowest.', r.budget_max::text
@@ -63379,6 +63511,15 @@ begin
   return result;
 end $function$;
 
+-- @withoutViewer Keys of trackers are public: they stand in advertisements.
+--
+-- The tracker of a project that has this key: leads with it as their source count for it.
+create function app_private.tracker_with_key(project_id uuid, source text) returns app_public.trackers
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select t.* from app_public.trackers t
+  where t.key = btrim(source) and t.project_id = tracker_with_key.project_id and t.deleted_at is null
+$function$;
+
 -- What it takes to have subjects selected by the trigger and conditions of a workflow.
 create function app_private.trigger_permissions(w app_public.workflows) returns text[]
 language sql stable as $function$
@@ -63891,8 +64032,7 @@ end $function$;
 create function app_private.write_lead_rows(project app_public.projects, system text, party uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  columns constant text := (select string_agg(format('%I', k.name), ', ') from app_private.lead_row_columns() k
-    where k.name <> 'source');
+  columns constant text := (select string_agg(format('%I', k.name), ', ') from app_private.lead_row_columns() k);
   first_rows int[];
   last_rows int[];
   first_row int;
@@ -63927,8 +64067,8 @@ begin
       execute format('update app_public.leads l set (address, %1$s) = row(r.address, %2$s)
         from pg_temp.import_ready r where l.id = r.existing_id and r.row between $1 and $2
           and not exists (select from pg_temp.import_same s where s.row = r.row)', columns,
-        (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k
-          where k.name <> 'source')) using first_row, last_row;
+        (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k))
+        using first_row, last_row;
       insert into app_private.lead_external_ids (organization_id, system, external_id, lead_id, project_id)
         select party, write_lead_rows.system, r.external_id, coalesce(r.existing_id, r.new_id), project.id
         from pg_temp.import_ready r
@@ -65021,7 +65161,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('LEADS', 13, 'origin', 't.origin', 'ENUM', 'app_public.lead_origin', null, true,
     'The technical way in; API where a program does not say.'),
   ('LEADS', 14, 'source', 't.source', 'TEXT', 'app_public.short_text', null, false,
-    'Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the project; any other is refused, and the error says which there are.'),
+    'Code of the source, such as WEB_DIRECT, or the key of a tracker. Given to createLead, the code or the name of a lead source of the project, or the key of one of its trackers; any other is refused, and the error says which there are.'),
   ('LEADS', 15, 'isAgent', 't.is_agent', 'BOOLEAN', 'boolean', null, true, 'Whether the lead is an agent.'),
   ('LEADS', 16, 'isRepresented', 't.is_represented', 'BOOLEAN', 'boolean', null, false,
     'Whether an agent represents the lead.'),
@@ -65352,7 +65492,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('TASKS', 14, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The project.'),
   ('TASKS', 15, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead that it is about.'),
   ('TASKS', 16, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer that it is about.'),
-  ('TASKS', 17, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false, 'Who does it.'),
+  ('TASKS', 17, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false,
+    'Who does it; whoever writes it down where nobody is named.'),
   ('TASKS', 18, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
     'text', null, true, 'Title of the project.'),
   ('TASKS', 19, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', 'lead.read',
@@ -66337,6 +66478,7 @@ insert into app_private.message_words (word, meaning) values
   ('unsubscribe', 'STOP');
 
 insert into app_private.notification_kinds (kind, place, wait, name, heading) values
+  ('agreement', 12, '00:01:00', 'agreements', 'updates on agreements'),
   ('appointment', 5, '00:01:00', 'appointments', 'updates on appointments'),
   ('contact_message', 2, '00:01:00', 'messages to the sales office', 'messages to the sales office'),
   ('escalation', 9, '00:01:00', 'escalations', 'escalations'),
@@ -66351,6 +66493,9 @@ insert into app_private.notification_kinds (kind, place, wait, name, heading) va
 
 insert into app_private.notification_rules (kind, events, changed, wanted, channels, permission, audience, else_team,
   actor_too, line, details, quote) values
+  ('agreement', array['agreement.signed', 'agreement.executed', 'agreement.declined', 'agreement.expired'], null, null,
+    null, 'lead.read', array['ASSIGNEE'], true, false,
+    '{{ data.title }} of {{ person }} in {{ project }}, {{ data.status | words }}', null, null),
   ('appointment',
     array['appointment.created', 'appointment.scheduled', 'appointment.confirmed', 'appointment.rescheduled',
       'appointment.cancelled'], null, null, null, 'lead.read', array['hostId', 'ASSIGNEE'], true, false,
