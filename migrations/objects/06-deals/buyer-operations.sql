@@ -60,7 +60,8 @@ begin
         -- An imported sale keeps its days: it was not sold today.
         at => case when app_hidden.setting('channel') = 'IMPORT' then least(now(), (case
           when step = 'CLOSED' then purchase.closing_date
-          else coalesce(purchase.purchase_firm_date, purchase.purchase_date) end)::timestamp at time zone project.time_zone) end);
+          else coalesce(purchase.purchase_firm_date, purchase.purchase_date) end)::timestamp
+            at time zone project.time_zone) end);
     end if;
   end loop;
   update app_public.units u set sold_price = purchase.price where u.id = claim.unit_id
