@@ -1,0 +1,14 @@
+-- Organizations that require a second factor of their members.
+
+alter table app_public.organizations
+  add column second_factor_required_from timestamptz,
+  add column second_factor_grace_days int not null default 7
+    constraint organizations_second_factor_grace check (second_factor_grace_days between 0 and 90);
+
+-- Kept with the membership, since every permission is looked up there.
+alter table app_public.organization_user_connections
+  add column second_factor_due_at timestamptz,
+  add column second_factor_reset_at timestamptz;
+-- squawk-ignore require-concurrent-index-creation
+create index organization_user_connections_second_factor_due on app_public.organization_user_connections (user_id)
+  where second_factor_due_at is not null;
