@@ -16218,10 +16218,7 @@ create table app_public.organizations (
   constraint organizations_pkey primary key (id),
   -- This is no phone number; give one with its country code, such as +1 416 555 0123.
   constraint organizations_phone_e164 check (phone::text ~ '^\+[1-9][0-9]{6,14}$'),
-  -- Give 0 to 90 days.
-  constraint organizations_second_factor_grace check (
-    second_factor_grace_days >= 0 and second_factor_grace_days <= 90
-  )
+  constraint organizations_second_factor_grace check (second_factor_grace_days >= 0) -- Give no less than 0 days.
 );
 
 -- This slug is taken; choose another.
@@ -42514,9 +42511,7 @@ grant execute on function app_public.update_organization_payments_representative
 --
 -- @arg organization_id The organization.
 -- @arg required Whether its members have to have a second factor.
--- @arg grace_days How many days they have to get one, 0 to 90, also when they join later; as before where left out,
---   7 at
--- first.
+-- @arg grace_days How many days they have to get one, 0 to 90, also when they join later; 7 where never given.
 --
 -- Requires a second factor of the members of an organization, or does so no longer. Members without one get a mail;
 --   when

@@ -3,7 +3,7 @@
 alter table app_public.organizations
   add column second_factor_required_from timestamptz,
   add column second_factor_grace_days int not null default 7
-    constraint organizations_second_factor_grace check (second_factor_grace_days between 0 and 90);
+    constraint organizations_second_factor_grace check (second_factor_grace_days >= 0);
 
 -- Kept with the membership, since every permission is looked up there.
 alter table app_public.organization_user_connections

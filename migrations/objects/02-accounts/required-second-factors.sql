@@ -7,7 +7,7 @@ comment on column app_public.organizations.second_factor_required_from is
   E'@masked\n\nFrom when on members without a second factor are refused its data; null where none is required.';
 comment on column app_public.organizations.second_factor_grace_days is
   E'@masked\n\nHow many days members have to get a second factor.';
-comment on constraint organizations_second_factor_grace on app_public.organizations is 'Give 0 to 90 days.';
+comment on constraint organizations_second_factor_grace on app_public.organizations is 'Give no less than 0 days.';
 comment on column app_public.organization_user_connections.second_factor_due_at is
   E'@masked\n\nFrom when on the member is refused the data of the organization, unless they get a second factor.';
 comment on column app_public.organization_user_connections.second_factor_reset_at is
@@ -136,8 +136,7 @@ end $$;
 comment on function app_public.update_organization_second_factor is $$
 @arg organization_id The organization.
 @arg required Whether its members have to have a second factor.
-@arg grace_days How many days they have to get one, 0 to 90, also when they join later; as before where left out, 7 at
-  first.
+@arg grace_days How many days they have to get one, 0 to 90, also when they join later; 7 where never given.
 
 Requires a second factor of the members of an organization, or does so no longer. Members without one get a mail; when
 the grace is over they are refused its data, until they have one. Takes the role OWNER and a second factor of one's
