@@ -643,6 +643,1129 @@ as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.
 grant execute on function app_public.agents_events(app_public.agents) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.agreement_files
+
+-- @file Document
+--
+-- A file of an agreement: a version of what is signed, or what came of it.
+create table app_public.agreement_files (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  -- @writeOnly
+  -- @secret
+  --
+  -- A PDF, 50 MB at most.
+  file                     app_public.document_upload   not null,
+  title                    app_public.short_text, -- What people read instead of the file name.
+  description              app_public.long_text, -- What it is about.
+  category                 app_public.document_category not null default 'OTHER', -- What it is.
+  -- Whether everybody sees it who sees the record that it belongs to.
+  public                   boolean                      not null default false,
+  filename                 text                         not null, -- Name for those who save it.
+  filemime                 text                         not null, -- Media type, by the content of the file.
+  filesize                 integer                      not null, -- Size in bytes.
+  checksum                 text                         not null, -- SHA-256 of the content, in hexadecimal digits.
+  -- @behavior -*
+  --
+  -- Who uploaded it.
+  uploaded_by_id           uuid                         default app_public.current_user_id(),
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  -- @behavior -attribute:select
+  --
+  -- The agreement that it belongs to.
+  agreement_id             uuid                         not null,
+  kind                     app_public.agreement_file_kind not null default 'DOCUMENT', -- What it is.
+  -- @insertOptional
+  --
+  -- Which version it is, from 1 on; the latest DOCUMENT is what is signed.
+  number                   integer                      not null,
+  -- Whether the signatures on the version before are given up for it; needed where somebody has signed that one.
+  --   Everybody is then asked to sign again.
+  void_signatures          boolean                      not null default false,
+  -- When the signers could see it first; null for one that was not sent.
+  sent_at                  timestamp with time zone,
+  constraint agreement_files_pkey primary key (id),
+  -- @parent
+  -- @fieldName agreement
+  -- @foreignFieldName files
+  -- @backwardDescription The files, in their order.
+  --
+  -- The agreement that it belongs to.
+  constraint agreement_files_agreement_id_fkey foreign key (agreement_id, project_id)
+    references app_public.agreements(id, project_id) on delete cascade,
+  -- @behavior -*
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint agreement_files_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName uploadedBy
+  -- @backwardBehavior -*
+  --
+  -- Who uploaded it; seen by colleagues.
+  constraint agreement_files_uploaded_by_id_fkey foreign key (uploaded_by_id)
+    references app_public.users(id) on delete set null,
+  constraint document_record_category_not_null not null category,
+  constraint document_record_checksum_not_null not null checksum,
+  constraint document_record_file_not_null not null file,
+  constraint document_record_filemime_not_null not null filemime,
+  constraint document_record_filename_not_null not null filename,
+  constraint document_record_filesize_not_null not null filesize,
+  constraint document_record_id_not_null not null id,
+  constraint document_record_inserted_at_not_null not null inserted_at,
+  constraint document_record_organization_id_not_null not null organization_id,
+  constraint document_record_project_id_not_null not null project_id,
+  constraint document_record_public_not_null not null public,
+  constraint document_record_updated_at_not_null not null updated_at,
+  constraint document_record_version_not_null not null version
+);
+
+create index agreement_files_checksum on app_public.agreement_files (checksum);
+-- Somebody else uploaded a version meanwhile; look at it and try again.
+create unique index agreement_files_number on app_public.agreement_files (agreement_id, kind, number);
+create index agreement_files_project on app_public.agreement_files (project_id, id);
+create index agreement_files_uploaded_by on app_public.agreement_files (uploaded_by_id);
+
+alter table app_public.agreement_files enable row level security;
+create policy readers on app_public.agreement_files for select to plat_user
+  using (
+    deleted_at is null
+    and (select true from app_public.agreements parent where parent.id = agreement_files.agreement_id)
+    and (sent_at is not null or agreement_id <> all (array(select app_hidden.viewer_party_agreements())))
+  );
+-- @perRow One file is deleted at a time, and the agreement says whose deal it is.
+create policy writers_delete on app_public.agreement_files for delete to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+-- @perRow Files are uploaded one by one, and the agreement says whose deal it is.
+create policy writers_insert on app_public.agreement_files for insert to plat_user
+  with check (app_hidden.may_write_agreement(agreement_id));
+-- @perRow One file is changed at a time, and the agreement says whose deal it is.
+create policy writers_update on app_public.agreement_files for update to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+
+grant select on app_public.agreement_files to plat_anonymous, plat_user;
+grant delete on app_public.agreement_files to plat_user;
+grant insert (file, title, description, agreement_id, void_signatures) on app_public.agreement_files to plat_user;
+grant update (title, description) on app_public.agreement_files to plat_user;
+
+create trigger _040_file before insert on app_public.agreement_files
+  for each row execute function app_private.tg__file('agreements', 'agreement_id', 'Document');
+create trigger _050_organization before insert on app_public.agreement_files
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.agreement_files
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_keep before delete on app_public.agreement_files
+  for each row execute function app_private.tg_agreement_files__keep();
+create trigger _300_version before insert on app_public.agreement_files
+  for each row execute function app_private.tg_agreement_files__version();
+create trigger _500_let_go after delete or update of deleted_at on app_public.agreement_files
+  for each row execute function app_private.tg__let_go_of_file();
+create trigger _510_replaced after insert on app_public.agreement_files
+  for each row
+  when (new.kind::text = 'DOCUMENT')
+  execute function app_private.tg_agreement_files__replaced();
+create trigger _900_soft_delete before delete on app_public.agreement_files
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.agreement_files
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.agreement_files
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_agreement_files__event_delete();
+create trigger _950_events_insert after insert on app_public.agreement_files
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_files__event_insert();
+create trigger _950_events_update after update on app_public.agreement_files
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_agreement_files__event_update();
+create trigger _970_parents after insert on app_public.agreement_files
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_files__parents();
+create trigger _970_parents_again after update of agreement_id, project_id on app_public.agreement_files
+  for each row
+  when (old.agreement_id is distinct from new.agreement_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_agreement_files__parents();
+
+create function app_private.tg_agreement_files__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || 'deleted', 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || 'created', 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || 'created', 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_file' || '.' || case when false then null when o.deleted_at is null and n.deleted_at is not null then 'deleted' else 'updated' end, 'agreement_file', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.title is distinct from n.title then jsonb_build_object('title', jsonb_build_array(o.title, n.title)) else '{}' end
+    || case when o.description is distinct from n.description then jsonb_build_object('description', jsonb_build_array(o.description, n.description)) else '{}' end
+    || case when o.category is distinct from n.category then jsonb_build_object('category', jsonb_build_array(o.category, n.category)) else '{}' end
+    || case when o.public is distinct from n.public then jsonb_build_object('public', jsonb_build_array(o.public, n.public)) else '{}' end
+    || case when o.filename is distinct from n.filename then jsonb_build_object('filename', jsonb_build_array(o.filename, n.filename)) else '{}' end
+    || case when o.filemime is distinct from n.filemime then jsonb_build_object('filemime', jsonb_build_array(o.filemime, n.filemime)) else '{}' end
+    || case when o.filesize is distinct from n.filesize then jsonb_build_object('filesize', jsonb_build_array(o.filesize, n.filesize)) else '{}' end
+    || case when o.checksum is distinct from n.checksum then jsonb_build_object('checksum', jsonb_build_array(o.checksum, n.checksum)) else '{}' end
+    || case when o.uploaded_by_id is distinct from n.uploaded_by_id then jsonb_build_object('uploadedById', jsonb_build_array(o.uploaded_by_id, n.uploaded_by_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.agreement_id is distinct from n.agreement_id then jsonb_build_object('agreementId', jsonb_build_array(o.agreement_id, n.agreement_id)) else '{}' end
+    || case when o.kind is distinct from n.kind then jsonb_build_object('kind', jsonb_build_array(o.kind, n.kind)) else '{}' end
+    || case when o.number is distinct from n.number then jsonb_build_object('number', jsonb_build_array(o.number, n.number)) else '{}' end
+    || case when o.void_signatures is distinct from n.void_signatures then jsonb_build_object('voidSignatures', jsonb_build_array(o.void_signatures, n.void_signatures)) else '{}' end
+    || case when o.sent_at is distinct from n.sent_at then jsonb_build_object('sentAt', jsonb_build_array(to_char(o.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.kind as kind,
+    n.title as title,
+    n.number as number,
+    n.public as public,
+    to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.agreement_id as "agreementId",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId",
+    n.void_signatures as "voidSignatures") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.title,
+    o.description,
+    o.category,
+    o.public,
+    o.filename,
+    o.filemime,
+    o.filesize,
+    o.checksum,
+    o.uploaded_by_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.agreement_id,
+    o.kind,
+    o.number,
+    o.void_signatures,
+    o.sent_at) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.title,
+    n.description,
+    n.category,
+    n.public,
+    n.filename,
+    n.filemime,
+    n.filesize,
+    n.checksum,
+    n.uploaded_by_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.agreement_id,
+    n.kind,
+    n.number,
+    n.void_signatures,
+    n.sent_at) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__keep() returns trigger
+language plpgsql as $function$
+begin
+  if old.sent_at is not null then
+    perform app_hidden.fail('CONFLICT', 'What was sent is kept; upload another version to replace it.');
+  end if;
+  return old;
+end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agreement_files__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agreements p where p.id = n.agreement_id) is not null) then 'agreements agreement_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.agreements p where p.id = new.agreement_id) is not null then 'agreements agreement_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_files__replaced() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  agreement app_public.agreements;
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id;
+  if agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') or not exists (select
+      from app_public.agreement_signers s where s.agreement_id = new.agreement_id and s.deleted_at is null) then
+    return null;
+  end if;
+  perform app_private.note_trail(agreement.id, 'REPLACED', file => new, note => case when new.void_signatures
+    then 'The signatures on the version before were given up.' end);
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'WAITING', invited_at = null, viewed_at = null, signed_at = null,
+      signed_file_id = null
+    where s.agreement_id = agreement.id and s.status <> 'WAITING' and s.deleted_at is null;
+  delete from app_private.agreement_codes c using app_public.agreement_signers s
+    where s.id = c.signer_id and s.agreement_id = agreement.id;
+  update app_public.agreements a set status = 'SENT', viewed_at = null, signed_at = null
+    where a.id = agreement.id and a.status <> 'SENT';
+  perform set_config('plat.service', before, true);
+  perform app_private.invite_signers(agreement.id);
+  return null;
+end $function$;
+
+create function app_private.tg_agreement_files__version() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  agreement app_public.agreements;
+  signed int;
+  is_signed_here boolean;
+begin
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id for no key update;
+  select count(*) filter (where s.status = 'SIGNED'), count(*) > 0 into signed, is_signed_here
+    from app_public.agreement_signers s where s.agreement_id = new.agreement_id and s.deleted_at is null;
+  new.number := coalesce((select max(f.number) from app_public.agreement_files f
+    where f.agreement_id = new.agreement_id and f.kind = new.kind), 0) + 1;
+  if new.kind <> 'DOCUMENT' then
+    new.sent_at := now();
+    return new;
+  end if;
+  -- The content that stands for one that was not sent yet (app_hidden.may_upload) has no type of its own.
+  if new.filemime <> 'application/pdf' and new.checksum <> repeat('0', 64) then
+    perform app_hidden.fail('UNSUPPORTED_FILE', 'What is signed is a PDF.', '{"field": "file"}');
+  elsif agreement.status in ('DECLINED', 'EXPIRED', 'VOIDED')
+    or (is_signed_here and agreement.status in ('SIGNED', 'EXECUTED')) then
+    perform app_hidden.fail('CONFLICT', format('This agreement is %s, and has no further version; make another '
+      'agreement.',
+      lower(agreement.status)), '{"field": "agreementId"}');
+  elsif is_signed_here and agreement.signing_provider <> 'EMBEDDED' and agreement.status <> 'DRAFT' then
+    perform app_hidden.fail('CONFLICT',
+      'This agreement is being signed at its provider, which takes no further version; void it and make another one.',
+      '{"field": "agreementId"}');
+  elsif signed > 0 and not new.void_signatures then
+    perform app_hidden.fail('CONFLICT', format('%s signed the present version, and no signature holds for another one. '
+      'Give '
+      'voidSignatures: true to give them up and ask everybody again.',
+      case signed when 1 then 'One signer has' else signed || ' signers have' end),
+      jsonb_build_object('field', 'voidSignatures', 'signatures', signed));
+  end if;
+  new.void_signatures := signed > 0;
+  new.sent_at := case when agreement.status <> 'DRAFT' then now() end;
+  return new;
+end $function$;
+
+-- What happened to it, latest first.
+create function app_public.agreement_files_events(r app_public.agreement_files) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.agreement_files_events(app_public.agreement_files) to plat_anonymous,
+plat_user;
+
+-- @notNull
+--
+-- Where it is: an address that works for a few minutes, or as long as everybody may see it.
+create function app_public.agreement_files_url(f app_public.agreement_files) returns app_public.file_address
+language sql stable as $function$
+      select app_hidden.file_address('agreement_files', f.id, f.checksum, f.filename, f.public, true) $function$;
+grant execute on function app_public.agreement_files_url(app_public.agreement_files) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
+-- app_public.agreement_signers
+
+-- @defaultOrder sequence asc, id asc
+--
+-- Somebody who signs an agreement.
+create table app_public.agreement_signers (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  agreement_id             uuid                         not null, -- The agreement.
+  role                     app_public.agreement_signer_role not null, -- What they are to the agreement.
+  name                     app_public.short_text        not null, -- Full name, as it stands on the agreement.
+  -- @masked
+  --
+  -- Where their link and code go. Whoever signs in with this address may sign too.
+  email                    app_public.email_address     not null,
+  -- @masked
+  --
+  -- Where their code goes if they want it as a text message.
+  phone                    app_public.phone_number,
+  -- Place in the order of signing; those with the same one sign at the same time. 1 where left out.
+  sequence                 smallint                     not null default 1,
+  status                   app_public.agreement_signer_status not null default 'WAITING', -- How far they are.
+  status_changed_at        timestamp with time zone     not null default now(), -- Since when they have this status.
+  invited_at               timestamp with time zone, -- When they were asked to sign the present version.
+  viewed_at                timestamp with time zone, -- When they opened it.
+  signed_at                timestamp with time zone, -- When they signed.
+  declined_at              timestamp with time zone, -- When they refused to sign.
+  decline_reason           app_public.long_text, -- Why they refused, in their words.
+  reminded_at              timestamp with time zone, -- When they were reminded last.
+  -- @behavior -*
+  --
+  -- The version that they signed.
+  signed_file_id           uuid,
+  -- @behavior -*
+  -- @secret
+  --
+  -- What their link is known by; another one where their address changes.
+  link_id                  uuid                         not null default gen_random_uuid(),
+  -- @behavior -*
+  -- @secret
+  --
+  -- How often they were asked; only the mail of the last time still goes out.
+  invitation               integer                      not null default 0,
+  constraint agreement_signers_pkey primary key (id),
+  -- @parent
+  -- @fieldName agreement
+  -- @foreignFieldName signers
+  -- @backwardDescription Who signs, in order.
+  --
+  -- The agreement.
+  constraint agreement_signers_agreement_id_fkey foreign key (agreement_id, project_id)
+    references app_public.agreements(id, project_id) on delete cascade,
+  -- @fieldName project
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint agreement_signers_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName signedFile
+  -- @backwardBehavior -*
+  --
+  -- The version that they signed.
+  constraint agreement_signers_signed_file_id_fkey foreign key (signed_file_id)
+    references app_public.agreement_files(id) on delete restrict,
+  constraint agreement_signers_email_lower check (email::text = lower(email::text)),
+  constraint agreement_signers_phone_e164 check (phone::text ~ '^\+[1-9][0-9]{6,14}$'),
+  -- Give a sequence from 1 to 100.
+  constraint agreement_signers_sequence_range check (sequence >= 1 and sequence <= 100),
+  -- Who has signed, has signed a version.
+  constraint agreement_signers_signed_file check ((status::text = 'SIGNED') = (signed_file_id is not null)),
+  constraint project_record_id_not_null not null id,
+  constraint project_record_inserted_at_not_null not null inserted_at,
+  constraint project_record_organization_id_not_null not null organization_id,
+  constraint project_record_project_id_not_null not null project_id,
+  constraint project_record_updated_at_not_null not null updated_at,
+  constraint project_record_version_not_null not null version
+);
+
+create index agreement_signers_email on app_public.agreement_signers (email) where deleted_at is null;
+create unique index agreement_signers_link on app_public.agreement_signers (link_id);
+create index agreement_signers_project on app_public.agreement_signers (project_id, id);
+create index agreement_signers_signed_file on app_public.agreement_signers (signed_file_id);
+create index agreement_signers_signers on app_public.agreement_signers (agreement_id, sequence, id)
+  where deleted_at is null;
+
+alter table app_public.agreement_signers enable row level security;
+create policy parties on app_public.agreement_signers for select to plat_user
+  using (
+    deleted_at is null
+    and (select true from app_public.agreements parent where parent.id = agreement_signers.agreement_id)
+  );
+-- @perRow One signer is deleted at a time, and the agreement says whose deal it is.
+create policy sellers_delete on app_public.agreement_signers for delete to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+-- @perRow An agreement has few signers, and says whose deal it is.
+create policy sellers_insert on app_public.agreement_signers for insert to plat_user
+  with check (app_hidden.may_write_agreement(agreement_id));
+-- @perRow One signer is changed at a time, and the agreement says whose deal it is.
+create policy sellers_update on app_public.agreement_signers for update to plat_user
+  using (app_hidden.may_write_agreement(agreement_id));
+
+grant select on app_public.agreement_signers to plat_masker;
+grant delete on app_public.agreement_signers to plat_user;
+grant
+  select (
+      id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, agreement_id, role, name,
+      sequence, status, status_changed_at, invited_at, viewed_at, signed_at, declined_at, decline_reason,
+      reminded_at, signed_file_id, link_id, invitation
+    ) on app_public.agreement_signers to plat_anonymous, plat_user;
+grant insert (agreement_id, role, name, email, phone, sequence) on app_public.agreement_signers to plat_user;
+grant update (role, name, email, phone, sequence) on app_public.agreement_signers to plat_user;
+
+create trigger _010_agreement before insert on app_public.agreement_signers
+  for each row execute function app_private.tg_agreement_signers__agreement();
+create trigger _050_organization before insert on app_public.agreement_signers
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.agreement_signers
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_keep before delete on app_public.agreement_signers
+  for each row execute function app_private.tg_agreement_signers__keep();
+create trigger _300_prepare before insert or update on app_public.agreement_signers
+  for each row execute function app_private.tg_agreement_signers__prepare();
+create trigger _300_state before update on app_public.agreement_signers
+  for each row
+  when (old.status::text is distinct from new.status::text or false)
+  execute function app_private.tg__state('agreement_signer', 't');
+create trigger _300_state_first before insert on app_public.agreement_signers
+  for each row
+  when (new.status is null or new.status::text <> all ('{WAITING}'::text[]) or false)
+  execute function app_private.tg__state('agreement_signer', 't');
+create trigger _900_soft_delete before delete on app_public.agreement_signers
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.agreement_signers
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.agreement_signers
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_agreement_signers__event_delete();
+create trigger _950_events_insert after insert on app_public.agreement_signers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_signers__event_insert();
+create trigger _950_events_update after update on app_public.agreement_signers
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_agreement_signers__event_update();
+create trigger _970_parents after insert on app_public.agreement_signers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreement_signers__parents();
+create trigger _970_parents_again after update of agreement_id, project_id,
+signed_file_id on app_public.agreement_signers
+  for each row
+  when (
+    old.agreement_id is distinct from new.agreement_id
+    or old.project_id is distinct from new.project_id
+    or old.signed_file_id is distinct from new.signed_file_id
+  )
+  execute function app_private.tg_agreement_signers__parents();
+
+-- A signer is of the project of the agreement.
+create function app_private.tg_agreement_signers__agreement() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  select a.project_id, a.organization_id into new.project_id, new.organization_id from app_public.agreements a
+    where a.id = new.agreement_id;
+  return new;
+end $function$;
+
+create function app_private.tg_agreement_signers__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || 'deleted', 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || 'created', 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || 'created', 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'agreement_signer' || '.' || case when false then null when o.status is distinct from n.status and n.status::text = 'DECLINED' then 'declined' when o.status is distinct from n.status and n.status::text = 'INVITED' then 'invited' when o.status is distinct from n.status and n.status::text = 'SIGNED' then 'signed' when o.status is distinct from n.status and n.status::text = 'VIEWED' then 'viewed' when o.reminded_at is distinct from n.reminded_at then 'reminded' when o.deleted_at is null and n.deleted_at is not null then 'deleted' when o.status is distinct from n.status then 'status_changed' else 'updated' end, 'agreement_signer', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.agreement_id is distinct from n.agreement_id then jsonb_build_object('agreementId', jsonb_build_array(o.agreement_id, n.agreement_id)) else '{}' end
+    || case when o.role is distinct from n.role then jsonb_build_object('role', jsonb_build_array(o.role, n.role)) else '{}' end
+    || case when o.name is distinct from n.name then jsonb_build_object('name', jsonb_build_array(o.name, n.name)) else '{}' end
+    || case when o.email is distinct from n.email then jsonb_build_object('email', jsonb_build_array(o.email, n.email)) else '{}' end
+    || case when o.phone is distinct from n.phone then jsonb_build_object('phone', jsonb_build_array(o.phone, n.phone)) else '{}' end
+    || case when o.sequence is distinct from n.sequence then jsonb_build_object('sequence', jsonb_build_array(o.sequence, n.sequence)) else '{}' end
+    || case when o.status is distinct from n.status then jsonb_build_object('status', jsonb_build_array(o.status, n.status)) else '{}' end
+    || case when o.status_changed_at is distinct from n.status_changed_at then jsonb_build_object('statusChangedAt', jsonb_build_array(to_char(o.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.invited_at is distinct from n.invited_at then jsonb_build_object('invitedAt', jsonb_build_array(to_char(o.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.viewed_at is distinct from n.viewed_at then jsonb_build_object('viewedAt', jsonb_build_array(to_char(o.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.signed_at is distinct from n.signed_at then jsonb_build_object('signedAt', jsonb_build_array(to_char(o.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.declined_at is distinct from n.declined_at then jsonb_build_object('declinedAt', jsonb_build_array(to_char(o.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.decline_reason is distinct from n.decline_reason then jsonb_build_object('declineReason', jsonb_build_array(o.decline_reason, n.decline_reason)) else '{}' end
+    || case when o.reminded_at is distinct from n.reminded_at then jsonb_build_object('remindedAt', jsonb_build_array(to_char(o.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.signed_file_id is distinct from n.signed_file_id then jsonb_build_object('signedFileId', jsonb_build_array(o.signed_file_id, n.signed_file_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.name as name,
+    n.role as role,
+    n.email as email,
+    n.phone as phone,
+    n.status as status,
+    n.sequence as sequence,
+    to_char(n.signed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "signedAt",
+    to_char(n.viewed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "viewedAt",
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    to_char(n.invited_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "invitedAt",
+    n.project_id as "projectId",
+    to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "declinedAt",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.reminded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "remindedAt",
+    n.agreement_id as "agreementId",
+    n.signed_file_id as "signedFileId",
+    n.decline_reason as "declineReason",
+    n.organization_id as "organizationId",
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.agreement_id,
+    o.role,
+    o.name,
+    o.email,
+    o.phone,
+    o.sequence,
+    o.status,
+    o.status_changed_at,
+    o.invited_at,
+    o.viewed_at,
+    o.signed_at,
+    o.declined_at,
+    o.decline_reason,
+    o.reminded_at,
+    o.signed_file_id) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.agreement_id,
+    n.role,
+    n.name,
+    n.email,
+    n.phone,
+    n.sequence,
+    n.status,
+    n.status_changed_at,
+    n.invited_at,
+    n.viewed_at,
+    n.signed_at,
+    n.declined_at,
+    n.decline_reason,
+    n.reminded_at,
+    n.signed_file_id) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__keep() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_public.agreements a where a.id = old.agreement_id and a.status <> 'DRAFT') then
+    perform app_hidden.fail('CONFLICT', 'The agreement was sent, and keeps its signers; void it and make another one.');
+  end if;
+  return old;
+end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agreement_signers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agreements p where p.id = n.agreement_id) is not null) then 'agreements agreement_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agreement_files p where p.id = n.signed_file_id) is not null) then 'agreement_files signed_file_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.agreements p where p.id = new.agreement_id) is not null then 'agreements agreement_id'
+      when (select p.deleted_at from app_public.agreement_files p where p.id = new.signed_file_id) is not null then 'agreement_files signed_file_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+create function app_private.tg_agreement_signers__prepare() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  agreement app_public.agreements;
+  project_country text;
+  most constant int := 20;
+  is_new_address boolean;
+begin
+  new.email := lower(new.email);
+  if new.phone is not null and (tg_op = 'INSERT' or new.phone is distinct from old.phone) then
+    project_country := (select coalesce((p.address).country, 'US') from app_public.projects p
+      where p.id = new.project_id);
+    new.phone := app_hidden.to_e164(new.phone, project_country);
+  end if;
+  if coalesce(app_hidden.is_service(), false)
+    or (tg_op = 'UPDATE' and row(new.role, new.name, new.email, new.phone, new.sequence)
+      is not distinct from row(old.role, old.name, old.email, old.phone, old.sequence)) then
+    return new;
+  end if;
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id for no key update;
+  if agreement.status = 'DRAFT' then
+    if tg_op = 'INSERT' and (select count(*) from app_public.agreement_signers s where s.agreement_id = new.agreement_id
+        and s.deleted_at is null) >= most then
+      perform app_hidden.fail('LIMIT_EXCEEDED', format('An agreement has %s signers at most.', most),
+        jsonb_build_object('limit', most));
+    end if;
+    return new;
+  end if;
+  if tg_op = 'INSERT' then
+    perform app_hidden.fail('CONFLICT', 'Signers are added to a draft; this agreement was sent. Void it and make '
+      'another one.',
+      '{"field": "agreementId"}');
+  elsif agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
+    or new.status in ('SIGNED', 'DECLINED') then
+    perform app_hidden.fail('CONFLICT', 'This signer is done with the agreement, and stays as it is.', '{"field": '
+      '"id"}');
+  elsif agreement.signing_provider <> 'EMBEDDED' then
+    perform app_hidden.fail('CONFLICT',
+      'This agreement is at its provider, where its signers stay as they were; void it and make another one.',
+      '{"field": "id"}');
+  elsif row(new.role, new.sequence) is distinct from row(old.role, old.sequence) then
+    perform app_hidden.fail('CONFLICT', 'The agreement was sent: only name, address and phone number of a signer '
+      'change now.',
+      jsonb_build_object('field', case when new.role <> old.role then 'role' else 'sequence' end));
+  end if;
+  is_new_address := new.email <> old.email;
+  if row(new.name, new.email, new.phone) is distinct from row(old.name, old.email, old.phone) then
+    -- What the former address or number got opens nothing any more.
+    delete from app_private.agreement_codes c where c.signer_id = new.id;
+    perform app_private.note_trail(agreement.id, 'CHANGED', signer => new);
+  end if;
+  if is_new_address then
+    new.link_id := gen_random_uuid();
+    if new.status in ('INVITED', 'VIEWED') then
+      new.invitation := new.invitation + 1;
+      perform app_private.add_job('agreement_signer__invited',
+        jsonb_build_object('id', new.id, 'invitation', new.invitation));
+    end if;
+  end if;
+  return new;
+end $function$;
+
+-- @notNull
+--
+-- The steps that can be taken by hand: none, what signers do makes their status.
+create function app_public.agreement_signers_allowed_transitions(
+  s app_public.agreement_signers
+) returns app_public.transition[]
+language sql stable as $function$ select app_hidden.transitions_from('agreement_signer', jsonb_build_object('status',
+  s.status)) $function$;
+grant execute on function app_public.agreement_signers_allowed_transitions(
+  app_public.agreement_signers
+) to plat_anonymous, plat_user;
+
+-- Where their link and code go; null for whoever has neither the permission buyer.read nor signs as them.
+create function app_public.agreement_signers_email(s app_public.agreement_signers) returns app_public.email_address
+language sql stable as $function$
+  select case when app_hidden.organization_can(s.organization_id, 'buyer.read')
+    or s.project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+    or s.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+    or s.id = any (array(select app_hidden.viewer_signers())) then s.email end
+$function$;
+grant execute on function app_public.agreement_signers_email(app_public.agreement_signers) to plat_anonymous,
+plat_user;
+
+-- What happened to it, latest first.
+create function app_public.agreement_signers_events(r app_public.agreement_signers) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.agreement_signers_events(app_public.agreement_signers) to plat_anonymous,
+plat_user;
+
+-- Where their code goes if they want it as a text message; null for whoever has neither the permission buyer.read
+--   nor signs as them.
+create function app_public.agreement_signers_phone(s app_public.agreement_signers) returns app_public.phone_number
+language sql stable as $function$
+  select case when s.phone is not null and (app_hidden.organization_can(s.organization_id, 'buyer.read')
+    or s.project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+    or s.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+    or s.id = any (array(select app_hidden.viewer_signers()))) then s.phone end
+$function$;
+grant execute on function app_public.agreement_signers_phone(app_public.agreement_signers) to plat_anonymous,
+plat_user;
+
+----------------------------------------------------------------------------------------------------
+-- app_public.agreement_trail_entries
+
+-- @defaultOrder id asc
+--
+-- Something that happened to an agreement; never changed, never deleted.
+create table app_public.agreement_trail_entries (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  -- @behavior -*
+  --
+  -- The agreement.
+  agreement_id             uuid                         not null,
+  kind                     app_public.agreement_trail_kind not null, -- What happened.
+  occurred_at              timestamp with time zone     not null default clock_timestamp(), -- When.
+  -- @behavior -*
+  --
+  -- The signer that it is about.
+  signer_id                uuid,
+  signer_name              text, -- The name of the signer at that time.
+  -- @behavior -*
+  --
+  -- The version that it is about.
+  file_id                  uuid,
+  checksum                 text, -- SHA-256 of the file that was sent, replaced or signed, in hexadecimal digits.
+  -- @behavior -*
+  --
+  -- The user who did it.
+  actor_id                 uuid,
+  -- @masked
+  --
+  -- The network address that it came from.
+  ip_address               text,
+  -- @masked
+  --
+  -- The program that it came from, as it says.
+  user_agent               text,
+  -- @masked
+  --
+  -- The address or number that a mail or code went to.
+  sent_to                  text,
+  consent_text             text, -- What the signer agreed to.
+  note                     text, -- Further words, such as why somebody declined.
+  constraint agreement_trail_entries_pkey primary key (id),
+  -- @fieldName actor
+  -- @backwardBehavior -*
+  --
+  -- The user who did it.
+  constraint agreement_trail_entries_actor_id_fkey foreign key (actor_id)
+    references app_public.users(id) on delete set null,
+  -- @parent
+  -- @fieldName agreement
+  -- @foreignFieldName trail
+  -- @backwardDescription What happened to it, in order.
+  --
+  -- The agreement.
+  constraint agreement_trail_entries_agreement_id_fkey foreign key (agreement_id, project_id)
+    references app_public.agreements(id, project_id) on delete restrict,
+  -- @fieldName file
+  -- @backwardBehavior -*
+  --
+  -- The version that it is about.
+  constraint agreement_trail_entries_file_id_fkey foreign key (file_id)
+    references app_public.agreement_files(id) on delete restrict,
+  -- @behavior -*
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint agreement_trail_entries_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete restrict,
+  -- @fieldName signer
+  -- @backwardBehavior -*
+  --
+  -- The signer that it is about.
+  constraint agreement_trail_entries_signer_id_fkey foreign key (signer_id)
+    references app_public.agreement_signers(id) on delete restrict
+);
+
+create index agreement_trail_entries_actor on app_public.agreement_trail_entries (actor_id);
+create index agreement_trail_entries_agreement on app_public.agreement_trail_entries (agreement_id, id);
+create index agreement_trail_entries_file on app_public.agreement_trail_entries (file_id);
+create index agreement_trail_entries_project on app_public.agreement_trail_entries (project_id, id);
+create index agreement_trail_entries_signer on app_public.agreement_trail_entries (signer_id);
+
+alter table app_public.agreement_trail_entries enable row level security;
+create policy parties on app_public.agreement_trail_entries for select to plat_user
+  using ((select true from app_public.agreements parent where parent.id = agreement_trail_entries.agreement_id));
+
+grant select on app_public.agreement_trail_entries to plat_masker;
+grant
+  select (
+      id, organization_id, project_id, agreement_id, kind, occurred_at, signer_id, signer_name, file_id, checksum,
+      actor_id, consent_text, note
+    ) on app_public.agreement_trail_entries to plat_anonymous, plat_user;
+
+create trigger _100_immutable before delete or update on app_public.agreement_trail_entries
+  for each row execute function app_private.tg_agreement_trail_entries__immutable();
+create trigger _100_no_truncate before truncate on app_public.agreement_trail_entries
+  for each statement execute function app_private.tg_agreement_trail_entries__immutable();
+
+create function app_private.tg_agreement_trail_entries__immutable() returns trigger
+language plpgsql as $function$
+begin
+  -- Whose account it was may be forgotten with the account.
+  if tg_op = 'UPDATE' and new.actor_id is null and to_jsonb(new) - 'actor_id' = to_jsonb(old) - 'actor_id' then
+    return new;
+  end if;
+  raise exception 'the trail of an agreement is never changed or deleted' using errcode = 'restrict_violation';
+end $function$;
+
+-- The network address that it came from; null without the permission buyer.pii.
+create function app_public.agreement_trail_entries_ip_address(e app_public.agreement_trail_entries) returns text
+language sql stable as $function$
+  select case when e.ip_address is not null and app_hidden.organization_can(e.organization_id, 'buyer.pii')
+    then e.ip_address end
+$function$;
+grant execute on function app_public.agreement_trail_entries_ip_address(
+  app_public.agreement_trail_entries
+) to plat_anonymous, plat_user;
+
+-- The address or number that a mail or code went to; null without the permission buyer.pii.
+create function app_public.agreement_trail_entries_sent_to(e app_public.agreement_trail_entries) returns text
+language sql stable as $function$
+  select case when e.sent_to is not null and app_hidden.organization_can(e.organization_id, 'buyer.pii')
+    then e.sent_to end
+$function$;
+grant execute on function app_public.agreement_trail_entries_sent_to(
+  app_public.agreement_trail_entries
+) to plat_anonymous, plat_user;
+
+-- The program that it came from, as it says; null without the permission buyer.pii.
+create function app_public.agreement_trail_entries_user_agent(e app_public.agreement_trail_entries) returns text
+language sql stable as $function$
+  select case when e.user_agent is not null and app_hidden.organization_can(e.organization_id, 'buyer.pii')
+    then e.user_agent end
+$function$;
+grant execute on function app_public.agreement_trail_entries_user_agent(
+  app_public.agreement_trail_entries
+) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.agreements
 
 -- Something that a lead or buyer signs. Buyers see those of their purchase that were sent.
@@ -667,7 +1790,12 @@ create table app_public.agreements (
   declined_at              timestamp with time zone, -- When it was declined.
   expires_at               timestamp with time zone, -- When it expires if it was sent and is not signed by then.
   void_reason              app_public.long_text, -- Why it was voided; required for the status VOIDED.
+  -- Where its signers sign; here where left out. It can be changed as long as the agreement is a draft.
+  signing_provider         app_public.signing_provider  not null default 'EMBEDDED',
+  -- After how many days signers are reminded, three times at most; 3 where left out, null for never.
+  reminder_days            smallint                     default 3,
   constraint agreements_pkey primary key (id),
+  constraint agreements_id_project_id_key unique (id, project_id),
   -- @fieldName buyer
   -- @backwardBehavior -*
   --
@@ -689,6 +1817,8 @@ create table app_public.agreements (
   constraint agreements_project_id_fkey foreign key (project_id, organization_id)
     references app_public.projects(id, organization_id) on delete restrict,
   constraint agreements_one_person check (num_nonnulls(lead_id, buyer_id) = 1), -- Name either the lead or the buyer.
+  -- Give 1 to 60 days, or null for never.
+  constraint agreements_reminder_days_range check (reminder_days >= 1 and reminder_days <= 60),
   constraint project_record_id_not_null not null id,
   constraint project_record_inserted_at_not_null not null inserted_at,
   constraint project_record_organization_id_not_null not null organization_id,
@@ -804,11 +1934,21 @@ create policy sellers_update on app_public.agreements for update to plat_user
       )
     end
   );
+create policy signers on app_public.agreements for select to plat_user
+  using (
+    deleted_at is null
+    and status::text <> 'DRAFT'
+    and id = any (array(select app_hidden.viewer_signed_agreements()))
+  );
 
 grant select on app_public.agreements to plat_anonymous, plat_user;
 grant delete on app_public.agreements to plat_user;
-grant insert (lead_id, buyer_id, type, title, status, expires_at) on app_public.agreements to plat_user;
-grant update (title, status, expires_at, void_reason) on app_public.agreements to plat_user;
+grant insert (
+  lead_id, buyer_id, type, title, status, expires_at, signing_provider, reminder_days
+) on app_public.agreements to plat_user;
+grant update (
+  title, status, expires_at, void_reason, signing_provider, reminder_days
+) on app_public.agreements to plat_user;
 
 create trigger _010_deal before insert on app_public.agreements
   for each row execute function app_private.tg__deal_child();
@@ -818,6 +1958,8 @@ create trigger _060_refuse_archived before delete or update on app_public.agreem
   for each row execute function app_private.tg__refuse_archived();
 create trigger _200_keep before delete on app_public.agreements
   for each row execute function app_private.tg_agreements__keep();
+create trigger _300_signing_checks before insert or update of status, signing_provider on app_public.agreements
+  for each row execute function app_private.tg_agreements__signing_checks();
 create trigger _300_state before update on app_public.agreements
   for each row
   when (
@@ -834,6 +1976,10 @@ create trigger _300_state_first before insert on app_public.agreements
   execute function app_private.tg__state('agreement', 't');
 create trigger _400_prepare before insert or update on app_public.agreements
   for each row execute function app_private.tg_agreements__prepare();
+create trigger _500_signing after update of status on app_public.agreements
+  for each row
+  when (old.status::text is distinct from new.status::text)
+  execute function app_private.tg_agreements__signing();
 create trigger _600_deadline_again_agreement after update of status, deleted_at, expires_at on app_public.agreements
   for each row
   when (
@@ -915,7 +2061,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -963,7 +2111,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
@@ -987,7 +2137,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -1025,7 +2177,9 @@ begin
     || case when o.executed_at is distinct from n.executed_at then jsonb_build_object('executedAt', jsonb_build_array(to_char(o.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.declined_at is distinct from n.declined_at then jsonb_build_object('declinedAt', jsonb_build_array(to_char(o.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.declined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.void_reason is distinct from n.void_reason then jsonb_build_object('voidReason', jsonb_build_array(o.void_reason, n.void_reason)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.void_reason is distinct from n.void_reason then jsonb_build_object('voidReason', jsonb_build_array(o.void_reason, n.void_reason)) else '{}' end
+    || case when o.signing_provider is distinct from n.signing_provider then jsonb_build_object('signingProvider', jsonb_build_array(o.signing_provider, n.signing_provider)) else '{}' end
+    || case when o.reminder_days is distinct from n.reminder_days then jsonb_build_object('reminderDays', jsonb_build_array(o.reminder_days, n.reminder_days)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.type as type,
     n.title as title,
     n.lead_id as "leadId",
@@ -1041,7 +2195,9 @@ begin
     to_char(n.executed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "executedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.void_reason as "voidReason",
+    n.reminder_days as "reminderDays",
     n.organization_id as "organizationId",
+    n.signing_provider as "signingProvider",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
@@ -1059,7 +2215,9 @@ begin
     o.executed_at,
     o.declined_at,
     o.expires_at,
-    o.void_reason) is distinct
+    o.void_reason,
+    o.signing_provider,
+    o.reminder_days) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -1077,7 +2235,9 @@ begin
     n.executed_at,
     n.declined_at,
     n.expires_at,
-    n.void_reason) order by n.id returning stream_id)
+    n.void_reason,
+    n.signing_provider,
+    n.reminder_days) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -1130,6 +2290,86 @@ begin
       when new.status = 'EXECUTED' then coalesce(new.signed_at, now()) else new.signed_at end;
     new.executed_at := case when new.status = 'EXECUTED' then now() end;
     new.declined_at := case when new.status = 'DECLINED' then now() end;
+  end if;
+  return new;
+end $function$;
+
+-- Begins the signing of an agreement that was sent, and ends it where it was voided, declined or has expired.
+create function app_private.tg_agreements__signing() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  file app_public.agreement_files := app_private.present_file(new.id);
+  has_signers boolean := exists (select from app_public.agreement_signers s where s.agreement_id = new.id
+    and s.deleted_at is null);
+begin
+  if old.status = 'DRAFT' and new.status <> 'VOIDED' then
+    update app_public.agreement_files f set sent_at = now() where f.id = file.id and f.sent_at is null;
+  end if;
+  if not has_signers then
+    return null;
+  end if;
+  if old.status = 'DRAFT' and new.status = 'SENT' then
+    perform app_private.note_trail(new.id, 'SENT', file => file);
+    if new.signing_provider <> 'EMBEDDED' then
+      insert into app_private.agreement_envelopes (agreement_id, integration_id, file_id)
+        values (new.id, app_private.signing_integration(new.organization_id, 'docusign'), file.id);
+      perform app_private.add_job('agreement__sent', jsonb_build_object('id', new.id));
+    end if;
+    perform app_private.invite_signers(new.id);
+  end if;
+  if new.status in ('VOIDED', 'DECLINED', 'EXPIRED', 'EXECUTED') then
+    update app_private.agreement_envelopes e set ended = true where e.agreement_id = new.id;
+  end if;
+  if new.status in ('VOIDED', 'DECLINED', 'EXPIRED') then
+    if new.status <> 'DECLINED' then
+      perform app_private.note_trail(new.id, new.status::text, note => new.void_reason);
+    end if;
+    delete from app_private.agreement_codes c using app_public.agreement_signers s
+      where s.id = c.signer_id and s.agreement_id = new.id;
+    if old.status <> 'DRAFT' then
+      perform app_private.add_job('agreement__ended', jsonb_build_object('id', new.id));
+    end if;
+  elsif new.status = 'EXECUTED' then
+    perform app_private.note_trail(new.id, 'EXECUTED');
+  end if;
+  return null;
+end $function$;
+
+-- Refuses to send what cannot be signed, and statuses that only signers make.
+create function app_private.tg_agreements__signing_checks() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  has_signers boolean;
+begin
+  if tg_op = 'UPDATE' and new.signing_provider <> old.signing_provider and old.status <> 'DRAFT' then
+    perform app_hidden.fail('CONFLICT', 'Where an agreement is signed is chosen while it is a draft.',
+      '{"field": "signingProvider"}');
+  end if;
+  if tg_op = 'INSERT' or new.status = old.status or coalesce(app_hidden.is_service(), false) then
+    return new;
+  end if;
+  has_signers := exists (select from app_public.agreement_signers s where s.agreement_id = new.id and
+    s.deleted_at is null);
+  if new.status = 'SENT' then
+    if has_signers and (app_private.present_file(new.id)).id is null then
+      perform app_hidden.fail('CONFLICT', 'There is nothing to sign yet: upload the PDF with uploadAgreementFile.',
+        '{"field": "status"}');
+    elsif not has_signers and new.signing_provider <> 'EMBEDDED' then
+      perform app_hidden.fail('CONFLICT', 'Nobody is to sign yet: add signers with createAgreementSigner.',
+        '{"field": "status"}');
+    elsif has_signers and new.signing_provider = 'DOCUSIGN'
+      and app_private.signing_integration(new.organization_id, 'docusign') is null then
+      perform app_hidden.fail('CONFLICT',
+        'The organization has no integration docusign that works: connect one, or sign here (signingProvider: '
+        'EMBEDDED).',
+        '{"field": "signingProvider"}');
+    end if;
+  elsif has_signers and (new.status in ('VIEWED', 'PARTIALLY_SIGNED', 'SIGNED', 'DECLINED')
+      or (new.status = 'EXECUTED' and exists (select from app_public.agreement_signers s where s.agreement_id = new.id
+        and s.role = 'SELLER_REPRESENTATIVE' and s.deleted_at is null))) then
+    perform app_hidden.fail('CONFLICT', format('What its signers do makes an agreement %s; they sign or decline '
+      'themselves.',
+      replace(lower(new.status), '_', ' ')), '{"field": "status"}');
   end if;
   return new;
 end $function$;
@@ -1793,6 +3033,384 @@ language sql stable as $function$
   where o.project_id = a.project_id and a.location is null and a.type not in ('VIRTUAL_TOUR', 'PHONE')
 $function$;
 grant execute on function app_public.appointments_sales_office(app_public.appointments) to plat_user;
+
+----------------------------------------------------------------------------------------------------
+-- app_public.buyer_documents
+
+-- @file Document
+--
+-- A document that shows who a buyer is, or that they can pay.
+create table app_public.buyer_documents (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  -- @writeOnly
+  -- @secret
+  --
+  -- The file: PDF, Office, text, CSV or an image, 50 MB at most.
+  file                     app_public.document_upload   not null,
+  title                    app_public.short_text, -- What people read instead of the file name.
+  description              app_public.long_text, -- What it is about.
+  -- What it is: IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.
+  category                 app_public.document_category not null default 'OTHER',
+  public                   boolean                      not null default false, -- Whether everybody sees it: never.
+  filename                 text                         not null, -- Name for those who save it.
+  filemime                 text                         not null, -- Media type, by the content of the file.
+  filesize                 integer                      not null, -- Size in bytes.
+  checksum                 text                         not null, -- SHA-256 of the content, in hexadecimal digits.
+  -- @behavior -*
+  --
+  -- Who uploaded it.
+  uploaded_by_id           uuid                         default app_public.current_user_id(),
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  -- @behavior -attribute:select
+  --
+  -- The buyer that it belongs to.
+  buyer_id                 uuid                         not null,
+  constraint buyer_documents_pkey primary key (id),
+  -- @parent
+  -- @fieldName buyer
+  -- @foreignFieldName privateDocuments
+  -- @backwardDescription The private documents, in their order.
+  --
+  -- The buyer that it belongs to.
+  constraint buyer_documents_buyer_id_fkey foreign key (buyer_id, project_id)
+    references app_public.buyers(id, project_id) on delete cascade,
+  -- @behavior -*
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint buyer_documents_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete cascade,
+  -- @fieldName uploadedBy
+  -- @backwardBehavior -*
+  --
+  -- Who uploaded it; seen by colleagues.
+  constraint buyer_documents_uploaded_by_id_fkey foreign key (uploaded_by_id)
+    references app_public.users(id) on delete set null,
+  -- A private document of a buyer is IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.
+  constraint buyer_documents_kinds check (
+    category::text = any (array['IDENTITY', 'PROOF_OF_FUNDS', 'PREAPPROVAL', 'OTHER'])
+  ),
+  constraint buyer_documents_private check (not public), -- A private document of a buyer is not public.
+  constraint document_record_category_not_null not null category,
+  constraint document_record_checksum_not_null not null checksum,
+  constraint document_record_file_not_null not null file,
+  constraint document_record_filemime_not_null not null filemime,
+  constraint document_record_filename_not_null not null filename,
+  constraint document_record_filesize_not_null not null filesize,
+  constraint document_record_id_not_null not null id,
+  constraint document_record_inserted_at_not_null not null inserted_at,
+  constraint document_record_organization_id_not_null not null organization_id,
+  constraint document_record_project_id_not_null not null project_id,
+  constraint document_record_public_not_null not null public,
+  constraint document_record_updated_at_not_null not null updated_at,
+  constraint document_record_version_not_null not null version
+);
+
+create index buyer_documents_checksum on app_public.buyer_documents (checksum);
+create index buyer_documents_documents on app_public.buyer_documents (buyer_id, id) where deleted_at is null;
+create index buyer_documents_project on app_public.buyer_documents (project_id, id);
+create index buyer_documents_uploaded_by on app_public.buyer_documents (uploaded_by_id);
+
+alter table app_public.buyer_documents enable row level security;
+create policy own_delete on app_public.buyer_documents for delete to plat_user
+  using (
+    buyer_id = any (array(select app_hidden.viewer_purchases()))
+    and uploaded_by_id = (select app_public.current_user_id())
+  );
+create policy own_insert on app_public.buyer_documents for insert to plat_user
+  with check (buyer_id = any (array(select app_hidden.viewer_purchases())));
+create policy own_update on app_public.buyer_documents for update to plat_user
+  using (
+    buyer_id = any (array(select app_hidden.viewer_purchases()))
+    and uploaded_by_id = (select app_public.current_user_id())
+  );
+create policy readers on app_public.buyer_documents for select to plat_user
+  using (
+    deleted_at is null
+    and (
+      organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+      or buyer_id = any (array(select app_hidden.viewer_purchases()))
+    )
+  );
+create policy writers_delete on app_public.buyer_documents for delete to plat_user
+  using (
+    organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+    or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+  );
+create policy writers_insert on app_public.buyer_documents for insert to plat_user
+  with check (
+    organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+    or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+  );
+create policy writers_update on app_public.buyer_documents for update to plat_user
+  using (
+    organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+    or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+  );
+
+grant select on app_public.buyer_documents to plat_anonymous, plat_user;
+grant delete on app_public.buyer_documents to plat_user;
+grant insert (file, title, description, category, buyer_id) on app_public.buyer_documents to plat_user;
+grant update (title, description, category) on app_public.buyer_documents to plat_user;
+
+create trigger _040_file before insert on app_public.buyer_documents
+  for each row execute function app_private.tg__file('buyers', 'buyer_id', 'Document');
+create trigger _050_organization before insert on app_public.buyer_documents
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.buyer_documents
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_prepare before insert on app_public.buyer_documents
+  for each row execute function app_private.tg_buyer_documents__prepare();
+create trigger _500_let_go after delete or update of deleted_at on app_public.buyer_documents
+  for each row execute function app_private.tg__let_go_of_file();
+create trigger _900_soft_delete before delete on app_public.buyer_documents
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.buyer_documents
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.buyer_documents
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_buyer_documents__event_delete();
+create trigger _950_events_insert after insert on app_public.buyer_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_buyer_documents__event_insert();
+create trigger _950_events_update after update on app_public.buyer_documents
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_buyer_documents__event_update();
+create trigger _970_parents after insert on app_public.buyer_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_buyer_documents__parents();
+create trigger _970_parents_again after update of buyer_id, project_id on app_public.buyer_documents
+  for each row
+  when (old.buyer_id is distinct from new.buyer_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_buyer_documents__parents();
+
+create function app_private.tg_buyer_documents__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'buyer_document' || '.' || 'deleted', 'buyer_document', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.title as title,
+    n.public as public,
+    n.buyer_id as "buyerId",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_buyer_documents__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'buyer_document' || '.' || 'created', 'buyer_document', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.title as title,
+    n.public as public,
+    n.buyer_id as "buyerId",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'buyer_document' || '.' || 'created', 'buyer_document', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.title as title,
+    n.public as public,
+    n.buyer_id as "buyerId",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_buyer_documents__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'buyer_document' || '.' || case when false then null when o.deleted_at is null and n.deleted_at is not null then 'deleted' else 'updated' end, 'buyer_document', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.title is distinct from n.title then jsonb_build_object('title', jsonb_build_array(o.title, n.title)) else '{}' end
+    || case when o.description is distinct from n.description then jsonb_build_object('description', jsonb_build_array(o.description, n.description)) else '{}' end
+    || case when o.category is distinct from n.category then jsonb_build_object('category', jsonb_build_array(o.category, n.category)) else '{}' end
+    || case when o.public is distinct from n.public then jsonb_build_object('public', jsonb_build_array(o.public, n.public)) else '{}' end
+    || case when o.filename is distinct from n.filename then jsonb_build_object('filename', jsonb_build_array(o.filename, n.filename)) else '{}' end
+    || case when o.filemime is distinct from n.filemime then jsonb_build_object('filemime', jsonb_build_array(o.filemime, n.filemime)) else '{}' end
+    || case when o.filesize is distinct from n.filesize then jsonb_build_object('filesize', jsonb_build_array(o.filesize, n.filesize)) else '{}' end
+    || case when o.checksum is distinct from n.checksum then jsonb_build_object('checksum', jsonb_build_array(o.checksum, n.checksum)) else '{}' end
+    || case when o.uploaded_by_id is distinct from n.uploaded_by_id then jsonb_build_object('uploadedById', jsonb_build_array(o.uploaded_by_id, n.uploaded_by_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.buyer_id is distinct from n.buyer_id then jsonb_build_object('buyerId', jsonb_build_array(o.buyer_id, n.buyer_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.title as title,
+    n.public as public,
+    n.buyer_id as "buyerId",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.title,
+    o.description,
+    o.category,
+    o.public,
+    o.filename,
+    o.filemime,
+    o.filesize,
+    o.checksum,
+    o.uploaded_by_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.buyer_id) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.title,
+    n.description,
+    n.category,
+    n.public,
+    n.filename,
+    n.filemime,
+    n.filesize,
+    n.checksum,
+    n.uploaded_by_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.buyer_id) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_buyer_documents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+create function app_private.tg_buyer_documents__prepare() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_public.buyers b where b.id = new.buyer_id and b.status = 'CANCELLED') then
+    perform app_hidden.fail('CONFLICT', 'This purchase was cancelled.', '{"field": "buyerId"}');
+  end if;
+  return new;
+end $function$;
+
+-- What happened to it, latest first.
+create function app_public.buyer_documents_events(r app_public.buyer_documents) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.buyer_documents_events(app_public.buyer_documents) to plat_anonymous,
+plat_user;
+
+-- @notNull
+--
+-- Where it is: an address that works for a few minutes, or as long as everybody may see it.
+create function app_public.buyer_documents_url(f app_public.buyer_documents) returns app_public.file_address
+language sql stable as $function$
+      select app_hidden.file_address('buyer_documents', f.id, f.checksum, f.filename, f.public, true) $function$;
+grant execute on function app_public.buyer_documents_url(app_public.buyer_documents) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_public.buyers
@@ -3095,11 +4713,9 @@ grant execute on function app_public.buyers_appointments(app_public.buyers) to p
 
 -- The organization for which the assignee works in the project; null where nobody is assigned, and for the buyer.
 create function app_public.buyers_assignee_organization(b app_public.buyers) returns app_public.organizations
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_hidden.masked(o) from app_public.buyers r
-    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
-      and o.deleted_at is null
-  where r.id = b.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'buyer.read')
+language sql stable as $function$
+  select o.* from app_hidden.masked_organizations o
+  where b.assignee_id is not null and o.id = (select app_hidden.organization_of_buyer(b.id))
 $function$;
 grant execute on function app_public.buyers_assignee_organization(app_public.buyers) to plat_anonymous, plat_user;
 
@@ -3159,6 +4775,14 @@ language sql stable rows 5 as $function$
     order by d.id desc
 $function$;
 grant execute on function app_public.buyers_documents(app_public.buyers) to plat_anonymous, plat_user;
+
+-- @notNull
+--
+-- Which kinds of private documents there are, for whoever works on the purchase; the documents themselves take the
+--   permission buyer.pii.
+create function app_public.buyers_documents_on_file(b app_public.buyers) returns app_public.document_category[]
+language sql stable as $function$ select app_private.kinds_on_file(b.id)::app_public.document_category[] $function$;
+grant execute on function app_public.buyers_documents_on_file(app_public.buyers) to plat_anonymous, plat_user;
 
 -- What happened to it, latest first.
 create function app_public.buyers_events(r app_public.buyers) returns setof app_public.events
@@ -5162,6 +6786,14 @@ create trigger _300_state_first before insert on app_public.deposits
   execute function app_private.tg__state('deposit', 't');
 create trigger _310_paid before update of amount_paid, amount_refunded on app_public.deposits
   for each row execute function app_private.tg_deposits__paid();
+create trigger _600_confirm after update on app_public.deposits
+  for each row
+  when (
+    old.status::text is distinct from new.status::text
+    and new.is_reservation_fee
+    and new.status::text = any (array['PAID', 'WAIVED'])
+  )
+  execute function app_private.tg_deposits__confirm();
 create trigger _900_soft_delete before delete on app_public.deposits
   for each row execute function app_private.tg__soft_delete();
 create trigger _900_touch before update on app_public.deposits for each row execute function app_private.tg__touch();
@@ -5187,6 +6819,21 @@ reservation_id on app_public.deposits
     or old.reservation_id is distinct from new.reservation_id
   )
   execute function app_private.tg_deposits__parents();
+
+-- A visitor's reservation is confirmed when its fee is paid, or waived.
+create function app_private.tg_deposits__confirm() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  reservation app_public.reservations := app_private.lock_reservation(new.reservation_id);
+begin
+  if reservation.is_self_service and reservation.status = 'PENDING' then
+    perform set_config('plat.service', 'on', true);
+    update app_public.reservations r set status = 'CONFIRMED' where r.id = reservation.id;
+    perform set_config('plat.service', before, true);
+  end if;
+  return null;
+end $function$;
 
 create function app_private.tg_deposits__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -10081,8 +11728,9 @@ create table app_public.leads (
   --
   -- The technical way in; API where a program does not say.
   origin                   app_public.lead_origin       not null default 'API',
-  -- Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the
-  --   project; any other is refused, and the error says which there are.
+  -- Code of the source, such as WEB_DIRECT, or the key of a tracker. Given to createLead, the code or the name of a
+  --   lead source of the project, or the key of one of its trackers; any other is refused, and the error says which
+  --   there are.
   source                   app_public.short_text,
   -- @filter leadSourceIds
   --
@@ -10935,7 +12583,12 @@ begin
     end if;
   elsif tg_op = 'INSERT' and new.source is not null then
     new.source_id := app_private.lead_source_named(new.project_id, new.source);
-    new.source := coalesce((select s.code from app_public.lead_sources s where s.id = new.source_id), new.source);
+    if new.source_id is not null then
+      select s.code into new.source from app_public.lead_sources s where s.id = new.source_id;
+    else
+      -- The key of a tracker stays, for it to be counted by.
+      new.source_id := (app_private.tracker_with_key(new.project_id, new.source)).lead_source_id;
+    end if;
   end if;
   if tg_op = 'INSERT' or new.status is distinct from old.status then
     if new.status = 'LOST' or new.lost_at is not null then
@@ -11041,11 +12694,9 @@ grant execute on function app_public.leads_allowed_transitions(app_public.leads)
 
 -- The organization for which the assignee works in the project; null where nobody is assigned.
 create function app_public.leads_assignee_organization(l app_public.leads) returns app_public.organizations
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_hidden.masked(o) from app_public.leads r
-    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
-      and o.deleted_at is null
-  where r.id = l.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'lead.read')
+language sql stable as $function$
+  select o.* from app_hidden.masked_organizations o
+  where l.assignee_id is not null and o.id = (select app_hidden.organization_of_lead(l.id))
 $function$;
 grant execute on function app_public.leads_assignee_organization(app_public.leads) to plat_anonymous, plat_user;
 
@@ -16207,6 +17858,8 @@ create table app_public.organizations (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
+  -- Language of mails to people whose own is not known.
+  language                 app_public.language_code     not null default 'en',
   -- @masked
   --
   -- From when on members without a second factor are refused its data; null where none is required.
@@ -16243,10 +17896,10 @@ grant select on app_public.organizations to plat_masker;
 grant
   select (
       id, name, slug, kind, description, website_url, time_zone, has_public_project, inserted_at, updated_at,
-      version, deleted_at
+      version, deleted_at, language
     ) on app_public.organizations to plat_anonymous, plat_user;
 grant update (
-  name, slug, kind, description, email, phone, website_url, address, time_zone
+  name, slug, kind, description, email, phone, website_url, address, time_zone, language
 ) on app_public.organizations to plat_user;
 
 create trigger _100_slug before insert or update on app_public.organizations
@@ -16304,6 +17957,7 @@ begin
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
@@ -16349,6 +18003,7 @@ begin
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
@@ -16370,6 +18025,7 @@ begin
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
@@ -16410,6 +18066,7 @@ begin
     || case when o.has_public_project is distinct from n.has_public_project then jsonb_build_object('hasPublicProject', jsonb_build_array(o.has_public_project, n.has_public_project)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.language is distinct from n.language then jsonb_build_object('language', jsonb_build_array(o.language, n.language)) else '{}' end
     || case when o.second_factor_required_from is distinct from n.second_factor_required_from then jsonb_build_object('secondFactorRequiredFrom', jsonb_build_array(to_char(o.second_factor_required_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.second_factor_required_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.second_factor_grace_days is distinct from n.second_factor_grace_days then jsonb_build_object('secondFactorGraceDays', jsonb_build_array(o.second_factor_grace_days, n.second_factor_grace_days)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.kind as kind,
@@ -16418,6 +18075,7 @@ begin
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
@@ -16438,6 +18096,7 @@ begin
     o.has_public_project,
     o.inserted_at,
     o.deleted_at,
+    o.language,
     o.second_factor_required_from,
     o.second_factor_grace_days) is distinct
       from row(n.id,
@@ -16453,6 +18112,7 @@ begin
     n.has_public_project,
     n.inserted_at,
     n.deleted_at,
+    n.language,
     n.second_factor_required_from,
     n.second_factor_grace_days) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
@@ -22858,6 +24518,13 @@ create table app_public.projects (
   holds_per_person         integer                      not null default 5,
   -- How many units and lots the people of an organization hold together at a time at most.
   holds_per_organization   integer                      not null default 20,
+  -- Whether visitors who signed in reserve its homes themselves, while it is public and PRESALE or SELLING.
+  public_reservations      boolean                      not null default false,
+  -- Whether a visitor's reservation ends with publicHoldExpiration unless its fee is paid; without a fee it makes no
+  --   difference.
+  public_reservation_fee_required boolean                      not null default true,
+  -- Hours that a visitor holds a home to reserve it, and to pay the fee.
+  public_hold_expiration   integer                      not null default 1,
   constraint projects_pkey primary key (id),
   constraint projects_id_organization_id_key unique (id, organization_id),
   -- @parent
@@ -22884,6 +24551,10 @@ create table app_public.projects (
   constraint projects_holds_per_person_range check (holds_per_person >= 0 and holds_per_person <= 10000),
   -- An overview has 1,500 characters at most.
   constraint projects_overview_length check (length(overview::text) <= 1500),
+  -- Give 1 to 72 hours.
+  constraint projects_public_hold_expiration_range check (
+    public_hold_expiration >= 1 and public_hold_expiration <= 72
+  ),
   -- Give 0 to 365 days.
   constraint projects_rescission_days_range check (rescission_days >= 0 and rescission_days <= 365),
   -- Give 1 to 8,760 hours.
@@ -22928,19 +24599,22 @@ grant
       design_heading, address, time_zone, currency, website_url, amenities, sales_start_date, completion_date,
       archived_at, archived_from, service_index, reservation_expiration, reservation_fee, cancellation_fee,
       rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, city, inserted_at, updated_at, version,
-      deleted_at, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
+      deleted_at, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization,
+      public_reservations, public_reservation_fee_required, public_hold_expiration
     ) on app_public.projects to plat_anonymous, plat_user;
 grant insert (
   organization_id, title, slug, status, visibility, type, overview, overview_headline, design, design_heading,
   address, time_zone, currency, website_url, amenities, sales_start_date, completion_date, reservation_expiration,
   reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment,
-  metadata, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
+  metadata, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization, public_reservations,
+  public_reservation_fee_required, public_hold_expiration
 ) on app_public.projects to plat_user;
 grant update (
   title, slug, status, visibility, type, overview, overview_headline, design, design_heading, address, time_zone,
   website_url, amenities, sales_start_date, completion_date, reservation_expiration, reservation_fee,
   cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata,
-  hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
+  hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization, public_reservations,
+  public_reservation_fee_required, public_hold_expiration
 ) on app_public.projects to plat_user;
 
 create trigger _100_slug before insert or update on app_public.projects
@@ -23089,10 +24763,13 @@ begin
     n.sales_start_date as "salesStartDate",
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
+    n.public_reservations as "publicReservations",
     n.allow_multiple_offers as "allowMultipleOffers",
     n.hold_expiration_limit as "holdExpirationLimit",
     n.holds_per_organization as "holdsPerOrganization",
-    n.reservation_expiration as "reservationExpiration") d), null from old_rows n order by n.id returning stream_id)
+    n.public_hold_expiration as "publicHoldExpiration",
+    n.reservation_expiration as "reservationExpiration",
+    n.public_reservation_fee_required as "publicReservationFeeRequired") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -23154,10 +24831,13 @@ begin
     n.sales_start_date as "salesStartDate",
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
+    n.public_reservations as "publicReservations",
     n.allow_multiple_offers as "allowMultipleOffers",
     n.hold_expiration_limit as "holdExpirationLimit",
     n.holds_per_organization as "holdsPerOrganization",
-    n.reservation_expiration as "reservationExpiration") d), _last - _amount + row_number() over () from new_rows n;
+    n.public_hold_expiration as "publicHoldExpiration",
+    n.reservation_expiration as "reservationExpiration",
+    n.public_reservation_fee_required as "publicReservationFeeRequired") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -23195,10 +24875,13 @@ begin
     n.sales_start_date as "salesStartDate",
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
+    n.public_reservations as "publicReservations",
     n.allow_multiple_offers as "allowMultipleOffers",
     n.hold_expiration_limit as "holdExpirationLimit",
     n.holds_per_organization as "holdsPerOrganization",
-    n.reservation_expiration as "reservationExpiration") d), null from new_rows n returning stream_id)
+    n.public_hold_expiration as "publicHoldExpiration",
+    n.reservation_expiration as "reservationExpiration",
+    n.public_reservation_fee_required as "publicReservationFeeRequired") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -23252,7 +24935,10 @@ begin
     || case when o.hold_expiration is distinct from n.hold_expiration then jsonb_build_object('holdExpiration', jsonb_build_array(o.hold_expiration, n.hold_expiration)) else '{}' end
     || case when o.hold_expiration_limit is distinct from n.hold_expiration_limit then jsonb_build_object('holdExpirationLimit', jsonb_build_array(o.hold_expiration_limit, n.hold_expiration_limit)) else '{}' end
     || case when o.holds_per_person is distinct from n.holds_per_person then jsonb_build_object('holdsPerPerson', jsonb_build_array(o.holds_per_person, n.holds_per_person)) else '{}' end
-    || case when o.holds_per_organization is distinct from n.holds_per_organization then jsonb_build_object('holdsPerOrganization', jsonb_build_array(o.holds_per_organization, n.holds_per_organization)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.holds_per_organization is distinct from n.holds_per_organization then jsonb_build_object('holdsPerOrganization', jsonb_build_array(o.holds_per_organization, n.holds_per_organization)) else '{}' end
+    || case when o.public_reservations is distinct from n.public_reservations then jsonb_build_object('publicReservations', jsonb_build_array(o.public_reservations, n.public_reservations)) else '{}' end
+    || case when o.public_reservation_fee_required is distinct from n.public_reservation_fee_required then jsonb_build_object('publicReservationFeeRequired', jsonb_build_array(o.public_reservation_fee_required, n.public_reservation_fee_required)) else '{}' end
+    || case when o.public_hold_expiration is distinct from n.public_hold_expiration then jsonb_build_object('publicHoldExpiration', jsonb_build_array(o.public_hold_expiration, n.public_hold_expiration)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.city as city,
     n.slug as slug,
     n.type as type,
@@ -23283,10 +24969,13 @@ begin
     n.sales_start_date as "salesStartDate",
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
+    n.public_reservations as "publicReservations",
     n.allow_multiple_offers as "allowMultipleOffers",
     n.hold_expiration_limit as "holdExpirationLimit",
     n.holds_per_organization as "holdsPerOrganization",
-    n.reservation_expiration as "reservationExpiration") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.public_hold_expiration as "publicHoldExpiration",
+    n.reservation_expiration as "reservationExpiration",
+    n.public_reservation_fee_required as "publicReservationFeeRequired") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.title,
     o.slug,
@@ -23320,7 +25009,10 @@ begin
     o.hold_expiration,
     o.hold_expiration_limit,
     o.holds_per_person,
-    o.holds_per_organization) is distinct
+    o.holds_per_organization,
+    o.public_reservations,
+    o.public_reservation_fee_required,
+    o.public_hold_expiration) is distinct
       from row(n.id,
     n.organization_id,
     n.title,
@@ -23355,7 +25047,10 @@ begin
     n.hold_expiration,
     n.hold_expiration_limit,
     n.holds_per_person,
-    n.holds_per_organization) order by n.id returning stream_id)
+    n.holds_per_organization,
+    n.public_reservations,
+    n.public_reservation_fee_required,
+    n.public_hold_expiration) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -24716,6 +26411,8 @@ create table app_public.reservations (
   -- Free data of the organization's own programs.
   metadata                 jsonb,
   currency                 app_public.currency_code     not null, -- Currency of its amounts: the one of the project.
+  -- Whether a visitor made it for themselves, in a project that allows it; its fee confirms it.
+  is_self_service          boolean                      not null default false,
   constraint reservations_pkey primary key (id),
   constraint reservations_id_project_id_key unique (id, project_id),
   -- @fieldName assignee
@@ -24869,7 +26566,7 @@ grant
       list_price_snapshot, premium_snapshot, fee, cancellation_fee, occupancy_type, occupancy_type_other,
       financing_type, financing_contingency, preapproved, accepted_terms, accepted_terms_at, purchase_authorization,
       expiration, expires_at, extended_count, executed_at, cancelled_at, fallout_reason_id, refunded_at,
-      transaction_id, currency
+      transaction_id, currency, is_self_service
     ) on app_public.reservations to plat_anonymous, plat_user;
 grant insert (
   unit_id, lot_id, lead_id, status, buyer_legal_name, occupancy_type, occupancy_type_other, financing_type,
@@ -25076,6 +26773,7 @@ begin
     n.accepted_terms as "acceptedTerms",
     n.extended_count as "extendedCount",
     n.financing_type as "financingType",
+    n.is_self_service as "isSelfService",
     n.occupancy_type as "occupancyType",
     n.transaction_id as "transactionId",
     n.buyer_legal_name as "buyerLegalName",
@@ -25147,6 +26845,7 @@ begin
     n.accepted_terms as "acceptedTerms",
     n.extended_count as "extendedCount",
     n.financing_type as "financingType",
+    n.is_self_service as "isSelfService",
     n.occupancy_type as "occupancyType",
     n.transaction_id as "transactionId",
     n.buyer_legal_name as "buyerLegalName",
@@ -25194,6 +26893,7 @@ begin
     n.accepted_terms as "acceptedTerms",
     n.extended_count as "extendedCount",
     n.financing_type as "financingType",
+    n.is_self_service as "isSelfService",
     n.occupancy_type as "occupancyType",
     n.transaction_id as "transactionId",
     n.buyer_legal_name as "buyerLegalName",
@@ -25267,7 +26967,8 @@ begin
     || case when o.transaction_id is distinct from n.transaction_id then jsonb_build_object('transactionId', jsonb_build_array(o.transaction_id, n.transaction_id)) else '{}' end
     || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
-    || case when o.currency is distinct from n.currency then jsonb_build_object('currency', jsonb_build_array(o.currency, n.currency)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.currency is distinct from n.currency then jsonb_build_object('currency', jsonb_build_array(o.currency, n.currency)) else '{}' end
+    || case when o.is_self_service is distinct from n.is_self_service then jsonb_build_object('isSelfService', jsonb_build_array(o.is_self_service, n.is_self_service)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.fee::text as fee,
     n.lot_id as "lotId",
     n.notes as notes,
@@ -25294,6 +26995,7 @@ begin
     n.accepted_terms as "acceptedTerms",
     n.extended_count as "extendedCount",
     n.financing_type as "financingType",
+    n.is_self_service as "isSelfService",
     n.occupancy_type as "occupancyType",
     n.transaction_id as "transactionId",
     n.buyer_legal_name as "buyerLegalName",
@@ -25347,7 +27049,8 @@ begin
     o.transaction_id,
     o.notes,
     o.metadata,
-    o.currency) is distinct
+    o.currency,
+    o.is_self_service) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -25388,7 +27091,8 @@ begin
     n.transaction_id,
     n.notes,
     n.metadata,
-    n.currency) order by n.id returning stream_id)
+    n.currency,
+    n.is_self_service) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -25561,6 +27265,11 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 begin
   if new.status = 'CONFIRMED' then
     new.executed_at := coalesce(new.executed_at, now());
+    if new.is_self_service and new.expires_at is not null then
+      new.expires_at := now() + make_interval(hours => new.expiration);
+      update app_hidden.claims c set expires_at = new.expires_at
+        where c.subject_id = new.id and c.released_at is null and c.kind = 'RESERVATION';
+    end if;
   elsif new.status = 'CONVERTED' then
     if new.purchase_id is null then
       perform app_hidden.fail('CONFLICT', 'A reservation is converted into a purchase.', '{"field": "status"}');
@@ -25603,6 +27312,13 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 1 to 8,760 hours.', '{"field": "expiration"}');
   end if;
   new.expires_at := now() + make_interval(hours => new.expiration);
+  -- A visitor has as long as the hold to pay the fee; then its hours begin.
+  if new.is_self_service and (select app_private.wants_fee_first(p) from app_public.projects p
+    where p.id = new.project_id) then
+    new.expires_at := coalesce((app_private.active_hold(new.unit_id, new.lot_id, new.lead_id)).expires_at,
+      now() + (select make_interval(hours => p.public_hold_expiration) from app_public.projects p
+        where p.id = new.project_id));
+  end if;
   perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'reservation', new.id);
   claim := app_private.take_claim(new.unit_id, new.lot_id, 'RESERVATION', 'reservation', new.id, new.expires_at);
   new.currency := project.currency;
@@ -27661,29 +29377,56 @@ grant execute on function app_public.spec_options_events(app_public.spec_options
 ----------------------------------------------------------------------------------------------------
 -- app_public.tasks
 
+--
+-- @portfolio lead.read
+-- @portfolioAlso org.member lead_id buyer_id
+-- @ownFinder viewer_tasks_of_deals
 -- @defaultOrder due_at asc, id asc
+-- @filterLists status
 --
 -- Something to do.
 create table app_public.tasks (
   id                       uuid                         not null default uuidv7(),
+  -- @filter organizationIds
   -- @insertOptional
   --
   -- The organization; needed where neither a lead, a buyer nor a project is named.
   organization_id          uuid                         not null,
-  project_id               uuid, -- The project.
-  lead_id                  uuid, -- The lead that it is about.
+  -- @filter projectIds
+  --
+  -- The project.
+  project_id               uuid,
+  -- @filter
+  --
+  -- The lead that it is about.
+  lead_id                  uuid,
   title                    app_public.short_text        not null, -- What to do, in a line.
   description              app_public.long_text, -- What to do, at length.
-  type                     app_public.task_type         not null default 'TODO', -- Kind of the task.
-  status                   app_public.task_status       not null default 'OPEN', -- How far it is.
+  -- @filter
+  --
+  -- Kind of the task.
+  type                     app_public.task_type         not null default 'TODO',
+  -- @filter
+  --
+  -- How far it is.
+  status                   app_public.task_status       not null default 'OPEN',
   status_changed_at        timestamp with time zone     not null default now(), -- Since when it has its status.
-  priority                 app_public.task_priority     not null default 'MEDIUM', -- How urgent it is.
-  assignee_id              uuid, -- Who does it.
+  -- @filter
+  --
+  -- How urgent it is.
+  priority                 app_public.task_priority     not null default 'MEDIUM',
+  -- @filter assigneeIds
+  --
+  -- Who does it; whoever writes it down where nobody is named.
+  assignee_id              uuid,
   -- @inert A task does nothing by itself.
   --
   -- Who created it.
   created_by_id            uuid                         default app_public.current_user_id(),
-  due_at                   timestamp with time zone, -- Until when.
+  -- @filter
+  --
+  -- Until when.
+  due_at                   timestamp with time zone,
   started_at               timestamp with time zone, -- When somebody began.
   completed_at             timestamp with time zone, -- When it was done.
   completed_by_id          uuid, -- Who completed it.
@@ -27691,7 +29434,10 @@ create table app_public.tasks (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
-  buyer_id                 uuid, -- The buyer that it is about.
+  -- @filter
+  --
+  -- The buyer that it is about.
+  buyer_id                 uuid,
   -- @behavior -*
   --
   -- The execution that created it.
@@ -27759,7 +29505,12 @@ create index tasks_lead on app_public.tasks (lead_id, id desc) where deleted_at 
 create index tasks_lead_open on app_public.tasks (lead_id)
   where deleted_at is null and status::text = any (array['OPEN', 'IN_PROGRESS', 'WAITING']);
 create index tasks_organization on app_public.tasks (organization_id, due_at, id) where deleted_at is null;
+create index tasks_organization_alone on app_public.tasks (organization_id, due_at, id)
+  where deleted_at is null and lead_id is null and buyer_id is null;
+create index tasks_organization_status on app_public.tasks (organization_id, status, due_at, id)
+  where deleted_at is null;
 create index tasks_project on app_public.tasks (project_id, due_at, id) where deleted_at is null;
+create index tasks_project_status on app_public.tasks (project_id, status, due_at, id) where deleted_at is null;
 create index tasks_workflow_execution on app_public.tasks (workflow_execution_id)
   where workflow_execution_id is not null;
 
@@ -28183,6 +29934,11 @@ begin
         'Name the lead, the buyer, the project or the organization that the task is for.',
         '{"field": "organizationId"}');
     end if;
+    -- What somebody writes down for nobody is theirs to do; what a workflow makes goes where its step says.
+    if new.assignee_id is null and app_public.current_user_id() is not null
+      and not coalesce(app_hidden.is_service(), false) then
+      new.assignee_id := app_public.current_user_id();
+    end if;
   end if;
   if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id)
     and not exists (
@@ -28215,6 +29971,50 @@ create function app_public.tasks_events(r app_public.tasks) returns setof app_pu
 language sql stable rows 20
 as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.tasks_events(app_public.tasks) to plat_anonymous, plat_user;
+
+-- @filter due
+-- @impliesList status OPEN,IN_PROGRESS,WAITING
+--
+-- Only what is still to be done and is due today, where the viewer is, or was due before; or only the rest.
+create function app_public.tasks_filter_due(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.due_at < app_hidden.end_of_viewers_day()
+      and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.due_at is null or t.due_at >= app_hidden.end_of_viewers_day() or t.status in ('COMPLETED', 'CANCELLED') end
+$function$;
+grant execute on function app_public.tasks_filter_due(app_public.tasks, boolean) to plat_anonymous, plat_user;
+
+-- @filter mine
+--
+-- Only tasks that the viewer does, or only the others.
+create function app_public.tasks_filter_mine(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.assignee_id = app_public.current_user_id()
+    else t.assignee_id is distinct from app_public.current_user_id() end
+$function$;
+grant execute on function app_public.tasks_filter_mine(app_public.tasks, boolean) to plat_anonymous, plat_user;
+
+-- @filter open
+-- @impliesList status OPEN,IN_PROGRESS,WAITING
+--
+-- Only what is still to be done, or only what is over.
+create function app_public.tasks_filter_open(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.status in ('COMPLETED', 'CANCELLED') end
+$function$;
+grant execute on function app_public.tasks_filter_open(app_public.tasks, boolean) to plat_anonymous, plat_user;
+
+-- @filter overdue
+-- @impliesList status OPEN,IN_PROGRESS,WAITING
+--
+-- Only what is still to be done and was due before now, or only the rest.
+create function app_public.tasks_filter_overdue(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.due_at < now() and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.due_at is null or t.due_at >= now() or t.status in ('COMPLETED', 'CANCELLED') end
+$function$;
+grant execute on function app_public.tasks_filter_overdue(app_public.tasks, boolean) to plat_anonymous, plat_user;
 
 -- @notNull
 --
@@ -28594,6 +30394,7 @@ grant execute on function app_public.trackers_lead_count(app_public.trackers) to
 
 --
 -- @portfolio sale.read
+-- @ownFinder viewer_holds
 -- @defaultOrder inserted_at desc
 -- @filterLists status
 --
@@ -28654,6 +30455,10 @@ create table app_public.unit_holds (
   --
   -- What the sales team notes.
   notes                    app_public.long_text,
+  -- Whether a visitor made it for themselves, in a project that allows it.
+  is_self_service          boolean                      not null default false,
+  -- The list price when it was made, at which it becomes a reservation; older holds have none.
+  held_price               app_public.money,
   constraint unit_holds_pkey primary key (id),
   -- @fieldName assignee
   -- @backwardBehavior -*
@@ -28743,7 +30548,7 @@ create policy sellers on app_public.unit_holds for select to plat_user
         assignee_id = (select app_public.current_user_id())
         and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
       )
-      or false
+      or id = any (array(select app_hidden.viewer_holds()))
     )
   );
 create policy sellers_insert on app_public.unit_holds for insert to plat_user
@@ -28770,7 +30575,7 @@ grant
   select (
       id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lot_id, lead_id,
       user_id, holder_organization_id, assignee_id, status, status_changed_at, expiration, held_since, expires_at,
-      extended_count
+      extended_count, is_self_service, held_price
     ) on app_public.unit_holds to plat_anonymous, plat_user;
 grant insert (unit_id, lot_id, lead_id, expiration, notes) on app_public.unit_holds to plat_user;
 grant update (lead_id, expiration, notes) on app_public.unit_holds to plat_user;
@@ -28862,12 +30667,14 @@ begin
     n.user_id as "userId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.held_price::text as "heldPrice",
     to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
     n.project_id as "projectId",
     n.assignee_id as "assigneeId",
     n.expiration as expiration,
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.extended_count as "extendedCount",
+    n.is_self_service as "isSelfService",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.holder_organization_id as "holderOrganizationId") d), null from old_rows n order by n.id returning stream_id)
@@ -28910,12 +30717,14 @@ begin
     n.user_id as "userId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.held_price::text as "heldPrice",
     to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
     n.project_id as "projectId",
     n.assignee_id as "assigneeId",
     n.expiration as expiration,
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.extended_count as "extendedCount",
+    n.is_self_service as "isSelfService",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.holder_organization_id as "holderOrganizationId") d), _last - _amount + row_number() over () from new_rows n;
@@ -28934,12 +30743,14 @@ begin
     n.user_id as "userId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.held_price::text as "heldPrice",
     to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
     n.project_id as "projectId",
     n.assignee_id as "assigneeId",
     n.expiration as expiration,
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.extended_count as "extendedCount",
+    n.is_self_service as "isSelfService",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.holder_organization_id as "holderOrganizationId") d), null from new_rows n returning stream_id)
@@ -28979,7 +30790,9 @@ begin
     || case when o.held_since is distinct from n.held_since then jsonb_build_object('heldSince', jsonb_build_array(to_char(o.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.extended_count is distinct from n.extended_count then jsonb_build_object('extendedCount', jsonb_build_array(o.extended_count, n.extended_count)) else '{}' end
-    || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
+    || case when o.is_self_service is distinct from n.is_self_service then jsonb_build_object('isSelfService', jsonb_build_array(o.is_self_service, n.is_self_service)) else '{}' end
+    || case when o.held_price is distinct from n.held_price then jsonb_build_object('heldPrice', jsonb_build_array(o.held_price::text, n.held_price::text)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.lot_id as "lotId",
     n.notes as notes,
     n.lead_id as "leadId",
@@ -28988,12 +30801,14 @@ begin
     n.user_id as "userId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.held_price::text as "heldPrice",
     to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
     n.project_id as "projectId",
     n.assignee_id as "assigneeId",
     n.expiration as expiration,
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.extended_count as "extendedCount",
+    n.is_self_service as "isSelfService",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.holder_organization_id as "holderOrganizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
@@ -29013,7 +30828,9 @@ begin
     o.held_since,
     o.expires_at,
     o.extended_count,
-    o.notes) is distinct
+    o.notes,
+    o.is_self_service,
+    o.held_price) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -29031,7 +30848,9 @@ begin
     n.held_since,
     n.expires_at,
     n.extended_count,
-    n.notes) order by n.id returning stream_id)
+    n.notes,
+    n.is_self_service,
+    n.held_price) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -29084,7 +30903,7 @@ begin
   end if;
   if new.lead_id is null or (tg_op = 'UPDATE' and new.lead_id is not distinct from old.lead_id) then
     if tg_op = 'INSERT' or new.lead_id is distinct from old.lead_id then
-      new.assignee_id := new.user_id;
+      new.assignee_id := case when not new.is_self_service then new.user_id end;
     end if;
     return new;
   end if;
@@ -29096,7 +30915,7 @@ begin
     perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
       '{"field": "leadId"}');
   end if;
-  new.assignee_id := coalesce(lead.assignee_id, new.user_id);
+  new.assignee_id := coalesce(lead.assignee_id, case when not new.is_self_service then new.user_id end);
   return new;
 end $function$;
 
@@ -29105,31 +30924,37 @@ create function app_private.tg_unit_holds__take() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   project record;
+  claim app_hidden.claims;
   former app_public.unit_holds;
 begin
   -- Who may not, whom the policy refuses in a moment, is told nothing about what is claimed.
   if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
+    and not new.is_self_service
     and not app_hidden.deal_can(new.organization_id, new.project_id, new.assignee_id, 'sale.write') then
     new.expires_at := now();
     new.expiration := coalesce(new.expiration, 1);
     return new;
   end if;
-  select p.status, p.hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
+  select p.status, case when new.is_self_service then p.public_hold_expiration else p.hold_expiration end
+      as hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
     from app_public.projects p where p.id = new.project_id;
   if project.status = 'PAUSED' then
     perform app_hidden.fail('CONFLICT', 'The sales of this project are paused; nothing is held meanwhile.');
   end if;
   new.expiration := coalesce(new.expiration, project.hold_expiration);
-  new.holder_organization_id := app_private.selling_organization(new.project_id);
+  new.holder_organization_id := case when not new.is_self_service
+    then app_private.selling_organization(new.project_id) end;
   perform app_private.lock_inventory(new.unit_id, new.lot_id);
   -- Held again before it was free for as long as a hold may last, it goes on.
   select h.* into former from app_public.unit_holds h
     where (h.unit_id = new.unit_id or h.lot_id = new.lot_id) and h.user_id = new.user_id
-      and h.status in ('EXPIRED', 'RELEASED') and h.status_changed_at > now() - project.most
+      and h.is_self_service = new.is_self_service and h.status in ('EXPIRED', 'RELEASED')
+      and h.status_changed_at > now() - project.most and not new.is_self_service
     order by h.inserted_at desc, h.id desc limit 1;
   new.held_since := coalesce(former.held_since, clock_timestamp());
   new.expires_at := app_private.hold_until(new);
-  perform app_private.take_claim(new.unit_id, new.lot_id, 'HOLD', 'unit_hold', new.id, new.expires_at);
+  claim := app_private.take_claim(new.unit_id, new.lot_id, 'HOLD', 'unit_hold', new.id, new.expires_at);
+  new.held_price := case when new.unit_id is not null then claim.unit_price else claim.lot_price end;
   perform app_private.require_fewer_holds(new);
   return new;
 end $function$;
@@ -30912,7 +32737,8 @@ create table app_public.users (
   phone                    app_public.phone_number, -- Phone number for work.
   -- Time zone of mails and digests, such as America/Toronto.
   time_zone                app_public.time_zone         not null default 'UTC',
-  language                 app_public.language_code     not null default 'en', -- Language of mails.
+  -- Language of messages and mails; that of the browser which the account was made with, until it is changed.
+  language                 app_public.language_code     not null default 'en',
   status                   app_public.user_status       not null default 'ACTIVE', -- Whether the user can sign in.
   -- @masked
   --
@@ -33629,6 +35455,61 @@ create table app_private.access_token_secrets (
 alter table app_private.access_token_secrets enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.agreement_codes
+
+-- The one open code of a signer; of the code itself only the SHA-256. proof is what a right one was exchanged for.
+create table app_private.agreement_codes (
+  signer_id                uuid                         not null,
+  file_id                  uuid                         not null,
+  channel                  app_public.code_channel      not null,
+  code_sha256              bytea,
+  expires_at               timestamp with time zone,
+  tries                    integer                      not null default 0,
+  proof                    uuid,
+  proof_expires_at         timestamp with time zone,
+  requested_at             timestamp with time zone     not null default now(),
+  constraint agreement_codes_pkey primary key (signer_id),
+  constraint agreement_codes_file_id_fkey foreign key (file_id)
+    references app_public.agreement_files(id) on delete cascade,
+  constraint agreement_codes_signer_id_fkey foreign key (signer_id)
+    references app_public.agreement_signers(id) on delete cascade
+);
+
+create index agreement_codes_file on app_private.agreement_codes (file_id);
+
+alter table app_private.agreement_codes enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.agreement_envelopes
+
+-- What an agreement is called at its provider: transaction_id finds it again where nobody knows whether it was
+--   taken.
+create table app_private.agreement_envelopes (
+  agreement_id             uuid                         not null,
+  integration_id           uuid                         not null,
+  transaction_id           uuid                         not null default gen_random_uuid(),
+  file_id                  uuid                         not null,
+  envelope_id              text,
+  ended                    boolean                      not null default false,
+  asked_at                 timestamp with time zone     not null default now(),
+  constraint agreement_envelopes_pkey primary key (agreement_id),
+  constraint agreement_envelopes_envelope_id_key unique (envelope_id),
+  constraint agreement_envelopes_agreement_id_fkey foreign key (agreement_id)
+    references app_public.agreements(id) on delete cascade,
+  constraint agreement_envelopes_file_id_fkey foreign key (file_id)
+    references app_public.agreement_files(id) on delete restrict,
+  constraint agreement_envelopes_integration_id_fkey foreign key (integration_id)
+    references app_public.organization_integrations(id) on delete restrict
+);
+
+create index agreement_envelopes_asked_at on app_private.agreement_envelopes (asked_at)
+  where envelope_id is not null and not ended;
+create index agreement_envelopes_file on app_private.agreement_envelopes (file_id);
+create index agreement_envelopes_integration on app_private.agreement_envelopes (integration_id);
+
+alter table app_private.agreement_envelopes enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.bound_columns
 
 -- Columns of sealed texts that had no text left which is bound to no row, and since when.
@@ -35612,6 +37493,32 @@ create domain app_public.actor_type as text check (value in (
   'AI' -- The drafting service.
 ));
 
+-- What a file of an agreement is.
+create domain app_public.agreement_file_kind as text check (value in (
+  'DOCUMENT', -- A version of what is to be signed.
+  'SIGNED', -- What was signed, as the provider keeps it.
+  'CERTIFICATE' -- Who signed what, when and from where.
+));
+
+-- What a signer of an agreement is.
+create domain app_public.agreement_signer_role as text check (value in (
+  'BUYER', -- The buyer.
+  'CO_BUYER', -- Somebody who buys too.
+  'GUARANTOR', -- Somebody who answers for the buyer.
+  'WITNESS', -- A witness.
+  'SELLER_REPRESENTATIVE', -- Signs for the seller: the countersignature.
+  'OTHER' -- Somebody else.
+));
+
+-- How far a signer is.
+create domain app_public.agreement_signer_status as text check (value in (
+  'WAITING', -- Not asked yet: the agreement was not sent, or others sign before.
+  'INVITED', -- Asked to sign.
+  'VIEWED', -- Opened the agreement.
+  'SIGNED', -- Signed.
+  'DECLINED' -- Refused to sign.
+));
+
 -- How far an agreement is.
 create domain app_public.agreement_status as text check (value in (
   'DRAFT', -- Being prepared.
@@ -35623,6 +37530,23 @@ create domain app_public.agreement_status as text check (value in (
   'DECLINED', -- Somebody refused to sign.
   'EXPIRED', -- Not signed in time.
   'VOIDED' -- Withdrawn.
+));
+
+-- What happened to an agreement.
+create domain app_public.agreement_trail_kind as text check (value in (
+  'SENT', -- It was sent to be signed.
+  'INVITED', -- A signer was asked to sign.
+  'REMINDED', -- A signer was reminded.
+  'CODE_SENT', -- A one-time code was sent to a signer.
+  'VIEWED', -- A signer opened it.
+  'SIGNED', -- A signer signed.
+  'DECLINED', -- A signer refused to sign.
+  'REPLACED', -- Another version took the place of the one before.
+  'CHANGED', -- A signer has another address.
+  'COMPLETED', -- All have signed.
+  'EXECUTED', -- It was countersigned.
+  'VOIDED', -- It was withdrawn.
+  'EXPIRED' -- It was not signed in time.
 ));
 
 -- The kind of an agreement.
@@ -35731,6 +37655,12 @@ create domain app_public.chart_type as text check (value in (
   'LINE', -- As a line.
   'PIE', -- As a pie.
   'FUNNEL' -- As a funnel.
+));
+
+-- How a one-time code is sent.
+create domain app_public.code_channel as text check (value in (
+  'EMAIL', -- By mail.
+  'SMS' -- As a text message.
 ));
 
 -- What somebody is to a lead or buyer.
@@ -36058,7 +37988,8 @@ create domain app_public.lead_origin as text check (value in (
   'REFERRAL', -- A referral.
   'AGENT_PORTAL', -- An agent.
   'INTEGRATION', -- A connected application.
-  'MARKETPLACE' -- A marketplace.
+  'MARKETPLACE', -- A marketplace.
+  'RESERVATION' -- A reservation that they made themselves.
 ));
 
 -- What became of a row.
@@ -36517,6 +38448,12 @@ create domain app_public.sending_channel as text check (value in (
   'SMS' -- Text messages.
 ));
 
+-- Where an agreement is signed.
+create domain app_public.signing_provider as text check (value in (
+  'EMBEDDED', -- Here: by a link and a one-time code.
+  'DOCUSIGN' -- At DocuSign, by the integration docusign of the organization.
+));
+
 -- When a unit counts as sold.
 create domain app_public.sold_trigger as text check (value in (
   'SIGNED', -- When the purchase is signed.
@@ -36922,6 +38859,11 @@ create domain app_public.session_device as text;
 create domain app_public.short_text as text
   -- Give 1 to 300 characters.
   constraint short_text_length check (length(value) >= 1 and length(value) <= 300 and value = btrim(value));
+
+-- @transform proveSigningCode
+--
+-- The one-time code that requestSigningCode sent.
+create domain app_public.signing_code as text;
 
 -- A readable name in addresses: lower-case letters and digits joined by single hyphens.
 create domain app_public.slug as text
@@ -37897,6 +39839,68 @@ create type app_public.session as (
   is_refreshable boolean
 );
 
+-- What somebody is asked to sign, as far as it is theirs to read.
+create type app_public.signing_request as (
+  -- @notNull
+  --
+  -- The agreement.
+  agreement_id uuid,
+  -- @notNull
+  --
+  -- The signer.
+  signer_id uuid,
+  -- @notNull
+  --
+  -- What it is called.
+  title text,
+  -- @notNull
+  --
+  -- Kind of the agreement.
+  type app_public.agreement_type,
+  -- @notNull
+  --
+  -- How far the agreement is.
+  status app_public.agreement_status,
+  -- @notNull
+  --
+  -- Who asks.
+  organization_name text,
+  -- @notNull
+  --
+  -- The project.
+  project_title text,
+  -- @notNull
+  --
+  -- The name of the signer, as it stands on the agreement.
+  signer_name text,
+  -- @notNull
+  --
+  -- What the signer is to the agreement.
+  role app_public.agreement_signer_role,
+  -- @notNull
+  --
+  -- How far the signer is.
+  signer_status app_public.agreement_signer_status,
+  -- @notNull
+  --
+  -- Whether the signer can sign, or decline, now.
+  can_sign boolean,
+  file_id uuid, -- The version that is signed; null once the agreement was withdrawn or has expired.
+  file_number integer, -- Which version it is.
+  filename text, -- Its name for those who save it.
+  checksum text, -- SHA-256 of it, in hexadecimal digits.
+  url app_public.file_address, -- Where it is: an address that works for a few minutes.
+  -- Where it says who signed what, when and from where; null before all have signed.
+  certificate_url app_public.file_address,
+  -- @notNull
+  --
+  -- What the signer agrees to by signing.
+  consent_text text,
+  code_sent_to text, -- Where the last code went, shortened; null where none is open.
+  expires_at timestamp with time zone, -- When the time to sign is over.
+  signed_at timestamp with time zone -- When the signer signed.
+);
+
 -- A step that the record can take by hand from where it is.
 create type app_public.transition as (
   -- @notNull
@@ -38033,6 +40037,12 @@ create type app_private.step_work as (
   execution_id uuid,
   attempt integer,
   input jsonb
+);
+
+create type app_private.turn as (
+  agreement app_public.agreements,
+  signer app_public.agreement_signers,
+  file app_public.agreement_files
 );
 
 ----------------------------------------------------------------------------------------------------
@@ -38212,6 +40222,49 @@ create view app_public.user_organization_connections
 --   second factor; null where they have one or need none.
 -- Column title: Position in this organization.
 grant select on app_public.user_organization_connections to plat_anonymous, plat_user;
+
+-- The rows of app_public.agreement_signers that the viewer sees, with what they may know of the masked columns.
+create view app_hidden.masked_agreement_signers as
+  select id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, agreement_id, role, name,
+    app_public.agreement_signers_email(r.*) as email, app_public.agreement_signers_phone(r.*) as phone, sequence,
+    status, status_changed_at, invited_at, viewed_at, signed_at, declined_at, decline_reason, reminded_at,
+    signed_file_id, link_id, invitation
+  from app_public.agreement_signers r
+  where (
+    current_user <> 'plat_anonymous'::name
+  ); alter view app_hidden.masked_agreement_signers owner to plat_masker;
+grant select on app_hidden.masked_agreement_signers to plat_anonymous, plat_user;
+
+-- The rows of app_public.agreement_trail_entries that the viewer sees, with what they may know of the masked
+--   columns.
+create view app_hidden.masked_agreement_trail_entries as
+  select id, organization_id, project_id, agreement_id, kind, occurred_at, signer_id, signer_name, file_id,
+    checksum, actor_id,
+    case
+      when (
+        ip_address is not null
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      ) then ip_address
+      else null::text
+    end as ip_address,
+    case
+      when (
+        user_agent is not null
+        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      ) then user_agent
+      else null::text
+    end as user_agent,
+    case
+      when (
+        sent_to is not null and organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      ) then sent_to
+      else null::text
+    end as sent_to, consent_text, note
+  from app_public.agreement_trail_entries r
+  where (
+    current_user <> 'plat_anonymous'::name
+  ); alter view app_hidden.masked_agreement_trail_entries owner to plat_masker;
+grant select on app_hidden.masked_agreement_trail_entries to plat_anonymous, plat_user;
 
 -- The rows of app_public.appointments that the viewer sees, with what they may know of the masked columns.
 create view app_hidden.masked_appointments as
@@ -38494,7 +40547,7 @@ create view app_hidden.masked_organizations as
         when id = any (array(select app_hidden.viewer_organizations('org.member'))) then phone::text else null::text
       end
     )::app_public.phone_number as phone, website_url, app_public.organizations_address(r.*) as address, time_zone,
-    has_public_project, inserted_at, updated_at, version, deleted_at,
+    has_public_project, inserted_at, updated_at, version, deleted_at, language,
     case
       when (
         second_factor_required_from is not null
@@ -38609,7 +40662,8 @@ create view app_hidden.masked_projects as
       ) then metadata
       else null::jsonb
     end as metadata, city, inserted_at, updated_at, version, deleted_at, hold_expiration, hold_expiration_limit,
-    holds_per_person, holds_per_organization
+    holds_per_person, holds_per_organization, public_reservations, public_reservation_fee_required,
+    public_hold_expiration
   from app_public.projects r; alter view app_hidden.masked_projects owner to plat_masker;
 grant select on app_hidden.masked_projects to plat_anonymous, plat_user;
 
@@ -38674,7 +40728,7 @@ create view app_hidden.masked_reservations as
         )
       ) then metadata
       else null::jsonb
-    end as metadata, currency
+    end as metadata, currency, is_self_service
   from app_public.reservations r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_reservations owner to plat_masker;
 grant select on app_hidden.masked_reservations to plat_anonymous, plat_user;
@@ -38717,7 +40771,7 @@ create view app_hidden.masked_unit_holds as
         ) then notes::text
         else null::text
       end
-    )::app_public.long_text as notes
+    )::app_public.long_text as notes, is_self_service, held_price
   from app_public.unit_holds r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_unit_holds owner to plat_masker;
 grant select on app_hidden.masked_unit_holds to plat_anonymous, plat_user;
@@ -39648,8 +41702,9 @@ begin
     jsonb_build_object('first_name', first_name, 'last_name', last_name));
   -- It is the new user who causes the events.
   perform set_config('plat.user_id', uuidv7()::text, true);
-  insert into app_public.users (id, first_name, last_name, password_changed_at)
-    values (app_public.current_user_id(), first_name, last_name, now()) returning * into new_user;
+  insert into app_public.users (id, first_name, last_name, password_changed_at, language)
+    values (app_public.current_user_id(), first_name, last_name, now(),
+      coalesce(app_hidden.setting('language'), 'en')) returning * into new_user;
   -- Only the owner of the address learns, by mail, whether it has an account: from here on both cases do the same,
   -- and the answer is the same.
   insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, address, username)
@@ -39751,7 +41806,8 @@ begin
     return lead;
   end;
   -- After the policy, which decides who may know anything of the project.
-  if lead.source_id is null and lead.source is not null then
+  if lead.source_id is null and lead.source is not null
+    and not app_hidden.is_tracker_key(lead.project_id, lead.source) then
     perform app_hidden.refuse_unknown_source(lead.project_id, lead.source);
   end if;
   if agent is distinct from null then
@@ -39861,13 +41917,15 @@ grant execute on function app_public.create_offer_response(
 -- @arg website_url Address of its website.
 -- @arg address Postal address.
 -- @arg time_zone Time zone of its office, such as America/Toronto; the founder's where left out.
+-- @arg language Language of mails to people whose own is not known, such as fr; the founder's where left out.
 --
 -- Founds an organization; the viewer is its first owner. Ten a day at most.
 create function app_public.create_organization(
   name text, slug text default null::text, kind app_public.organization_kind default null::text,
   description text default null::text, email app_public.email_address default null::text,
   phone app_public.phone_number default null::text, website_url app_public.url default null::text,
-  address app_public.address default null::app_public.address, time_zone text default null::text
+  address app_public.address default null::app_public.address, time_zone text default null::text,
+  language app_public.language_code default null::text
 ) returns app_public.organizations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -39883,14 +41941,15 @@ begin
   result := app_hidden.create_record(null::app_public.organizations, jsonb_build_object(
     'name', name, 'slug', slug, 'kind', kind, 'description', description, 'email', lower(email), 'phone', phone,
     'website_url', website_url, 'address', to_jsonb(address),
-    'time_zone', coalesce(time_zone, (select u.time_zone from app_public.users u where u.id = viewer))));
+    'time_zone', coalesce(time_zone, (select u.time_zone from app_public.users u where u.id = viewer)),
+    'language', coalesce(language, (select u.language from app_public.users u where u.id = viewer))));
   insert into app_public.organization_user_connections (organization_id, user_id, role)
     values (result.id, viewer, 'OWNER');
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.create_organization(
   text, text, app_public.organization_kind, text, app_public.email_address, app_public.phone_number, app_public.url,
-  app_public.address, text
+  app_public.address, text, app_public.language_code
 ) to plat_anonymous, plat_user;
 
 -- @arg organization_id The organization that connects it.
@@ -40174,41 +42233,57 @@ grant execute on function app_public.create_project_organization(
 ) to plat_anonymous, plat_user;
 
 -- Reserves a unit or a lot: nobody else can until it is over. Charges nobody. A buyer who signed in reserves for
---   themselves in a project where they have a purchase.
+--   themselves in a project where they have a purchase, and so does any visitor who signed in, in a public project
+--   that allows it (publicReservations); there the fee confirms it.
 create function app_public.create_reservation(input jsonb) returns app_public.reservations
 language plpgsql as $function$
 declare
-  unit uuid;
-  lot uuid;
-  field text;
-  place record;
+  home record;
   result app_public.reservations;
 begin
   perform app_hidden.require_viewer();
-  unit := app_hidden.record_id('units', nullif(btrim(input ->> 'unit_id'), ''), 'unitId');
-  lot := app_hidden.record_id('lots', nullif(btrim(input ->> 'lot_id'), ''), 'lotId');
-  if num_nonnulls(unit, lot) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
-  end if;
-  field := case when unit is not null then 'unitId' else 'lotId' end;
-  select p.project_id, p.organization_id into place from (
-    select u.project_id, u.organization_id from app_public.units u where u.id = unit
-    union all select l.project_id, l.organization_id from app_public.lots l where l.id = lot) p;
-  if app_hidden.project_can(place.project_id, place.organization_id, 'sale.write') then
+  select * into home from app_hidden.home_of(input);
+  if app_hidden.project_can(home.project_id, home.organization_id, 'sale.write') then
     return app_hidden.create_record(null::app_public.reservations, input);
   end if;
-  result := app_private.reserve_as_buyer(input || jsonb_build_object('unit_id', unit, 'lot_id', lot));
+  result := app_private.reserve_as_buyer(input || jsonb_build_object('unit_id', home.unit_id, 'lot_id', home.lot_id));
+  if result.id is null then
+    result := app_private.reserve_as_visitor(input
+      || jsonb_build_object('unit_id', home.unit_id, 'lot_id', home.lot_id));
+  end if;
   if result.id is not null then
     return result;
-  elsif place.project_id is null then
+  elsif home.project_id is null then
     perform app_hidden.fail('NOT_FOUND',
-      format('There is no such %s.', case when unit is not null then 'unit' else 'lot' end),
-      jsonb_build_object('field', field));
+      format('There is no such %s.', case when home.unit_id is not null then 'unit' else 'lot' end),
+      jsonb_build_object('field', home.field));
   end if;
   perform app_hidden.refuse('reservations', 'create');
   return null;
 end $function$;
 grant execute on function app_public.create_reservation(jsonb) to plat_anonymous, plat_user;
+
+-- Holds a unit or a lot for a short time: nobody else reserves it meanwhile. A visitor who signed in holds it for
+--   themselves in a project that allows it (publicReservations), for publicHoldExpiration hours.
+create function app_public.create_unit_hold(input jsonb) returns app_public.unit_holds
+language plpgsql as $function$
+declare
+  home record;
+  result app_public.unit_holds;
+begin
+  perform app_hidden.require_viewer();
+  select * into home from app_hidden.home_of(input);
+  if not app_hidden.project_can(home.project_id, home.organization_id, 'sale.write') then
+    result := app_private.hold_as_visitor(input || jsonb_build_object('unit_id', home.unit_id, 'lot_id', home.lot_id));
+    if result.id is not null then
+      return result;
+    elsif home.project_id is not null then
+      perform app_hidden.refuse('unit_holds', 'create');
+    end if;
+  end if;
+  return app_hidden.create_record(null::app_public.unit_holds, input);
+end $function$;
+grant execute on function app_public.create_unit_hold(jsonb) to plat_anonymous, plat_user;
 
 -- @arg app_key The key of the application, of userIntegrationApps.
 -- @arg name What it is called; the name of the application where left out.
@@ -40372,6 +42447,39 @@ language sql stable parallel safe as $function$
   select nullif(current_setting('plat.user_id', true), '')::uuid
 $function$;
 grant execute on function app_public.current_user_id() to plat_anonymous, plat_user;
+
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg code The code that requestSigningCode sent.
+-- @arg reason Why, for whoever sent it.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+--
+-- Refuses to sign an agreement, which ends it for everybody.
+create function app_public.decline_agreement(
+  code app_public.signing_code, reason app_public.long_text, signer_id uuid default null::uuid,
+  token text default null::text
+) returns app_public.signing_request
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(decline_agreement.signer_id, token));
+  used app_private.agreement_codes;
+begin
+  if reason is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Say why you do not sign.', '{"field": "reason"}');
+  end if;
+  used := app_private.take_proof(turn, decline_agreement.code);
+  perform app_private.act_as_signer((turn.signer).role);
+  perform app_private.mark_viewed(turn);
+  perform app_private.note_trail((turn.agreement).id, 'DECLINED', signer => turn.signer, file => turn.file,
+    sent_to => case used.channel when 'SMS' then (turn.signer).phone else (turn.signer).email end, note => reason);
+  perform app_private.note_refusal((turn.signer).id, reason);
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $function$;
+grant execute on function app_public.decline_agreement(
+  app_public.signing_code, app_public.long_text, uuid, text
+) to plat_anonymous, plat_user;
 
 -- @arg id The invitation, by whoever administers the invited organization; or the token.
 -- @arg token The token of the mail, by whoever has its address; or the id.
@@ -41514,6 +43622,28 @@ grant execute on function app_public.refund_processor_charge(
   app_public.made_refund, uuid, app_public.money, app_public.refund_reason, text
 ) to plat_anonymous, plat_user;
 
+-- @arg id The signer.
+--
+-- Sends a signer who was asked and has not signed yet another mail; three within 24 hours at most.
+create function app_public.remind_agreement_signer(id uuid) returns app_public.agreement_signers
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  signer app_public.agreement_signers;
+begin
+  perform app_hidden.require_viewer();
+  if not app_private.viewer_sees('app_public.agreement_signers', remind_agreement_signer.id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such signer.', '{"field": "id"}');
+  end if;
+  select * into signer from app_public.agreement_signers s where s.id = remind_agreement_signer.id;
+  if not app_hidden.may_write_agreement(signer.agreement_id) then
+    perform app_hidden.fail('FORBIDDEN', 'You may not remind this signer.', '{"permission": "buyer.write"}');
+  end if;
+  perform app_private.remind_signer(signer.id, 'by hand');
+  select * into signer from app_public.agreement_signers s where s.id = remind_agreement_signer.id;
+  return app_hidden.masked(signer);
+end $function$;
+grant execute on function app_public.remind_agreement_signer(uuid) to plat_user;
+
 -- @arg organization_id The organization.
 -- @arg user_id The member.
 --
@@ -41698,6 +43828,42 @@ begin
   return true;
 end $function$;
 grant execute on function app_public.request_mail_consent(uuid, app_public.email_address) to plat_anonymous,
+plat_user;
+
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+-- @arg channel How the code is sent: by mail, or as a text message to the number of the signer.
+--
+-- Sends a one-time code to the signer, which signing and declining take: six digits, for ten minutes and five tries.
+--   It replaces the one before, and notes that the signer opened the agreement.
+create function app_public.request_signing_code(
+  signer_id uuid default null::uuid, token text default null::text, channel app_public.code_channel default 'EMAIL'
+) returns app_public.signing_request
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(request_signing_code.signer_id, token));
+  way text := coalesce(request_signing_code.channel, 'EMAIL');
+begin
+  if way = 'SMS' and (turn.signer).phone is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'There is no phone number of this signer; have the code sent by mail.',
+      '{"field": "channel"}');
+  end if;
+  perform app_private.rate_limit('signing.code', (turn.signer).id::text);
+  perform app_private.rate_limit('signing.network', app_private.network_of(app_hidden.setting('ip')));
+  perform app_private.act_as_signer((turn.signer).role);
+  insert into app_private.agreement_codes (signer_id, file_id, channel)
+    values ((turn.signer).id, (turn.file).id, way)
+    on conflict on constraint agreement_codes_pkey do update set file_id = excluded.file_id, channel = excluded.channel,
+      code_sha256 = null, expires_at = null, tries = 0, proof = null, proof_expires_at = null, requested_at = now();
+  perform app_private.add_job('signing_code__requested', jsonb_build_object('id', (turn.signer).id,
+    'organization_id', (turn.agreement).organization_id), job_key => 'signing_code__requested ' || (turn.signer).id);
+  perform app_private.mark_viewed(turn);
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $function$;
+grant execute on function app_public.request_signing_code(uuid, text, app_public.code_channel) to plat_anonymous,
 plat_user;
 
 --
@@ -42122,6 +44288,74 @@ begin
 end $function$;
 grant execute on function app_public.send_test_webhook(uuid) to plat_anonymous, plat_user;
 
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg code The code that requestSigningCode sent.
+-- @arg consent Whether the signer agrees to consentText; it takes true.
+-- @arg fileId The version that the signer has read; refused where another one is present.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+--
+-- Signs the present version of an agreement. Its SHA-256, the consent, the time, the network address and the program
+--   are kept in the trail of the agreement.
+create function app_public.sign_agreement(
+  code app_public.signing_code, consent boolean, file_id uuid default null::uuid, signer_id uuid default null::uuid,
+  token text default null::text
+) returns app_public.signing_request
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(sign_agreement.signer_id, token));
+  used app_private.agreement_codes;
+begin
+  if not coalesce(consent, false) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Signing takes consent: true to consentText of the signing request.',
+      '{"field": "consent"}');
+  elsif sign_agreement.file_id <> (turn.file).id then
+    perform app_hidden.fail('CONFLICT', 'This is not the present version; read that one first.', '{"field": "fileId"}');
+  end if;
+  used := app_private.take_proof(turn, sign_agreement.code);
+  perform app_private.act_as_signer((turn.signer).role);
+  perform app_private.mark_viewed(turn);
+  perform app_private.note_trail((turn.agreement).id, 'SIGNED', signer => turn.signer, file => turn.file,
+    sent_to => case used.channel when 'SMS' then (turn.signer).phone else (turn.signer).email end,
+    consent_text => app_private.signing_consent());
+  perform app_private.note_signature((turn.signer).id, turn.file, now());
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $function$;
+grant execute on function app_public.sign_agreement(
+  app_public.signing_code, boolean, uuid, uuid, text
+) to plat_anonymous, plat_user;
+
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+-- @arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.
+-- @arg token The token of the link in the mail, for whoever has no account.
+--
+-- What somebody is asked to sign.
+create function app_public.signing_request(
+  signer_id uuid default null::uuid, token text default null::text
+) returns app_public.signing_request
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  return app_private.signing_request(app_private.signer_of(signer_id, token));
+end $function$;
+grant execute on function app_public.signing_request(uuid, text) to plat_anonymous, plat_user;
+
+-- @ordered
+--
+-- What the viewer is asked to sign, or signed: what is open first, then the latest; 100 at most.
+create function app_public.signing_requests() returns setof app_public.signing_request
+language plpgsql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_hidden.require_viewer();
+  return query select r.*
+    from app_public.agreement_signers s join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null
+    cross join lateral app_private.signing_request(s.id) r
+    where s.id = any (array(select app_hidden.viewer_signers())) and a.status <> 'DRAFT'
+    order by s.status in ('INVITED', 'VIEWED') desc, s.id desc limit 100;
+end $function$;
+grant execute on function app_public.signing_requests() to plat_user;
+
 -- @arg leadId The lead to write to.
 -- @arg purpose What the mail is for, in a few words.
 -- @arg tone How it sounds; NEUTRAL where left out.
@@ -42174,7 +44408,8 @@ grant execute on function app_public.update_appointment(jsonb) to plat_anonymous
 -- @arg agent The agent who represents the buyer; null for none.
 --
 -- Changes a purchase. Its status moves the unit or lot along; CANCELLED, which needs a fallout reason, makes it
---   AVAILABLE again. Whoever sees own deals only gives one back with the assigneeId null.
+--   AVAILABLE again. Whoever sees own deals only gives one back with the assigneeId null. The buyer who accepted an
+--   invitation corrects their own email (to that of their account), phone, address and preferredLanguage.
 create function app_public.update_buyer(
   input jsonb, agent app_public.agent_input default null::app_public.agent_input
 ) returns app_public.buyers
@@ -42184,6 +44419,11 @@ declare
   gives_back boolean := false;
 begin
   perform app_hidden.require_viewer();
+  select b.* into buyer from app_hidden.masked_buyers b where b.id = app_hidden.record_id('buyers', input ->> 'id');
+  if buyer.user_id = app_public.current_user_id()
+    and not app_hidden.deal_can(buyer.organization_id, buyer.project_id, buyer.assignee_id, 'buyer.write') then
+    return app_private.correct_as_buyer(input || jsonb_build_object('id', buyer.id));
+  end if;
   if input ?| '{status,price,assignee_id}' then
     perform app_hidden.lock_seen('app_public.buyers', b.id) from app_public.buyers b
       where b.id = app_hidden.record_id('buyers', input ->> 'id');
@@ -43107,6 +45347,29 @@ language sql immutable as $function$
 $function$;
 grant execute on function app_hidden.address_line(app_public.address) to plat_anonymous, plat_user;
 
+create function app_hidden.agreement_signers_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.agreement_signers;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.agreement_id, t.role, t.name, null::app_public.email_address, null::app_public.phone_number, t.sequence, t.status, t.status_changed_at, t.invited_at, t.viewed_at, t.signed_at, t.declined_at, t.decline_reason, t.reminded_at, t.signed_file_id, t.link_id, t.invitation into r from app_public.agreement_signers t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.agreement_signers, app_hidden.columns_of('app_public.agreement_signers', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone'));
+  return value
+      || case when value ? 'email' and app_public.agreement_signers_email(r) is distinct from r.email then jsonb_build_object('email', app_public.agreement_signers_email(r)) else '{}' end
+      || case when value ? 'phone' and app_public.agreement_signers_phone(r) is distinct from r.phone then jsonb_build_object('phone', app_public.agreement_signers_phone(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('email', null, 'phone', null);
+end $function$;
+grant execute on function app_hidden.agreement_signers_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
 -- An integration as the operation that connects it gives it, with what is shown once.
 create function app_hidden.answered(integration anyelement, attempt jsonb) returns anyelement
 language sql stable as $function$
@@ -43137,6 +45400,78 @@ exception when data_exception or integrity_constraint_violation then
   return value || jsonb_build_object('notes', null, 'outcomeNote', null);
 end $function$;
 grant execute on function app_hidden.appointments_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
+-- The members of input that the type of their column, or a check of this column alone, does not take, each with the
+--   sentence for the caller.
+create function app_hidden.bad_values(_type anyelement, input jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  member record;
+  checked_by record;
+  row_of_one _type%type;
+  is_bad boolean;
+  message text;
+  domain_name text;
+  constraint_name text;
+  result jsonb := '[]';
+begin
+  for member in select key, value from jsonb_each(input) loop
+    begin
+      message := null;
+      row_of_one := jsonb_populate_record(_type, jsonb_build_object(member.key, member.value));
+      -- What the table asks of this column alone.
+      for checked_by in
+        select k.oid, pg_get_expr(k.conbin, k.conrelid) as condition from pg_constraint k
+          join pg_attribute a on a.attrelid = k.conrelid and k.conkey = array[a.attnum]
+          where k.conrelid = pg_typeof(_type)::text::regclass and k.contype = 'c' and a.attname = member.key
+      loop
+        execute format('select not (%s) from (select ($1).*) given', checked_by.condition) into is_bad using row_of_one;
+        if is_bad then
+          message := coalesce(obj_description(checked_by.oid, 'pg_constraint'), 'The value is not allowed here.');
+          exit;
+        end if;
+      end loop;
+    exception when data_exception or check_violation or program_limit_exceeded then
+      get stacked diagnostics domain_name = pg_datatype_name, constraint_name = constraint_name;
+      select obj_description(c.oid, 'pg_constraint') into message
+        from pg_constraint c join pg_type t on t.oid = c.contypid
+        where c.conname = constraint_name and t.typname = domain_name;
+      message := coalesce(message, 'This value has the wrong form.');
+    end;
+    if message is not null then
+      result := result || jsonb_build_object('path', app_hidden.camel(member.key), 'message', message);
+    end if;
+  end loop;
+  return result;
+end $function$;
+grant execute on function app_hidden.bad_values(anyelement, jsonb) to plat_anonymous, plat_user;
+
+-- How many bedrooms somebody looks for by their words, such as 2br, 2-3 beds, 3+ bedrooms, studio: each number that
+--   fits, 0 for a studio; none where the words say nothing of it.
+create function app_hidden.bedrooms_in(words text) returns integer[]
+language sql immutable as $function$
+  with read as (
+    select app_hidden.fold(words) as text,
+      '([0-9]|one|two|three|four|five)' as number,
+      '(?:br|bd|bdr|bdrms?|beds?|bedrooms?|chambres?|dormitorios?|habitacion(?:es)?|schlafzimmer)' as rooms,
+      '(?:studios?|bachelors?|estudios?)\M' as studio
+  ), found as (
+    -- 2br, 2-3 beds, 3+ bedrooms, two or three bedrooms, 2+den bed
+    select m[1] as lowest, coalesce(m[2], m[1]) as highest, m[3] is not null as or_more
+    from read r, regexp_matches(r.text, '\m' || r.number || '(?:\s*\+\s*(?:1|den))?\s*'
+      || '(?:(?:-|–|/|to|or|and|a|ou|bis|oder|o|y)\s*' || r.number || '\s*)?'
+      || '(\+|plus|or more|ou plus|o mas|oder mehr)?\s*-?\s*' || r.rooms || '\M', 'g') m
+  )
+  select array(
+    select distinct n from (
+      select 0 as n from read r where r.text ~ ('\m' || r.studio)
+        and r.text !~ ('\m(?:no|not|never|without|pas de|sin|keine?|ohne)\s+(?:an?\s+|any\s+)?' || r.studio)
+      union all
+      select generate_series(app_hidden.small_number(f.lowest), case when f.or_more then 9
+        else app_hidden.small_number(f.highest) end) from found f) wanted
+    order by n)
+$function$;
+grant execute on function app_hidden.bedrooms_in(text) to plat_anonymous, plat_user;
 
 -- Whether the viewer may add a card now, and who they are at the processor.
 create function app_hidden.begin_card(repeat jsonb) returns jsonb
@@ -43634,23 +45969,28 @@ begin
 end $function$;
 grant execute on function app_hidden.change_leads(uuid[], jsonb, text[], text[]) to plat_anonymous, plat_user;
 
--- The value, where the type takes it; the operations of functions use it, so that a refusal names the argument.
-create function app_hidden.checked(value text, type regtype, field text) returns text
+-- The value, where the type takes it; the operations of functions use it, so that a refusal names the argument, and
+--   all other bad ones among {field, value, type}.
+create function app_hidden.checked(
+  value text, type regtype, field text, others jsonb default '[]'::jsonb
+) returns text
 language plpgsql stable as $function$
 declare
-  violated text;
+  fault constant text := app_hidden.value_fault(value, type);
+  faults jsonb := '[]';
 begin
-  execute format('select $1::%s', type) using value;
+  if fault is null and others = '[]' then
+    return value;
+  elsif fault is not null then
+    faults := jsonb_build_array(jsonb_build_object('path', field, 'message', fault));
+  end if;
+  perform app_hidden.refuse_fields(faults
+    || coalesce((select jsonb_agg(jsonb_build_object('path', o.field, 'message', o.fault))
+      from (select e ->> 'field' as field, app_hidden.value_fault(e ->> 'value', (e ->> 'type')::regtype) as fault
+        from jsonb_array_elements(others) e) o where o.fault is not null), '[]'));
   return value;
-exception when data_exception or check_violation then
-  get stacked diagnostics violated = constraint_name;
-  perform app_hidden.fail('BAD_USER_INPUT',
-    coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.contypid = type
-      and c.conname = violated),
-      'This value has the wrong form.'),
-    jsonb_build_object('field', field));
 end $function$;
-grant execute on function app_hidden.checked(text, regtype, text) to plat_anonymous, plat_user;
+grant execute on function app_hidden.checked(text, regtype, text, jsonb) to plat_anonymous, plat_user;
 
 -- Replaces the options of a personalization, as the viewer; what is locked may stay in the list but not change.
 create function app_hidden.choose_options(
@@ -43873,6 +46213,9 @@ begin
   execute format('select * from %s where id = $1', app_hidden.readable_source(relation)) into row_out using record_id;
   return row_out;
 exception
+  when check_violation then
+    perform app_hidden.refuse_bad_value(_type, value_list);
+    raise;
   when insufficient_privilege then
     perform app_hidden.refuse(table_name, 'create');
   when not_null_violation then
@@ -43996,6 +46339,15 @@ language sql immutable parallel safe as $function$
       + cosd(latitude) * cosd(other_latitude) * sind((other_longitude - longitude) / 2) ^ 2))) end
 $function$;
 
+-- When the day ends where the viewer is.
+create function app_hidden.end_of_viewers_day() returns timestamp with time zone
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select (date_trunc('day', now() at time zone z.name) + interval '1 day') at time zone z.name
+  from (select coalesce((select u.time_zone::text from app_public.users u where u.id = app_public.current_user_id()),
+    'UTC') as name) z
+$function$;
+grant execute on function app_hidden.end_of_viewers_day() to plat_anonymous, plat_user;
+
 -- The changes of an event without those whose value, before or after, the viewer may not read.
 create function app_hidden.event_changes(
   subject_type text, subject_id uuid, changes jsonb, record jsonb
@@ -44024,6 +46376,7 @@ $function$;
 create function app_hidden.event_value(subject_type text, subject_id uuid, value jsonb, record jsonb) returns jsonb
 language sql stable as $function$
   select case subject_type
+    when 'agreement_signer' then app_hidden.agreement_signers_event_value(subject_id, value, record)
     when 'appointment' then app_hidden.appointments_event_value(subject_id, value, record)
     when 'buyer' then app_hidden.buyers_event_value(subject_id, value, record)
     when 'deposit' then app_hidden.deposits_event_value(subject_id, value, record)
@@ -44086,7 +46439,7 @@ grant execute on function app_hidden.export_query(text, text, uuid, uuid, jsonb,
 plat_user;
 
 -- A fact: what it says, its record and field, its kind (person, name, place, link, unit, money, percent, count,
---   time, month) and its value; null without a value.
+--   time, month, state, or choice: why these homes) and its value; null without a value.
 create function app_hidden.fact(
   statement text, subject_type text, subject_id uuid, field text, kind text, value text,
   more jsonb default '{}'::jsonb
@@ -44204,6 +46557,24 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_hidden.highest_price(uuid) to plat_anonymous, plat_user;
 
+-- The unit or lot that an input names, and its project where the viewer sees it.
+create function app_hidden.home_of(
+  input jsonb, out unit_id uuid, out lot_id uuid, out field text, out project_id uuid, out organization_id uuid
+) returns record
+language plpgsql stable as $function$
+begin
+  unit_id := app_hidden.record_id('units', nullif(btrim(input ->> 'unit_id'), ''), 'unitId');
+  lot_id := app_hidden.record_id('lots', nullif(btrim(input ->> 'lot_id'), ''), 'lotId');
+  if num_nonnulls(unit_id, lot_id) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
+  end if;
+  field := case when unit_id is not null then 'unitId' else 'lotId' end;
+  select p.project_id, p.organization_id into project_id, organization_id from (
+    select u.project_id, u.organization_id from app_public.units u where u.id = unit_id
+    union all select l.project_id, l.organization_id from app_public.lots l where l.id = lot_id) p;
+end $function$;
+grant execute on function app_hidden.home_of(jsonb) to plat_anonymous, plat_user;
+
 -- An integration that the viewer may refresh or change.
 create function app_hidden.integration_to_connect(of_scope text, id uuid, repeat jsonb) returns jsonb
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44237,6 +46608,15 @@ grant execute on function app_hidden.is_colleague(uuid) to plat_anonymous, plat_
 
 create function app_hidden.is_service() returns boolean
 language sql stable as $function$ select app_hidden.setting('service') = 'on' $function$;
+
+-- @withoutViewer Keys of trackers are public: they stand in advertisements.
+--
+-- Whether a tracker of the project has this key.
+create function app_hidden.is_tracker_key(project_id uuid, source text) returns boolean
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select (app_private.tracker_with_key(project_id, source)).id is not null
+$function$;
+grant execute on function app_hidden.is_tracker_key(uuid, text) to plat_anonymous, plat_user;
 
 -- Whether the viewer sees the reservation as its buyer.
 create function app_hidden.is_viewers_reservation(reservation_id uuid) returns boolean
@@ -44293,16 +46673,31 @@ declare
   offer record;
   price text;
   facts jsonb[] := '{}';
-  units uuid[] := app_hidden.lead_units(lead);
-  plans uuid[] := array(select u.floor_plan_id from app_public.units u where u.id = any (units)
-    and u.floor_plan_id is not null);
+  wish record;
+  units uuid[] := app_hidden.lead_units_at_hand(lead);
+  plans uuid[];
 begin
+  if units = '{}' then
+    select w.subject_type, w.subject_id, w.field, app_hidden.bedrooms_in(w.words) as bedrooms into wish
+      from app_hidden.lead_words(lead) w where app_hidden.bedrooms_in(w.words) <> '{}' limit 1;
+    units := app_hidden.lead_units_for_sale(lead, coalesce(wish.bedrooms, '{}'));
+    facts := array[
+      app_hidden.fact(format('The homes are chosen by the bedrooms that the lead looks for: %s.',
+        replace(array_to_string(wish.bedrooms, ' or '), '0', 'studio')), wish.subject_type, wish.subject_id, wish.field,
+        'choice', array_to_string(wish.bedrooms, ','), jsonb_build_object('homes', cardinality(units))),
+      case when num_nonnulls(lead.budget_min, lead.budget_max) > 0 then
+        app_hidden.fact('The homes are chosen within the budget of the lead.', 'lead', lead.id,
+          case when lead.budget_max is not null then 'budgetMax' else 'budgetMin' end, 'choice', 'budget',
+          jsonb_build_object('homes', cardinality(units))) end];
+  end if;
+  plans := array(select u.floor_plan_id from app_public.units u where u.id = any (units)
+    and u.floor_plan_id is not null);
   select p.id, p.title, p.address, p.website_url, p.currency, p.time_zone into project
     from app_public.projects p where p.id = lead.project_id;
   select o.id, o.name into home from app_public.organizations o where o.id = lead.organization_id;
   select o.* into office from app_public.sales_offices o where o.project_id = lead.project_id;
   select u.id, u.first_name, u.last_name into sender from app_public.users u where u.id = app_public.current_user_id();
-  facts := array[
+  facts := facts || array[
     -- A name is whatever somebody typed into a form: one with more than letters in it greets nobody.
     app_hidden.fact(format('The lead is called %s.', lead.name), 'lead', lead.id, 'name', 'person',
       case when length(lead.name) <= 80 and concat(lead.name, lead.first_name) !~ '[0-9<>@:/\\{}|_=+*^%$#!?;"()\[\]]'
@@ -44445,6 +46840,9 @@ language sql stable as $function$
       from app_public.project_contact_messages m where m.lead_id = (lead).id and m.text is not null order by m.id desc
         limit 1)
     union all
+    (select (lead).id, jsonb_build_object('from', 'tags that the sales team gave the lead', 'text',
+      app_hidden.without_contacts(array_to_string((lead).tags::text[], ', '), 400)) where (lead).tags <> '{}')
+    union all
     (select n.id, jsonb_build_object('from', 'a note of the sales team', 'text',
       app_hidden.without_contacts(n.text, 400))
       from app_public.lead_notes n where n.lead_id = (lead).id and n.visibility = 'TEAM' and n.deleted_at is null
@@ -44464,35 +46862,68 @@ language sql stable as $function$
     case when (lead).status in ('LOST', 'UNQUALIFIED') then 'The lead is ' || (lead).status || '.' end,
     (select format('No public price is known of unit %s.', string_agg(f ->> 'value', ', '))
       from jsonb_array_elements(facts) f
-      where f ->> 'kind' = 'unit' and not (f ->> 'priced')::boolean having count(*) > 0)], null)
+      where f ->> 'kind' = 'unit' and not (f ->> 'priced')::boolean having count(*) > 0),
+    (select 'No home for sale fits what the lead looks for: ' || string_agg(case f ->> 'value'
+        when 'budget' then 'their budget' when '0' then 'a studio'
+        else replace(replace(f ->> 'value', ',', ' or '), '0', 'studio') || ' bedrooms' end, ', ') || '.'
+      from jsonb_array_elements(facts) f
+      where f ->> 'kind' = 'choice' and (f ->> 'homes')::int = 0 having count(*) > 0)], null)
 $function$;
 
--- The units that a lead is after: those they reserved or negotiate about, else up to three for sale within their
---   budget.
-create function app_hidden.lead_units(lead app_public.leads) returns uuid[]
-language plpgsql stable as $function$
-declare
-  wanted uuid[];
-begin
-  wanted := array(
+-- The units that a lead has reserved or negotiates about.
+create function app_hidden.lead_units_at_hand(lead app_public.leads) returns uuid[]
+language sql stable as $function$
+  select array(
     select i.unit_id from (
       select r.unit_id, 1 as rank, r.id from app_public.reservations r
-        where r.lead_id = lead.id and r.unit_id is not null and r.status in ('PENDING', 'CONFIRMED')
+        where r.lead_id = (lead).id and r.unit_id is not null and r.status in ('PENDING', 'CONFIRMED')
           and r.deleted_at is null
       union all
-      select n.unit_id, 2, n.id from app_public.negotiations n where n.lead_id = lead.id
+      select n.unit_id, 2, n.id from app_public.negotiations n where n.lead_id = (lead).id
         and n.status in ('OPEN', 'ACTIVE') and n.deleted_at is null) i
-    group by i.unit_id order by min(i.rank), max(i.id::text) desc limit 3);
-  if wanted = '{}' then
-    execute format('select array(select u.id from %s u
-      where u.project_id = $1 and u.status = ''AVAILABLE'' and u.deleted_at is null
-        and ($2 is null or u.price >= $2) and ($3 is null or u.price <= $3) order by u.price, u.id limit 3)',
-      app_hidden.readable_source('app_public.units')) into wanted
-      using lead.project_id, lead.budget_min, lead.budget_max;
-  end if;
-  return wanted;
+    group by i.unit_id order by min(i.rank), max(i.id::text) desc limit 3)
+$function$;
+grant execute on function app_hidden.lead_units_at_hand(app_public.leads) to plat_anonymous, plat_user;
+
+-- Up to three units for sale for a lead: those that its tags, notes or messages name by number, else those with so
+--   many bedrooms (any where none are given) within its budget, of a floor plan that is named first.
+create function app_hidden.lead_units_for_sale(lead app_public.leads, bedrooms integer[]) returns uuid[]
+language plpgsql stable as $function$
+declare
+  words text := ' ' || (select string_agg(w.words, E'\n') from app_hidden.lead_words(lead) w) || ' ';
+  result uuid[];
+begin
+  -- Those that are named in words, then those that fit; the cheaper first.
+  execute format('select array(select u.id from %s u left join app_public.floor_plans f on f.id = u.floor_plan_id
+    cross join lateral (select coalesce(
+        position(lower(%2$L || u.number || %2$L) in lower(translate($5, %3$L, %4$L))) > 0
+          and u.number ~ ''.{3}|[A-Za-z]'', false) as unit_named,
+      coalesce(position(lower(f.title) in lower($5)) > 0 and length(f.title) > 3, false) as plan_named) n
+    where u.project_id = $1 and u.status = ''AVAILABLE'' and u.deleted_at is null
+      and (n.unit_named or (($2 is null or u.price >= $2) and ($3 is null or u.price <= $3)
+        and ($4 = ''{}'' or u.effective_bedrooms = any ($4))))
+    order by n.unit_named desc, n.plan_named desc, u.price, u.id limit 3)',
+    app_hidden.readable_source('app_public.units'), ' ', E',.;:!?()#"''\n', repeat(' ', 12))
+    into result using lead.project_id, lead.budget_min, lead.budget_max, bedrooms, coalesce(words, '');
+  return result;
 end $function$;
-grant execute on function app_hidden.lead_units(app_public.leads) to plat_anonymous, plat_user;
+grant execute on function app_hidden.lead_units_for_sale(app_public.leads, integer[]) to plat_anonymous, plat_user;
+
+-- What is written of what a lead looks for: tags, the last notes that the whole team reads, the last messages. What
+--   comes first counts most.
+create function app_hidden.lead_words(lead app_public.leads) returns table(
+  subject_type text, subject_id uuid, field text, words text
+)
+language sql stable as $function$
+  select 'lead', (lead).id, 'tags', array_to_string((lead).tags::text[], ', ') where (lead).tags <> '{}'
+  union all
+  (select 'lead_note', n.id, 'text', n.text from app_public.lead_notes n where n.lead_id = (lead).id
+    and n.visibility = 'TEAM' and n.deleted_at is null order by n.id desc limit 5)
+  union all
+  (select 'contact_message', m.id, 'text', m.text from app_public.project_contact_messages m
+    where m.lead_id = (lead).id and m.text is not null order by m.id desc limit 2)
+$function$;
+grant execute on function app_hidden.lead_words(app_public.leads) to plat_anonymous, plat_user;
 
 -- Leads of an organization, of its project, or of all where neither is given, that match a LeadsFilter as the viewer
 --   sees them; refuses members that it does not know.
@@ -44629,6 +47060,20 @@ $function$;
 grant execute on function app_hidden.lowest_price(uuid) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.agreement_signers) returns app_public.agreement_signers
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.agreement_id, r.role, r.name, app_public.agreement_signers_email(r), app_public.agreement_signers_phone(r), r.sequence, r.status, r.status_changed_at, r.invited_at, r.viewed_at, r.signed_at, r.declined_at, r.decline_reason, r.reminded_at, r.signed_file_id, r.link_id, r.invitation)::app_public.agreement_signers
+$function$;
+grant execute on function app_hidden.masked(app_public.agreement_signers) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
+create function app_hidden.masked(r app_public.agreement_trail_entries) returns app_public.agreement_trail_entries
+language sql stable as $function$
+  select row(r.id, r.organization_id, r.project_id, r.agreement_id, r.kind, r.occurred_at, r.signer_id, r.signer_name, r.file_id, r.checksum, r.actor_id, app_public.agreement_trail_entries_ip_address(r), app_public.agreement_trail_entries_user_agent(r), app_public.agreement_trail_entries_sent_to(r), r.consent_text, r.note)::app_public.agreement_trail_entries
+$function$;
+grant execute on function app_hidden.masked(app_public.agreement_trail_entries) to plat_anonymous, plat_user;
+
+-- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.appointments) returns app_public.appointments
 language sql stable as $function$
   select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.lead_id, r.buyer_id, r.assignee_id, r.type, r.status, r.status_changed_at, r.title, r.starts_at, r.ends_at, r.time_zone, r.location, r.video_url, r.open_house_id, r.host_id, app_public.appointments_notes(r), app_public.appointments_outcome_note(r), r.cancelled_at, r.cancellation_reason)::app_public.appointments
@@ -44699,7 +47144,7 @@ grant execute on function app_hidden.masked(app_public.organization_user_connect
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.organizations) returns app_public.organizations
 language sql stable as $function$
-  select row(r.id, r.name, r.slug, r.kind, r.description, app_public.organizations_email(r), app_public.organizations_phone(r), r.website_url, app_public.organizations_address(r), r.time_zone, r.has_public_project, r.inserted_at, r.updated_at, r.version, r.deleted_at, app_public.organizations_second_factor_required_from(r), app_public.organizations_second_factor_grace_days(r))::app_public.organizations
+  select row(r.id, r.name, r.slug, r.kind, r.description, app_public.organizations_email(r), app_public.organizations_phone(r), r.website_url, app_public.organizations_address(r), r.time_zone, r.has_public_project, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.language, app_public.organizations_second_factor_required_from(r), app_public.organizations_second_factor_grace_days(r))::app_public.organizations
 $function$;
 grant execute on function app_hidden.masked(app_public.organizations) to plat_anonymous, plat_user;
 
@@ -44727,14 +47172,14 @@ grant execute on function app_hidden.masked(app_public.processor_refunds) to pla
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.projects) returns app_public.projects
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.hold_expiration, r.hold_expiration_limit, r.holds_per_person, r.holds_per_organization)::app_public.projects
+  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.hold_expiration, r.hold_expiration_limit, r.holds_per_person, r.holds_per_organization, r.public_reservations, r.public_reservation_fee_required, r.public_hold_expiration)::app_public.projects
 $function$;
 grant execute on function app_hidden.masked(app_public.projects) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.reservations) returns app_public.reservations
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.buyer_id, r.purchase_id, r.user_id, r.assignee_id, r.status, r.status_changed_at, r.number, r.buyer_legal_name, r.price, r.list_price_snapshot, r.premium_snapshot, r.fee, r.cancellation_fee, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.preapproved, r.accepted_terms, r.accepted_terms_at, r.purchase_authorization, r.expiration, r.expires_at, r.extended_count, r.executed_at, r.cancelled_at, app_public.reservations_cancellation_reason(r), r.fallout_reason_id, r.refunded_at, r.transaction_id, app_public.reservations_notes(r), app_public.reservations_metadata(r), r.currency)::app_public.reservations
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.buyer_id, r.purchase_id, r.user_id, r.assignee_id, r.status, r.status_changed_at, r.number, r.buyer_legal_name, r.price, r.list_price_snapshot, r.premium_snapshot, r.fee, r.cancellation_fee, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.preapproved, r.accepted_terms, r.accepted_terms_at, r.purchase_authorization, r.expiration, r.expires_at, r.extended_count, r.executed_at, r.cancelled_at, app_public.reservations_cancellation_reason(r), r.fallout_reason_id, r.refunded_at, r.transaction_id, app_public.reservations_notes(r), app_public.reservations_metadata(r), r.currency, r.is_self_service)::app_public.reservations
 $function$;
 grant execute on function app_hidden.masked(app_public.reservations) to plat_anonymous, plat_user;
 
@@ -44748,7 +47193,7 @@ grant execute on function app_hidden.masked(app_public.spec_options) to plat_ano
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.unit_holds) returns app_public.unit_holds
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.user_id, r.holder_organization_id, r.assignee_id, r.status, r.status_changed_at, r.expiration, r.held_since, r.expires_at, r.extended_count, app_public.unit_holds_notes(r))::app_public.unit_holds
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.user_id, r.holder_organization_id, r.assignee_id, r.status, r.status_changed_at, r.expiration, r.held_since, r.expires_at, r.extended_count, app_public.unit_holds_notes(r), r.is_self_service, r.held_price)::app_public.unit_holds
 $function$;
 grant execute on function app_hidden.masked(app_public.unit_holds) to plat_anonymous, plat_user;
 
@@ -44778,6 +47223,7 @@ grant execute on function app_hidden.masked_columns(regclass) to plat_anonymous,
 create function app_hidden.masked_members(subject_type text) returns text[]
 language sql immutable parallel safe as $function$
   select case subject_type
+    when 'agreement_signer' then '{email,phone}'::text[]
     when 'appointment' then '{notes,outcomeNote}'::text[]
     when 'buyer' then '{cancellationReason,metadata}'::text[]
     when 'deposit' then '{notes}'::text[]
@@ -44888,6 +47334,19 @@ begin
   end;
 end $function$;
 grant execute on function app_hidden.may_upload(text, jsonb) to plat_anonymous, plat_user;
+
+-- Whether the viewer may change the agreement, as one of the sales team.
+create function app_hidden.may_write_agreement(agreement_id uuid) returns boolean
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  -- False also where there is none: it tells nobody which ids there are.
+  select coalesce((select case when a.lead_id is not null
+      then (select app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
+        from app_public.leads l where l.id = a.lead_id)
+      else (select app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write')
+        from app_public.buyers b where b.id = a.buyer_id) end
+    from app_public.agreements a where a.id = may_write_agreement.agreement_id and a.deleted_at is null), false)
+$function$;
+grant execute on function app_hidden.may_write_agreement(uuid) to plat_anonymous, plat_user;
 
 -- How many segments the networks send a text in, and charge.
 create function app_hidden.message_segments(body text) returns integer
@@ -45101,6 +47560,22 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.organization_can(uuid, text) to plat_anonymous, plat_user;
 
+-- The organization whose people work on a purchase, for those of the team who read it.
+create function app_hidden.organization_of_buyer(id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.organization_of_assignee(b.assignee_id, b.project_id) from app_public.buyers b
+  where b.id = $1 and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+$function$;
+grant execute on function app_hidden.organization_of_buyer(uuid) to plat_anonymous, plat_user;
+
+-- The organization whose people work on a lead, for those who read the lead.
+create function app_hidden.organization_of_lead(id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.organization_of_assignee(l.assignee_id, l.project_id) from app_public.leads l
+  where l.id = $1 and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.read')
+$function$;
+grant execute on function app_hidden.organization_of_lead(uuid) to plat_anonymous, plat_user;
+
 create function app_hidden.organization_user_connections_event_value(
   record_id uuid, value jsonb, record jsonb
 ) returns jsonb
@@ -45137,7 +47612,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.name, t.slug, t.kind, t.description, null::app_public.email_address, null::app_public.phone_number, t.website_url, null::app_public.address, t.time_zone, t.has_public_project, t.inserted_at, t.updated_at, t.version, t.deleted_at, null::timestamp with time zone, null::integer into r from app_public.organizations t where t.id = record_id;
+  select t.id, t.name, t.slug, t.kind, t.description, null::app_public.email_address, null::app_public.phone_number, t.website_url, null::app_public.address, t.time_zone, t.has_public_project, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.language, null::timestamp with time zone, null::integer into r from app_public.organizations t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.organizations, app_hidden.columns_of('app_public.organizations', record));
   end if;
@@ -45365,7 +47840,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.hold_expiration, t.hold_expiration_limit, t.holds_per_person, t.holds_per_organization into r from app_public.projects t where t.id = record_id;
+  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.hold_expiration, t.hold_expiration_limit, t.holds_per_person, t.holds_per_organization, t.public_reservations, t.public_reservation_fee_required, t.public_hold_expiration into r from app_public.projects t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.projects, app_hidden.columns_of('app_public.projects', record));
   end if;
@@ -45478,28 +47953,21 @@ begin
 end $function$;
 grant execute on function app_hidden.refuse_anonymous() to plat_anonymous, plat_user;
 
+-- Refuses an input whose members their columns do not take, with all of these members; nothing where they all do.
 create function app_hidden.refuse_bad_value(_type anyelement, input jsonb) returns void
-language plpgsql as $function$
-declare
-  member record;
-  message text;
-  domain_name text;
-  constraint_name text;
-begin
-  for member in select key, value from jsonb_each(input) loop
-    begin
-      perform jsonb_populate_record(_type, jsonb_build_object(member.key, member.value));
-    exception when data_exception or check_violation or program_limit_exceeded then
-      get stacked diagnostics domain_name = pg_datatype_name, constraint_name = constraint_name;
-      select obj_description(c.oid, 'pg_constraint') into message
-        from pg_constraint c join pg_type t on t.oid = c.contypid
-        where c.conname = constraint_name and t.typname = domain_name;
-      perform app_hidden.fail('BAD_USER_INPUT', coalesce(message, 'This value has the wrong form.'),
-        jsonb_build_object('field', app_hidden.camel(member.key)));
-    end;
-  end loop;
-end $function$;
+language sql stable as $function$ select app_hidden.refuse_fields(app_hidden.bad_values(_type, input)) $function$;
 grant execute on function app_hidden.refuse_bad_value(anyelement, jsonb) to plat_anonymous, plat_user;
+
+-- Refuses bad members of an input, all at once: each with its path and message; the first is that of the error.
+create function app_hidden.refuse_fields(fields jsonb) returns void
+language plpgsql stable as $function$
+begin
+  if fields <> '[]' then
+    perform app_hidden.fail('BAD_USER_INPUT', fields -> 0 ->> 'message',
+      jsonb_build_object('field', fields -> 0 -> 'path', 'fields', fields));
+  end if;
+end $function$;
+grant execute on function app_hidden.refuse_fields(jsonb) to plat_anonymous, plat_user;
 
 -- Refuses what has more rows, as the viewer sees them, than a file of the format can.
 create function app_hidden.refuse_long_export(
@@ -46030,7 +48498,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.buyer_id, t.purchase_id, t.user_id, t.assignee_id, t.status, t.status_changed_at, t.number, t.buyer_legal_name, t.price, t.list_price_snapshot, t.premium_snapshot, t.fee, t.cancellation_fee, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.preapproved, t.accepted_terms, t.accepted_terms_at, t.purchase_authorization, t.expiration, t.expires_at, t.extended_count, t.executed_at, t.cancelled_at, null::app_public.long_text, t.fallout_reason_id, t.refunded_at, t.transaction_id, null::app_public.long_text, null::jsonb, t.currency into r from app_public.reservations t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.buyer_id, t.purchase_id, t.user_id, t.assignee_id, t.status, t.status_changed_at, t.number, t.buyer_legal_name, t.price, t.list_price_snapshot, t.premium_snapshot, t.fee, t.cancellation_fee, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.preapproved, t.accepted_terms, t.accepted_terms_at, t.purchase_authorization, t.expiration, t.expires_at, t.extended_count, t.executed_at, t.cancelled_at, null::app_public.long_text, t.fallout_reason_id, t.refunded_at, t.transaction_id, null::app_public.long_text, null::jsonb, t.currency, t.is_self_service into r from app_public.reservations t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.reservations, app_hidden.columns_of('app_public.reservations', record));
   end if;
@@ -46215,6 +48683,14 @@ create function app_hidden.slugify(name text) returns text
 language sql stable strict as $function$
   select left(btrim(regexp_replace(lower(public.unaccent(name)), '[^a-z0-9]+', '-', 'g'), '-'), 80)
 $function$;
+
+-- A digit, or a number from one to five as an English word.
+create function app_hidden.small_number(word text) returns integer
+language sql immutable as $function$
+  select coalesce(array_position(array['one', 'two', 'three', 'four', 'five'], word),
+    case when word ~ '^[0-9]$' then word::int end)
+$function$;
+grant execute on function app_hidden.small_number(text) to plat_anonymous, plat_user;
 
 -- Where the roles of the API read the rows of a table from: the table, or the view that masks.
 create function app_hidden.source_of(relation regclass) returns text
@@ -46433,6 +48909,43 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anonymous, plat_user;
 
+-- @withoutViewer For signers without an account: the token of their mail says who they are.
+--
+-- Exchanges a right code for a proof {proof}, which lives a minute; a wrong one counts, and is told as {code,
+--   message, triesLeft}. Raises nothing of its own, so that the try is kept.
+create function app_hidden.try_signing_code(signer_id uuid, token text, code text) returns jsonb
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  signer uuid := app_private.signer_of(signer_id, token);
+  open app_private.agreement_codes;
+  most constant int := 5;
+  fresh constant uuid := gen_random_uuid();
+begin
+  if not app_private.is_within_limit('signing.try', signer::text) then
+    return jsonb_build_object('code', 'RATE_LIMITED', 'message',
+      'Too many wrong codes; try again tomorrow, or ask whoever sent the agreement.', 'retryAfterSeconds',
+      (select app_private.seconds_to_wait(app_private.limit_key('signing.try', signer::text), l.most)
+        from app_private.limit_of('signing.try') l));
+  end if;
+  select c.* into open from app_private.agreement_codes c where c.signer_id = signer for update;
+  if open.code_sha256 is null or open.expires_at <= clock_timestamp() or open.tries >= most then
+    perform app_private.return_use(app_private.limit_key('signing.try', signer::text));
+    -- Left to the operation: a request that is sent again under its idempotency key gets its first answer.
+    return jsonb_build_object('proof', '');
+  elsif open.code_sha256 <> app_private.hash_of_code(signer, code) then
+    update app_private.agreement_codes c set tries = c.tries + 1 where c.signer_id = signer;
+    return jsonb_build_object('code', 'BAD_USER_INPUT', 'message', 'This is not the code that was sent.', 'triesLeft',
+      most - open.tries - 1);
+  end if;
+  -- A right one is no try.
+  perform app_private.return_use(app_private.limit_key('signing.try', signer::text));
+  update app_private.agreement_codes c set proof = fresh, proof_expires_at = clock_timestamp() + interval '1 minute'
+    where c.signer_id = signer;
+  return jsonb_build_object('proof', fresh);
+end $function$;
+grant execute on function app_hidden.try_signing_code(uuid, text, text) to plat_anonymous, plat_user;
+
 create function app_hidden.unit_holds_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
 declare
@@ -46442,7 +48955,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.user_id, t.holder_organization_id, t.assignee_id, t.status, t.status_changed_at, t.expiration, t.held_since, t.expires_at, t.extended_count, null::app_public.long_text into r from app_public.unit_holds t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.user_id, t.holder_organization_id, t.assignee_id, t.status, t.status_changed_at, t.expiration, t.held_since, t.expires_at, t.extended_count, null::app_public.long_text, t.is_self_service, t.held_price into r from app_public.unit_holds t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.unit_holds, app_hidden.columns_of('app_public.unit_holds', record));
   end if;
@@ -46500,7 +49013,8 @@ declare
   record_id uuid;
   expected int := (input ->> 'expected_version')::int;
   value_list jsonb;
-  missing text;
+  missing jsonb;
+  column_name text;
   updated_id uuid;
   row_before _type%type;
   row_in _type%type;
@@ -46515,12 +49029,12 @@ begin
   end if;
   value_list := app_hidden.clean_values(relation, input - 'id');
   -- Before any trigger makes something of the null.
-  select a.attname into missing from pg_attribute a
-    where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null' order by a.attnum limit 1;
-  if found then
-    perform app_hidden.fail('BAD_USER_INPUT',
-      format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(missing)),
-      jsonb_build_object('field', app_hidden.camel(missing)));
+  select jsonb_agg(jsonb_build_object('path', app_hidden.camel(a.attname),
+      'message', format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(a.attname)))
+      order by a.attnum) into missing
+    from pg_attribute a where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null';
+  if missing is not null then
+    perform app_hidden.refuse_fields(missing || app_hidden.bad_values(row_before, jsonb_strip_nulls(value_list)));
   end if;
   begin
     -- Over the present row, so that members of an address that were left out stay as they are.
@@ -46552,12 +49066,15 @@ begin
   execute format('select * from %s where id = $1', source) into row_out using record_id;
   return row_out;
 exception
+  when check_violation then
+    perform app_hidden.refuse_bad_value(row_before, value_list);
+    raise;
   when insufficient_privilege then
     perform app_hidden.refuse(table_name, 'change');
   when not_null_violation then
-    get stacked diagnostics missing = column_name;
-    perform app_hidden.fail('BAD_USER_INPUT', format('%s may not be null.', app_hidden.camel(missing)),
-      jsonb_build_object('field', app_hidden.camel(missing)));
+    get stacked diagnostics column_name = column_name;
+    perform app_hidden.fail('BAD_USER_INPUT', format('%s may not be null.', app_hidden.camel(column_name)),
+      jsonb_build_object('field', app_hidden.camel(column_name)));
 end $function$;
 grant execute on function app_hidden.update_record(anyelement, jsonb) to plat_anonymous, plat_user;
 
@@ -46583,6 +49100,16 @@ exception when data_exception or integrity_constraint_violation then
   return value || jsonb_build_object('emailVerifiedAt', null, 'lastLoginAt', null);
 end $function$;
 grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
+-- Why a type does not take a value, for the caller; null where it does.
+create function app_hidden.value_fault(value text, type regtype) returns text
+language sql stable as $function$
+  select case when not pg_input_is_valid(value, type::text) then
+    coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.contypid = type
+      and c.conname = substring((select e.message from pg_input_error_info(value, type::text) e) from '"([^"]+)"$')),
+      'This value has the wrong form.') end
+$function$;
+grant execute on function app_hidden.value_fault(text, regtype) to plat_anonymous, plat_user;
 
 -- The purchases that are assigned to the viewer, where they have the permission.
 create function app_hidden.viewer_assigned_buyers(permission text) returns setof uuid
@@ -46657,6 +49184,19 @@ language sql stable security definer rows 20 set search_path to 'pg_catalog', 'p
 $function$;
 grant execute on function app_hidden.viewer_deal_agents() to plat_anonymous, plat_user;
 
+-- The holds that the viewer made as a visitor. A token with scopes needs purchase.own.
+create function app_hidden.viewer_holds() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if app_public.current_user_id() is null or app_hidden.setting('organization_id') is not null
+    or not app_hidden.scopes_allow('purchase.own') then
+    return;
+  end if;
+  return query select h.id from app_public.unit_holds h where h.user_id = app_public.current_user_id()
+    and h.is_self_service and h.deleted_at is null;
+end $function$;
+grant execute on function app_hidden.viewer_holds() to plat_anonymous, plat_user;
+
 -- The viewer as somebody with integrations of their own; null for a token of one organization, or with scopes.
 create function app_hidden.viewer_integrator() returns uuid
 language sql stable as $function$
@@ -46721,6 +49261,21 @@ begin
       and p.id <> all (projects);
 end $function$;
 grant execute on function app_hidden.viewer_own_projects(text) to plat_anonymous, plat_user;
+
+-- The agreements that the viewer is a party of on the buyer's side, or signs.
+create function app_hidden.viewer_party_agreements() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  purchases uuid[] := array(select app_hidden.viewer_purchases());
+begin
+  return query select app_hidden.viewer_signed_agreements();
+  if purchases <> '{}' then
+    return query select a.id from app_public.agreements a where a.buyer_id = any (purchases)
+      union all select a.id from app_public.agreements a
+        where a.lead_id = any (array(select app_hidden.viewer_purchase_leads()));
+  end if;
+end $function$;
+grant execute on function app_hidden.viewer_party_agreements() to plat_anonymous, plat_user;
 
 -- The viewer as somebody who pays; null for a token of one organization, or with scopes without purchase.own.
 create function app_hidden.viewer_payer() returns uuid
@@ -46907,6 +49462,64 @@ begin
     and b.deleted_at is null;
 end $function$;
 grant execute on function app_hidden.viewer_purchases() to plat_anonymous, plat_user;
+
+-- The agreements that the viewer signs, or was to sign.
+create function app_hidden.viewer_signed_agreements() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  signers uuid[] := array(select app_hidden.viewer_signers());
+begin
+  if signers <> '{}' then
+    return query select distinct s.agreement_id from app_public.agreement_signers s where s.id = any (signers);
+  end if;
+end $function$;
+grant execute on function app_hidden.viewer_signed_agreements() to plat_anonymous, plat_user;
+
+-- The signers that the viewer may act as, once they were asked to sign. A token with scopes needs purchase.own.
+create function app_hidden.viewer_signers() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  purchases uuid[];
+begin
+  if app_public.current_user_id() is null or app_hidden.setting('organization_id') is not null
+    or not app_hidden.scopes_allow('purchase.own') then
+    return;
+  end if;
+  purchases := array(select app_hidden.viewer_purchases());
+  return query
+    select s.id from app_hidden.user_identities i
+      join app_public.users u on u.id = i.user_id and u.email_verified_at is not null
+      join app_public.agreement_signers s on s.email = i.email and s.deleted_at is null and s.status <> 'WAITING'
+      where i.user_id = app_public.current_user_id();
+  if purchases <> '{}' then
+    return query
+      select s.id from app_public.agreements a
+        join app_public.agreement_signers s on s.agreement_id = a.id and s.role = 'BUYER' and s.deleted_at is null
+          and s.status <> 'WAITING'
+        where a.buyer_id = any (purchases)
+      union all
+      select s.id from app_public.agreements a
+        join app_public.agreement_signers s on s.agreement_id = a.id and s.role = 'BUYER' and s.deleted_at is null
+          and s.status <> 'WAITING'
+        where a.lead_id = any (array(select app_hidden.viewer_purchase_leads()));
+  end if;
+end $function$;
+grant execute on function app_hidden.viewer_signers() to plat_anonymous, plat_user;
+
+-- Tasks about the leads and purchases assigned to the viewer, where they see their own only; whoever does them.
+create function app_hidden.viewer_tasks_of_deals() returns setof uuid
+language plpgsql stable security definer rows 100 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  projects constant uuid[] := array(select app_hidden.viewer_own_projects('lead.read'));
+begin
+  return query
+    select t.id from app_public.leads l join app_public.tasks t on t.lead_id = l.id and t.deleted_at is null
+      where l.assignee_id = app_public.current_user_id() and l.project_id = any (projects) and l.deleted_at is null
+    union
+    select t.id from app_hidden.viewer_assigned_buyers('buyer.read') b
+      join app_public.tasks t on t.buyer_id = b and t.deleted_at is null;
+end $function$;
+grant execute on function app_hidden.viewer_tasks_of_deals() to plat_anonymous, plat_user;
 
 -- Those of the records that the viewer sees.
 create function app_hidden.visible_subjects(subject_type text, ids uuid[]) returns setof uuid
@@ -47097,6 +49710,12 @@ begin
   return not ended;
 end $function$;
 
+-- What buyers do is told as theirs in events, also without an account.
+create function app_private.act_as_signer(role text) returns text
+language sql as $function$
+  select set_config('plat.actor_type', 'BUYER', true) where role in ('BUYER', 'CO_BUYER')
+$function$;
+
 -- What the transaction does from here on is the doing of a workflow: its events say so, and how many executions led
 --   to it (plat.workflow_depth).
 create function app_private.act_as_workflow(depth integer, trigger_event_id uuid) returns void
@@ -47194,7 +49813,8 @@ begin
     join lateral (select i.column_name from app_hidden.import_columns i where i.operation = 'importLeads'
         and app_hidden.camel(i.column_name) = m.key
       union all select 'address' where m.key = 'address'
-      union all select 'assignee_id' where m.key = 'assignee') c on true
+      union all select 'assignee_id' where m.key = 'assignee'
+      union all select 'source_id' where m.key = 'source') c on true
     where m.value = 'null' or (jsonb_typeof(m.value) = 'string' and btrim(m.value #>> '{}', E' \t\n\r') = '');
 end $function$;
 
@@ -47422,6 +50042,30 @@ begin
   end if;
 end $function$;
 
+-- Refuses a visitor who has let the home go within the last day, or keeps as many as the limits say.
+create function app_private.admit_visitor(project app_public.projects, unit_id uuid, lot_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  former timestamptz;
+begin
+  select max(f.ended_at) into former from (
+    select h.status_changed_at as ended_at from app_public.unit_holds h
+      where h.user_id = app_public.current_user_id() and h.is_self_service and h.status in ('EXPIRED', 'RELEASED')
+        and (h.unit_id = admit_visitor.unit_id or h.lot_id = admit_visitor.lot_id)
+    union all
+    select r.status_changed_at from app_public.reservations r
+      where r.buyer_id = app_public.current_user_id() and r.is_self_service and r.status in ('EXPIRED', 'CANCELLED')
+        and (r.unit_id = admit_visitor.unit_id or r.lot_id = admit_visitor.lot_id)) f;
+  if former > clock_timestamp() - interval '24 hours' then
+    perform app_hidden.fail('CONFLICT',
+      format('You have had this %s already; it is open to others until %s.',
+        case when admit_visitor.unit_id is not null then 'unit' else 'lot' end,
+        to_char((former + interval '24 hours') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+      jsonb_build_object('field', case when admit_visitor.unit_id is not null then 'unitId' else 'lotId' end));
+  end if;
+  perform app_private.limit_visitor('visitor_hold', project.public_hold_expiration);
+end $function$;
+
 -- A permission that an affiliated organization would have and the viewer does not have in the organization that owns
 --   the project; null where the viewer may give the role.
 create function app_private.affiliate_role_lacks(owner_id uuid, role text, permissions text[]) returns text
@@ -47516,6 +50160,25 @@ language sql stable as $function$
   order by r.purpose desc limit 1
 $function$;
 
+-- Those who were asked to sign, to be told that an agreement is complete or over, with the token of their link.
+create function app_private.agreement_recipients(agreement_id uuid) returns table(
+  signer_id uuid, token text, email text, name text, status text, title text, agreement_status text,
+  organization_id uuid, organization_name text, project_title text, reason text
+)
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select s.id, app_private.sign_link('agreement', s.link_id), s.email::text, s.name::text, s.status::text,
+    a.title::text,
+    a.status::text, a.organization_id, o.name::text, p.title::text, case a.status when 'VOIDED' then
+      a.void_reason::text end
+  from app_public.agreements a
+    join app_public.agreement_signers s on s.agreement_id = a.id and s.deleted_at is null and s.status <> 'WAITING'
+    join app_public.projects p on p.id = a.project_id
+    join app_public.organizations o on o.id = a.organization_id
+  where a.id = agreement_recipients.agreement_id and a.deleted_at is null
+  order by s.sequence, s.id
+$function$;
+grant execute on function app_private.agreement_recipients(uuid) to plat_worker;
+
 -- What a discount comes to in a personalization that the viewer has a part in; null of others.
 create function app_private.amount_of_discount(id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -47542,6 +50205,17 @@ begin
   end if;
   return amount;
 end $function$;
+
+-- Announces a PDF that the service keeps with an agreement before it is stored; true where the store has it already.
+create function app_private.announce_agreement_file(
+  agreement_id uuid, checksum text, filesize integer
+) returns boolean
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.register_file(announce_agreement_file.checksum, 'application/pdf',
+    announce_agreement_file.filesize, organization_id => a.organization_id)
+  from app_public.agreements a where a.id = announce_agreement_file.agreement_id
+$function$;
+grant execute on function app_private.announce_agreement_file(uuid, text, integer) to plat_worker;
 
 -- The pending invitation that the viewer may answer, locked; refuses others.
 create function app_private.answer_project_invite(
@@ -49726,6 +52400,39 @@ begin
   return amount;
 end $function$;
 
+-- Corrects how the viewer, as a buyer, is reached; everything else of a purchase is refused. buyer.updated tells
+--   what was changed, and that the buyer did.
+create function app_private.correct_as_buyer(input jsonb) returns app_public.buyers
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  corrected constant text[] := '{email,phone,address,preferred_language}';
+  buyer app_public.buyers;
+  other text;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+begin
+  select b.* into buyer from app_public.buyers b where b.id = (input ->> 'id')::uuid
+    and b.id = any (array(select app_hidden.viewer_purchases()));
+  select k into other from jsonb_object_keys(input - '{id,expected_version}'::text[] - corrected) k order by k limit 1;
+  if buyer.id is null or other is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      'A buyer corrects their own email, phone, address and preferredLanguage; everything else of the purchase is up '
+      'to the sales team.',
+      jsonb_strip_nulls(jsonb_build_object('permission', 'buyer.write', 'field', app_hidden.camel(other))));
+  elsif buyer.status = 'CANCELLED' then
+    perform app_hidden.fail('CONFLICT', 'This purchase is cancelled.', '{"field": "id"}');
+  elsif input ? 'email' and not app_private.viewer_owns_address(coalesce(btrim(input ->> 'email'), '')) then
+    -- Mails about the purchase go there.
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Give the confirmed e-mail address of your account; another one is yours once the account has it.',
+      '{"field": "email"}');
+  end if;
+  perform set_config('plat.actor_type', 'BUYER', true);
+  buyer := app_hidden.update_record(null::app_public.buyers, input);
+  perform set_config('plat.actor_type', before, true);
+  return app_hidden.masked(buyer);
+end $function$;
+grant execute on function app_private.correct_as_buyer(jsonb) to plat_user;
+
 -- Counts a new account, in a transaction of its own.
 create function app_private.count_sign_up(ip text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -50166,6 +52873,15 @@ begin
   return amount;
 end $function$;
 
+-- Why an agreement is not to be signed any more, for its provider.
+create function app_private.end_of_agreement(agreement_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(a.void_reason::text, case a.status when 'EXPIRED' then 'It was not signed in time.'
+    else 'It was declined.' end)
+  from app_public.agreements a where a.id = end_of_agreement.agreement_id
+$function$;
+grant execute on function app_private.end_of_agreement(uuid) to plat_worker;
+
 -- Ends a pending offer without agreement; its negotiation takes the status that matches.
 create function app_private.end_offer(offer_id uuid, offer_status text, negotiation_status text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -50260,6 +52976,34 @@ begin
   -- And tokens whose sessions have no rows, because they were given out before sessions had any.
   update app_private.user_passwords p set session_epoch = p.session_epoch + 1 where p.user_id = end_sessions.user_id;
 end $function$;
+
+-- By which integration an agreement is signed, and what it is called there; null for one that is signed here.
+create function app_private.envelope_of(agreement_id uuid) returns jsonb
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select jsonb_build_object('integrationId', e.integration_id, 'envelopeId', e.envelope_id)
+  from app_private.agreement_envelopes e where e.agreement_id = envelope_of.agreement_id
+$function$;
+grant execute on function app_private.envelope_of(uuid) to plat_worker;
+
+-- What is handed over to the provider; null where it was, or where the agreement is over.
+create function app_private.envelope_to_send(agreement_id uuid) returns jsonb
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select jsonb_build_object('transactionId', e.transaction_id, 'agreementId', a.id, 'title', a.title, 'organization',
+    o.name,
+    'expiresAt', a.expires_at, 'reminderDays', a.reminder_days,
+    'document', jsonb_build_object('filename', f.filename, 'size', f.filesize, 'checksum', f.checksum),
+    'signers', (select jsonb_agg(jsonb_build_object('id', s.id, 'name', s.name, 'email', s.email, 'sequence',
+      s.sequence,
+        'role', s.role) order by s.sequence, s.id)
+      from app_public.agreement_signers s where s.agreement_id = a.id and s.deleted_at is null))
+  from app_private.agreement_envelopes e
+    join app_public.agreements a on a.id = e.agreement_id and a.deleted_at is null
+    join app_public.agreement_files f on f.id = e.file_id
+    join app_public.organizations o on o.id = a.organization_id
+  where e.agreement_id = envelope_to_send.agreement_id and e.envelope_id is null
+    and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED')
+$function$;
+grant execute on function app_private.envelope_to_send(uuid) to plat_worker;
 
 -- Asks people what is to become of an execution whose step failed.
 create function app_private.escalate_execution(
@@ -50774,6 +53518,61 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
+-- Has an agreement and its signers follow what the provider says: {status, reason, signers: [{id, status, at,
+--   reason}]}.
+create function app_private.follow_envelope(agreement_id uuid, state jsonb) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+  file app_public.agreement_files;
+  told jsonb;
+  what text;
+begin
+  perform set_config('plat.clock', 'on', true);
+  select a.* into agreement from app_public.agreements a where a.id = agreement_id for no key update;
+  update app_private.agreement_envelopes e set asked_at = now() where e.agreement_id = follow_envelope.agreement_id;
+  select f.* into file from app_private.agreement_envelopes e join app_public.agreement_files f on f.id = e.file_id
+    where e.agreement_id = follow_envelope.agreement_id;
+  for told in select t from jsonb_array_elements(state -> 'signers') t
+    join app_public.agreement_signers s on s.id::text = t ->> 'id' and s.agreement_id = follow_envelope.agreement_id
+    order by t ->> 'status' <> 'SIGNED', s.sequence, s.id
+  loop
+    what := told ->> 'status';
+    select s.* into signer from app_public.agreement_signers s where s.id::text = told ->> 'id' for no key update;
+    select a.* into agreement from app_public.agreements a where a.id = agreement_id;
+    exit when agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED');
+    continue when signer.status in ('SIGNED', 'DECLINED') or what not in ('VIEWED', 'SIGNED', 'DECLINED');
+    perform set_config('plat.service', 'on', true);
+    if signer.status = 'WAITING' then
+      update app_public.agreement_signers s set status = 'INVITED', invited_at = now() where s.id = signer.id
+        returning * into signer;
+    end if;
+    perform set_config('plat.service', before, true);
+    perform app_private.act_as_signer(signer.role);
+    if what = 'VIEWED' then
+      perform app_private.mark_viewed(row(agreement, signer, file)::app_private.turn);
+    elsif what = 'SIGNED' then
+      perform app_private.note_trail(agreement.id, 'SIGNED', signer => signer, file => file, sent_to => signer.email,
+        note => 'At the provider, on ' || (told ->> 'at'));
+      perform app_private.note_signature(signer.id, file, coalesce((told ->> 'at')::timestamptz, now()));
+    else
+      perform app_private.note_trail(agreement.id, 'DECLINED', signer => signer, file => file, note => told ->>
+        'reason');
+      perform app_private.note_refusal(signer.id, coalesce(told ->> 'reason', 'No reason was given at the provider.'));
+    end if;
+    perform set_config('plat.actor_type', '', true);
+  end loop;
+  if state ->> 'status' = 'VOIDED' then
+    perform app_private.refuse_envelope(agreement_id,
+      coalesce('At the provider: ' || nullif(state ->> 'reason', ''), 'It was voided at the provider.'));
+  end if;
+  perform set_config('plat.clock', '', true);
+end $function$;
+grant execute on function app_private.follow_envelope(uuid, jsonb) to plat_worker;
+
 -- Has a lead follow marketing mail. Callers know that the owner of the address wants it.
 create function app_private.follow_news(lead_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -51261,6 +54060,12 @@ language sql stable as $function$
   select exists (select from app_private.second_factors f where f.user_id = $1 and f.confirmed_at is not null)
 $function$;
 
+-- What is kept of the code of a signer.
+create function app_private.hash_of_code(signer_id uuid, code text) returns bytea
+language sql immutable as $function$
+  select sha256(convert_to(signer_id || ' ' || regexp_replace(code, '[\s-]', '', 'g'), 'UTF8'))
+$function$;
+
 -- Says where the active tracker with the key leads, nulls where there is none, and counts the hit where `counts`.
 create function app_private.hit_tracker(
   key text, counts boolean, out kind text, out destination text, out utm jsonb
@@ -51279,6 +54084,29 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
   select hit.kind, hit.destination, hit.utm from hit
 $function$;
 grant execute on function app_private.hit_tracker(text, boolean) to plat_authenticator;
+
+-- Holds a unit or lot for the viewer as a visitor; null where the project does not allow it.
+create function app_private.hold_as_visitor(input jsonb) returns app_public.unit_holds
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  project app_public.projects := app_private.project_for_visitor((input ->> 'unit_id')::uuid,
+    (input ->> 'lot_id')::uuid);
+  result app_public.unit_holds;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+begin
+  if project.id is null then
+    return null;
+  end if;
+  perform app_hidden.require_confirmed_address();
+  perform app_private.refuse_team_fields(input);
+  perform app_private.admit_visitor(project, (input ->> 'unit_id')::uuid, (input ->> 'lot_id')::uuid);
+  perform set_config('plat.actor_type', 'BUYER', true);
+  result := app_hidden.create_record(null::app_public.unit_holds, jsonb_build_object('unit_id', input ->> 'unit_id',
+    'lot_id', input ->> 'lot_id', 'lead_id', app_private.lead_of_visitor(project), 'is_self_service', true));
+  perform set_config('plat.actor_type', before, true);
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_private.hold_as_visitor(jsonb) to plat_user;
 
 -- Leaves executions to a worker while it asks somebody outside on behalf of a step: [{executionId, attempt}].
 create function app_private.hold_executions(step_id uuid, works jsonb, holder integer, lease interval) returns void
@@ -51306,7 +54134,8 @@ $function$;
 create function app_private.hold_until(hold app_public.unit_holds) returns timestamp with time zone
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  most constant interval := make_interval(hours => (select p.hold_expiration_limit from app_public.projects p
+  most constant interval := make_interval(hours => (select case when hold.is_self_service
+    then p.public_hold_expiration else p.hold_expiration_limit end from app_public.projects p
     where p.id = hold.project_id));
   until_when constant timestamptz := clock_timestamp() + make_interval(hours => hold.expiration);
   last_moment constant timestamptz := hold.held_since + most;
@@ -51400,6 +54229,16 @@ begin
 end $function$;
 grant execute on function app_private.integration_facts(text, uuid) to plat_authenticator, plat_worker;
 
+-- @step It tells whose key a notice is checked with, and nothing else.
+--
+-- The integration that an agreement is signed by; null for none.
+create function app_private.integration_of_envelope(agreement_id uuid) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select e.integration_id from app_private.agreement_envelopes e
+  where e.agreement_id = integration_of_envelope.agreement_id
+$function$;
+grant execute on function app_private.integration_of_envelope(uuid) to plat_authenticator;
+
 -- Where the integrations of a scope are.
 create function app_private.integration_table(scope text) returns text
 language sql immutable as $function$ select case scope when 'ORGANIZATION' then 'organization_integrations' when 'USER'
@@ -51469,6 +54308,38 @@ language sql stable as $function$
   select coalesce(app_private.lacking_permission(i.organization_id, null, '{org.admin}'),
     app_private.role_lacks(i.organization_id, i.role))
 $function$;
+
+-- Asks those to sign whose turn it is and who were not asked yet.
+create function app_private.invite_signers(agreement_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+begin
+  select * into agreement from app_public.agreements a where a.id = agreement_id;
+  perform set_config('plat.service', 'on', true);
+  for signer in
+    update app_public.agreement_signers s set status = 'INVITED', invited_at = now(), invitation = s.invitation + 1
+    where s.agreement_id = invite_signers.agreement_id and s.status = 'WAITING' and s.deleted_at is null
+      and s.sequence = (select min(o.sequence) from app_public.agreement_signers o
+        where o.agreement_id = invite_signers.agreement_id and o.status <> 'SIGNED' and o.deleted_at is null)
+    returning *
+  loop
+    if agreement.signing_provider = 'EMBEDDED' then
+      perform app_private.add_job('agreement_signer__invited',
+        jsonb_build_object('id', signer.id, 'invitation', signer.invitation));
+      if agreement.reminder_days is not null then
+        perform app_private.add_job('agreement_signer__reminded',
+          jsonb_build_object('id', signer.id, 'invitation', signer.invitation, 'round', 1),
+          run_at => now() + agreement.reminder_days * interval '1 day',
+          job_key => 'agreement_signer__reminded ' || signer.id);
+      end if;
+    end if;
+  end loop;
+  perform set_config('plat.service', before, true);
+end $function$;
 
 -- Whether a deposit is of the people who negotiated the offer.
 create function app_private.is_deposit_of(deposit app_public.deposits, offer app_public.offers) returns boolean
@@ -51578,7 +54449,7 @@ end $function$;
 --   token; nothing when there is nothing to send.
 create function app_private.issue_buyer_invite_token(invite_id uuid, send_count integer) returns table(
   token text, email text, message text, expires_at timestamp
-  with time zone, project_title text, organization_name text, invited_by text
+  with time zone, project_title text, organization_name text, invited_by text, organization_id uuid
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -51597,7 +54468,7 @@ begin
     on conflict (invite_id) do update set token_hash = excluded.token_hash;
   return query
     select secret, invite.email::text, invite.message::text, invite.expires_at, p.title::text, o.name::text,
-      app_public.users_full_name(u)
+      app_public.users_full_name(u), o.id
     from app_public.projects p join app_public.organizations o on o.id = p.organization_id
       left join app_public.users u on u.id = invite.invited_by_id
     where p.id = invite.project_id and p.deleted_at is null;
@@ -51681,7 +54552,7 @@ grant execute on function app_private.issue_email_change(uuid) to plat_worker;
 --   when there is nothing to send.
 create function app_private.issue_invite_token(invite_id uuid, send_count integer) returns table(
   token text, email text, role text, message text, expires_at timestamp
-  with time zone, organization_name text, invited_by text
+  with time zone, organization_name text, invited_by text, organization_id uuid
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -51700,7 +54571,7 @@ begin
     on conflict (invite_id) do update set token_hash = excluded.token_hash;
   return query
     select secret, invite.email::text, invite.role::text, invite.message::text, invite.expires_at, o.name::text,
-      app_public.users_full_name(u)
+      app_public.users_full_name(u), o.id
     from app_public.organizations o left join app_public.users u on u.id = invite.invited_by_id
     where o.id = invite.organization_id and o.deleted_at is null;
 end $function$;
@@ -51742,6 +54613,47 @@ begin
     where p.id = invite.project_id and p.deleted_at is null;
 end $function$;
 grant execute on function app_private.issue_project_invite_token(uuid, integer) to plat_worker;
+
+-- Makes the code that a signer asked for; only its SHA-256 stays. Nothing where nobody waits for one any more.
+create function app_private.issue_signing_code(signer_id uuid) returns table(
+  code text, channel text, email text, phone text, message_id uuid, title text, organization_name text,
+  expires_at timestamp
+  with time zone
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  digits constant text := lpad((('x' || encode(public.gen_random_bytes(6), 'hex'))::bit(48)::bigint
+    % 1000000)::text, 6, '0');
+  until_when constant timestamptz := now() + interval '10 minutes';
+  home uuid;
+  s_number text;
+  way text;
+begin
+  update app_private.agreement_codes c set code_sha256 = app_private.hash_of_code(c.signer_id, digits),
+      expires_at = until_when, tries = 0, proof = null
+    where c.signer_id = issue_signing_code.signer_id and c.requested_at > now() - interval '10 minutes'
+    returning c.channel into way;
+  if not found then
+    return;
+  end if;
+  select s.organization_id, s.phone into home, s_number from app_public.agreement_signers s
+    where s.id = issue_signing_code.signer_id;
+  -- Where no text message may go out now, a mail does.
+  if way = 'SMS' and (not app_private.owner_is_confirmed(home)
+      or exists (select from app_private.stopped_numbers n where n.number = s_number)
+      or not app_private.is_within_limit('sms.recipient', s_number)
+      or app_private.reserve_sending(home, 'SMS', 1) = 0) then
+    way := 'EMAIL';
+  end if;
+  return query
+    select digits, way, s.email::text, s.phone::text, gen_random_uuid(), a.title::text, o.name::text, until_when
+    from app_public.agreement_signers s
+      join app_public.agreements a on a.id = s.agreement_id
+      join app_public.organizations o on o.id = a.organization_id
+    where s.id = issue_signing_code.signer_id;
+end $function$;
+grant execute on function app_private.issue_signing_code(uuid) to plat_worker;
 
 -- Makes the one-time code that a mail takes to the user (143 bits, 15 minutes, once); no row for a user who may not
 --   sign in.
@@ -51842,13 +54754,16 @@ begin
 
   -- What rows name by other things than ids.
   create temp table import_sources on commit drop as
-    select d.source as name, app_private.lead_source_named(project.id, d.source) as id
-    from (select distinct r.source from pg_temp.import_rows r where r.source is not null) d;
+    select d.source as name, coalesce(n.id, t.lead_source_id) as id, case when n.id is null then t.key end as key
+    from (select distinct r.source from pg_temp.import_rows r where r.source is not null) d
+    cross join lateral app_private.lead_source_named(project.id, d.source) n (id)
+    cross join lateral app_private.tracker_with_key(project.id, d.source) t;
   insert into pg_temp.import_errors
     select r.row, 'source', 'BAD_USER_INPUT', format('There is no such lead source in this project. %s',
       coalesce('Give one of ' || sources || ', or make it by createLeadSource.', 'Make it by createLeadSource.')),
       left(r.source, 200)
-    from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source where s.id is null;
+    from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source
+    where num_nonnulls(s.id, s.key) = 0;
   insert into pg_temp.import_errors
     select r.row, k.column_name, 'NOT_FOUND', format('There is no such %s in this project.', k.kind), left(k.value, 200)
     from pg_temp.import_rows r
@@ -51955,7 +54870,7 @@ begin
           when m.mode = ''MERGE'' then coalesce(l.%1$I, r.%1$I::%2$s)
           when %1$L = any (c.names) then null else coalesce(r.%1$I::%2$s, l.%1$I) end as %1$I', k.name, k.type) end,
         E',\n        ')
-      from app_private.lead_row_columns() k where k.name <> 'source'),
+      from app_private.lead_row_columns() k),
     (select string_agg(
         format('case when %1$L = any (c.names) then null else coalesce(r.%1$I, (l.address).%1$I) end', a), ', ')
       from unnest('{thoroughfare,premise,locality,administrative_area,postal_code}'::text[]) a),
@@ -51965,12 +54880,13 @@ begin
           'then concat_ws('' '', x.first_name, x.last_name) end)'
         when 'email' then 'lower(x.email)'
         when 'phone' then 'app_private.try_e164(x.phone, $1)'
+        when 'source' then 's.key'
         when 'source_id' then 'coalesce(x.source_id, s.id::text)'
         when 'assignee_id' then 'coalesce(x.assignee_id, a.user_id::text)'
         when 'registered_at' then 'case when length(x.registered_at) = 10 then least(now(), '
           '(x.registered_at::date)::timestamp at time zone $2)::text else x.registered_at end'
         else format('x.%I', k.name) end, k.name), ', ')
-      from app_private.lead_row_columns() k where k.name <> 'source')) using home_country, project.time_zone;
+      from app_private.lead_row_columns() k)) using home_country, project.time_zone;
   create unique index on pg_temp.import_ready (row);
   analyze pg_temp.import_ready;
   -- Names that were taken from the full name follow it, as they do when the lead is changed by itself.
@@ -51987,12 +54903,11 @@ begin
         and l.unsubscribed_at is not null)
       or exists (select from app_private.withdrawn_addresses w where w.organization_id = project.organization_id
         and w.email = r.email));
-  -- The codes of sources follow from their ids; that of a lead without one stays as it was given.
   create temp table import_same on commit drop as select null::int as row where false;
   execute format('insert into pg_temp.import_same select r.row from pg_temp.import_ready r
     join app_public.leads l on l.id = r.existing_id where row(r.address, %s) is not distinct from row(l.address, %s)',
-    (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'),
-    (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'));
+    (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k),
+    (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k));
   perform app_private.check_import_states('lead');
   insert into pg_temp.import_errors
     select r.row, 'budget_max', 'BAD_USER_INPUT', 'The highest budget is below the lowest.', r.budget_max::text
@@ -52013,6 +54928,28 @@ begin
   end if;
 end $function$;
 
+-- Makes a PDF that was stored a file of the agreement, once for each kind; tells the contents that nobody has then,
+--   for whoever calls it to delete.
+create function app_private.keep_agreement_file(
+  agreement_id uuid, kind text, checksum text, filename text
+) returns setof text
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+begin
+  perform app_private.file_is_stored(checksum);
+  perform from app_public.agreements a where a.id = agreement_id for no key update;
+  if not exists (select from app_public.agreement_files f where f.agreement_id = keep_agreement_file.agreement_id
+      and f.kind = keep_agreement_file.kind and f.deleted_at is null) then
+    perform set_config('plat.clock', 'on', true);
+    insert into app_public.agreement_files (agreement_id, kind, title, file)
+      values (agreement_id, kind, case kind when 'CERTIFICATE' then 'Certificate' else 'Signed' end,
+        jsonb_build_object('checksum', checksum, 'filename', filename));
+    perform set_config('plat.clock', '', true);
+  end if;
+  return query select app_private.release_files(array[checksum]);
+end $function$;
+grant execute on function app_private.keep_agreement_file(uuid, text, text, text) to plat_worker;
+
 -- Says where the file of an export will lie, before it does: so that it is removed, whatever happens.
 create function app_private.keep_export_file(id uuid, worker uuid, file_key text) returns void
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -52027,6 +54964,17 @@ language sql as $function$
   insert into app_private.link_keys (key, signs) values (keep_link_key.key, false)
     on conflict on constraint link_keys_key_key do nothing
 $function$;
+
+-- The kinds of private documents that there are of a purchase that the viewer sees; none of others.
+create function app_private.kinds_on_file(buyer_id uuid) returns text[]
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(array_agg(distinct d.category::text order by d.category::text), '{}')
+  from app_public.buyer_documents d join app_public.buyers b on b.id = d.buyer_id
+  where d.buyer_id = $1 and d.deleted_at is null
+    and (app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+      or b.id = any (array(select app_hidden.viewer_purchases())))
+$function$;
+grant execute on function app_private.kinds_on_file(uuid) to plat_anonymous, plat_user;
 
 -- The viewer's draft of this very request, where it was made before under its idempotency key.
 create function app_private.known_generation(repeat jsonb) returns jsonb
@@ -52059,6 +55007,15 @@ language sql stable as $function$
   order by n.place limit 1
 $function$;
 
+-- @step The token is verified; its user is the one who asks.
+--
+-- The language that messages to a user are in.
+create function app_private.language_of(user_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select u.language from app_public.users u where u.id = $1
+$function$;
+grant execute on function app_private.language_of(uuid) to plat_authenticator;
+
 -- Somebody of the team was in touch with the lead; is_response where the team turned to the lead, by a call, mail or
 --   appointment.
 create function app_private.lead_interaction(
@@ -52090,6 +55047,38 @@ begin
     where l.id = any (lead_ids) and l.deleted_at is null
       and (l.last_interaction_at is null or l.last_interaction_at < happened
         or (is_response and (l.first_response_at is null or l.status = 'NEW' or l.status_before_deal = 'NEW')));
+end $function$;
+
+-- The open lead of a project that has the confirmed address of the viewer; made where there is none.
+create function app_private.lead_of_visitor(project app_public.projects) returns uuid
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  account record;
+  found_id uuid;
+begin
+  select i.email, u.first_name, u.last_name, u.phone,
+      coalesce(nullif(app_public.users_full_name(u), ''), split_part(i.email, '@', 1)) as name
+    into account from app_public.users u join app_hidden.user_identities i on i.user_id = u.id
+    where u.id = app_public.current_user_id();
+  loop
+    select l.id into found_id from app_public.leads l
+      where l.project_id = project.id and l.email = account.email and l.deleted_at is null
+        and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED')
+      order by l.id desc limit 1;
+    exit when found_id is not null;
+    begin
+      found_id := (app_hidden.create_record(null::app_public.leads, jsonb_strip_nulls(jsonb_build_object(
+        'project_id', project.id, 'name', account.name, 'first_name', account.first_name,
+        'last_name', account.last_name, 'email', account.email, 'phone', account.phone, 'origin', 'RESERVATION',
+        'source', 'WEB_DIRECT', 'source_id', (select s.id from app_public.lead_sources s
+          where s.project_id = project.id and s.code = 'WEB_DIRECT' and s.deleted_at is null),
+        'last_interaction_at', now())))).id;
+      exit;
+    exception when unique_violation then
+      null; -- made meanwhile: it is the one
+    end;
+  end loop;
+  return found_id;
 end $function$;
 
 -- The columns of leads that a row may fill by their own names; assignee, address and external id go other ways.
@@ -52152,6 +55141,20 @@ language sql stable rows 1 as $function$
   select coalesce((select c.most from app_private.limit_changes c where c.name = l.name), l.most), l.within
   from app_private.limits l where l.name = limit_of.name
 $function$;
+
+-- Counts a home that a visitor keeps for so many hours, for the person and for their network; refuses what is more
+--   than the limits say with RATE_LIMITED.
+create function app_private.limit_visitor(name text, hours integer) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  part text;
+begin
+  foreach part in array '{person,network}'::text[] loop
+    perform app_private.rate_limit(name || '.' || part, case part when 'person' then app_public.current_user_id()::text
+        else app_private.network_of(app_hidden.setting('ip')) end, l.most, make_interval(hours => limit_visitor.hours))
+      from app_private.limit_of(name || '.' || part) l;
+  end loop;
+end $function$;
 
 -- The key that signs; made where there is none yet.
 create function app_private.link_key() returns bytea
@@ -52371,6 +55374,23 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select exists (select from app_private.mail_deliveries d where d.key = mail_is_settled.key)
 $function$;
 grant execute on function app_private.mail_is_settled(text) to plat_worker;
+
+-- The language of a mail to an address, for an organization where there is one: that of its user, of the purchase or
+--   lead with this address, or of the organization; null where nothing is known.
+create function app_private.mail_language(email text, organization_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(
+    (select u.language from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+      where i.email = lower($1)),
+    (select b.preferred_language from app_public.buyers b
+      where b.organization_id = $2 and b.email = lower($1) and b.preferred_language is not null and b.deleted_at is null
+      order by b.id desc limit 1),
+    (select l.preferred_language from app_public.leads l
+      where l.organization_id = $2 and l.email = lower($1) and l.preferred_language is not null and l.deleted_at is null
+      order by l.id desc limit 1),
+    (select o.language from app_public.organizations o where o.id = $2))
+$function$;
+grant execute on function app_private.mail_language(text, uuid) to plat_worker;
 
 -- What limits mails of an organization to an address: none for a member who has confirmed it.
 create function app_private.mail_limits(organization_id uuid, recipient text) returns table(
@@ -52643,11 +55663,11 @@ end $function$;
 -- Gives a table like app_private.image_record or document_record what it takes to be served: comments, row security,
 --   grants, triggers, addresses, events. `parent` is the table it belongs to, `list` the field there, `settable`
 --   further columns that callers give; `only_one` lets a new file replace the former; `readers` is a condition that
---   replaces who sees it.
+--   replaces who sees it, `writers` one that replaces who writes it.
 create function app_private.make_file_table(
   table_name text, subject text, parent text, list text, settable text[] default '{}'::text[],
   only_one boolean default false, readers text default null::text, write_permission text default 'inventory.manage',
-  event_permission text default null::text
+  event_permission text default null::text, writers text default null::text
 ) returns void
 language plpgsql as $function$
 declare
@@ -52667,9 +55687,10 @@ declare
     else format('(public and %s) or %s', sees_parent, members) end);
   anybody_sees text := coalesce(readers, case when is_image then sees_parent
     else format('public and %s', sees_parent) end);
-  writers text := format('organization_id = any (array(select app_hidden.viewer_organizations(%L)))', write_permission)
+  may_write text := coalesce(writers, format('organization_id = any (array(select '
+    'app_hidden.viewer_organizations(%L)))', write_permission)
     || case when parent = 'organizations' then ''
-      else format(' or project_id = any (array(select app_hidden.viewer_projects(%L)))', write_permission) end;
+      else format(' or project_id = any (array(select app_hidden.viewer_projects(%L)))', write_permission) end);
   columns text[] := array[case when is_image then 'alt' else 'description' end] || settable;
 begin
   insert into app_private.file_tables (table_name) values (table_name);
@@ -52706,11 +55727,11 @@ begin
   execute format('create policy everybody on app_public.%I for select to plat_anonymous using (deleted_at is null and '
     '(%s))', table_name, anybody_sees);
   execute format('create policy writers_insert on app_public.%I for insert to plat_user with check (%s)', table_name,
-    writers);
+    may_write);
   execute format('create policy writers_update on app_public.%I for update to plat_user using (%s)', table_name,
-    writers);
+    may_write);
   execute format('create policy writers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
-    writers);
+    may_write);
   execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
   execute format('grant insert (%I, file, %s) on app_public.%I to plat_user', parent_column,
     (select string_agg(quote_ident(c), ', ') from unnest(columns) c), table_name);
@@ -53180,6 +56201,22 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
   update app_public.project_organization_invites i set sent_at = now() where i.id = invite_id
 $function$;
 grant execute on function app_private.mark_project_invite_sent(uuid) to plat_worker;
+
+-- A signer has opened the agreement.
+create function app_private.mark_viewed(turn app_private.turn) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  if (turn.signer).status <> 'INVITED' then
+    return;
+  end if;
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'VIEWED', viewed_at = now() where s.id = (turn.signer).id;
+  update app_public.agreements a set status = 'VIEWED' where a.id = (turn.agreement).id and a.status = 'SENT';
+  perform set_config('plat.service', before, true);
+  perform app_private.note_trail((turn.agreement).id, 'VIEWED', signer => turn.signer, file => turn.file);
+end $function$;
 
 -- @step The link that names the lead or purchase is signed.
 --
@@ -53703,6 +56740,18 @@ begin
 end $function$;
 grant execute on function app_private.note_card(uuid, jsonb, text, boolean) to plat_authenticator;
 
+-- A code went out, by the channel.
+create function app_private.note_code_sent(signer_id uuid, channel text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_private.agreement_codes c set channel = note_code_sent.channel
+    where c.signer_id = note_code_sent.signer_id;
+  perform app_private.note_trail(s.agreement_id, 'CODE_SENT', signer => s,
+      sent_to => case note_code_sent.channel when 'SMS' then s.phone else s.email end)
+    from app_public.agreement_signers s where s.id = note_code_sent.signer_id;
+end $function$;
+grant execute on function app_private.note_code_sent(uuid, text) to plat_worker;
+
 -- @step It is a setting of the operator.
 --
 -- Whether the operator has registered the service where consents are given; null: nowhere.
@@ -53766,6 +56815,21 @@ begin
 end $function$;
 grant execute on function app_private.note_customer(uuid, text) to plat_authenticator;
 
+-- The provider has taken an agreement.
+create function app_private.note_envelope(agreement_id uuid, envelope_id text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform from app_public.agreements a where a.id = note_envelope.agreement_id for no key update;
+  update app_private.agreement_envelopes e set envelope_id = note_envelope.envelope_id, asked_at = now()
+    where e.agreement_id = note_envelope.agreement_id;
+  -- It was called off meanwhile.
+  if exists (select from app_public.agreements a where a.id = note_envelope.agreement_id
+    and a.status in ('VOIDED', 'EXPIRED', 'DECLINED')) then
+    perform app_private.add_job('agreement__ended', jsonb_build_object('id', note_envelope.agreement_id));
+  end if;
+end $function$;
+grant execute on function app_private.note_envelope(uuid, text) to plat_worker;
+
 -- Keeps how many rows an export has, and how far rights reached when they were read.
 create function app_private.note_export(
   id uuid, worker uuid, total integer, permissions text[], rights text[]
@@ -53810,6 +56874,14 @@ begin
 end $function$;
 grant execute on function app_private.note_failed(text, uuid, text, boolean, boolean, boolean) to plat_authenticator,
 plat_worker;
+
+-- A signer was written to.
+create function app_private.note_invited(signer_id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.note_trail(s.agreement_id, 'INVITED', signer => s, sent_to => s.email)
+  from app_public.agreement_signers s where s.id = note_invited.signer_id
+$function$;
+grant execute on function app_private.note_invited(uuid) to plat_worker;
 
 -- Forgets that processes died during a job: it was done.
 create function app_private.note_job_done(key text) returns void
@@ -53982,6 +57054,21 @@ begin
     from unnest(rows) r;
 end $function$;
 
+-- What follows where a signer declines: the agreement is over.
+create function app_private.note_refusal(signer_id uuid, reason text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'DECLINED', declined_at = now(), decline_reason = reason
+    where s.id = signer_id;
+  update app_public.agreements a set status = 'DECLINED'
+    where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id);
+  perform set_config('plat.service', before, true);
+end $function$;
+
 -- Notes, to the minute, that a report was looked at by somebody who sees it.
 create function app_private.note_report_run(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -54011,6 +57098,45 @@ begin
 end $function$;
 grant execute on function app_private.note_representative(uuid, jsonb) to plat_authenticator, plat_worker;
 
+-- What follows from a signature: the status of signer and agreement, who is asked next, what is done when all have
+--   signed.
+create function app_private.note_signature(
+  signer_id uuid, file app_public.agreement_files, signed_at timestamp with time zone
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement_id uuid := (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id);
+  buyers int;
+  sellers int;
+  all_sellers int;
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'SIGNED', signed_at = note_signature.signed_at,
+      viewed_at = coalesce(s.viewed_at, note_signature.signed_at), signed_file_id = file.id
+    where s.id = signer_id;
+  select count(*) filter (where s.status <> 'SIGNED' and s.role <> 'SELLER_REPRESENTATIVE'),
+      count(*) filter (where s.status <> 'SIGNED' and s.role = 'SELLER_REPRESENTATIVE'),
+      count(*) filter (where s.role = 'SELLER_REPRESENTATIVE')
+    into buyers, sellers, all_sellers
+    from app_public.agreement_signers s where s.agreement_id = agreement_id and s.deleted_at is null;
+  update app_public.agreements a set status = case when buyers = 0 then 'SIGNED' else 'PARTIALLY_SIGNED' end,
+      signed_at = note_signature.signed_at
+    where a.id = agreement_id and a.status <> 'SIGNED';
+  if buyers + sellers > 0 then
+    perform app_private.invite_signers(agreement_id);
+  else
+    perform app_private.note_trail(agreement_id, 'COMPLETED', file => file);
+    update app_private.agreement_envelopes e set ended = true where e.agreement_id = agreement_id;
+    if all_sellers > 0 then
+      update app_public.agreements a set status = 'EXECUTED' where a.id = agreement_id;
+    end if;
+    perform app_private.add_job('agreement__completed', jsonb_build_object('id', agreement_id));
+  end if;
+  perform set_config('plat.service', before, true);
+end $function$;
+
 -- @step It is a job of the service.
 --
 -- Something went through an integration.
@@ -54024,6 +57150,21 @@ begin
   update app_private.integration_secrets s set failure_count = 0 where s.integration_id = id and s.failure_count > 0;
 end $function$;
 grant execute on function app_private.note_synced(text, uuid) to plat_authenticator, plat_worker;
+
+-- Adds an entry to the trail of an agreement, by whoever acts in this transaction.
+create function app_private.note_trail(
+  agreement_id uuid, kind text, signer app_public.agreement_signers default null::app_public.agreement_signers,
+  file app_public.agreement_files default null::app_public.agreement_files, sent_to text default null::text,
+  consent_text text default null::text, note text default null::text
+) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  insert into app_public.agreement_trail_entries (organization_id, project_id, agreement_id, kind, signer_id,
+      signer_name, file_id, checksum, actor_id, ip_address, user_agent, sent_to, consent_text, note)
+    select a.organization_id, a.project_id, a.id, note_trail.kind, (note_trail.signer).id, (note_trail.signer).name,
+      (note_trail.file).id, (note_trail.file).checksum, app_public.current_user_id(), app_hidden.setting('ip'),
+      left(app_hidden.setting('user_agent'), 500), note_trail.sent_to, note_trail.consent_text, note_trail.note
+    from app_public.agreements a where a.id = note_trail.agreement_id
+$function$;
 
 -- Says why a trigger did not start something; shown as Workflow.triggerError.
 create function app_private.note_trigger_error(workflow_id uuid, error text) returns void
@@ -54783,6 +57924,14 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.postpone_job(text, jsonb, integer) to plat_worker;
 
+-- The version of an agreement that is signed; null where it has no file.
+create function app_private.present_file(agreement_id uuid) returns app_public.agreement_files
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select f.* from app_public.agreement_files f
+  where f.agreement_id = present_file.agreement_id and f.kind = 'DOCUMENT' and f.deleted_at is null
+  order by f.number desc limit 1
+$function$;
+
 -- What the percentage of a deposit is of, where the viewer sees the deposit; null otherwise.
 create function app_private.price_of_deposit(id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -54850,6 +57999,20 @@ end $function$;
 create function app_private.project_currency(project_id uuid) returns text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select p.currency from app_public.projects p where p.id = $1
+$function$;
+
+-- The project of a unit or lot where the viewer may reserve it as a visitor; null otherwise.
+create function app_private.project_for_visitor(unit_id uuid, lot_id uuid) returns app_public.projects
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select p.* from app_public.projects p
+  where p.id = (select u.project_id from app_public.units u
+      where u.id = $1 and u.status <> 'UNRELEASED' and u.deleted_at is null
+    union all select l.project_id from app_public.lots l
+      where l.id = $2 and l.status <> 'UNRELEASED' and l.deleted_at is null)
+    and p.public_reservations and p.visibility in ('PUBLIC', 'UNLISTED') and p.status in ('PRESALE', 'SELLING')
+    and p.archived_at is null and p.deleted_at is null
+    and app_public.current_user_id() is not null and app_hidden.setting('organization_id') is null
+    and app_hidden.scopes_allow('purchase.own')
 $function$;
 
 -- A permission that the viewer lacks to give an organization the role of an invitation; null where they may.
@@ -55321,6 +58484,19 @@ begin
   perform app_hidden.fail('BAD_USER_INPUT', format('%s: %s', path, message), jsonb_build_object('field', path));
 end $function$;
 
+-- The provider does not take an agreement: it is voided, and says why.
+create function app_private.refuse_envelope(agreement_id uuid, reason text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreements a set status = 'VOIDED', void_reason = left(refuse_envelope.reason, 2000)
+    where a.id = refuse_envelope.agreement_id and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED');
+  perform set_config('plat.service', before, true);
+end $function$;
+grant execute on function app_private.refuse_envelope(uuid, text) to plat_worker;
+
 create function app_private.refuse_gone(table_name text, column_name text) returns void
 language plpgsql as $function$
 begin
@@ -55360,6 +58536,18 @@ begin
     format('An organization, and a user, may keep files of %s at most; delete some, which makes room after a week, or '
       'ask the operator of the service for more.', pg_size_pretty(quota)),
     jsonb_build_object('field', 'file', 'limit', quota));
+end $function$;
+
+-- Refuses in the input of somebody who holds or reserves for themselves what the sales team decides.
+create function app_private.refuse_team_fields(input jsonb) returns void
+language plpgsql stable as $function$
+begin
+  if coalesce(input ->> 'status', 'PENDING') <> 'PENDING'
+    or jsonb_strip_nulls(input) ?| array['lead_id', 'expiration', 'notes', 'metadata'] then
+    perform app_hidden.fail('FORBIDDEN',
+      'Who it is for, how long it lasts, whether it is confirmed and what is noted about it is up to the sales team.',
+      '{"permission": "sale.write"}');
+  end if;
 end $function$;
 
 create function app_private.refuse_tries(wait integer) returns void
@@ -55497,11 +58685,14 @@ create function app_private.release_hold(hold_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   hold app_public.unit_holds;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
 begin
-  select h.* into hold from app_public.unit_holds h where h.id = release_hold.hold_id
-    and app_hidden.deal_can(h.organization_id, h.project_id, h.assignee_id, 'sale.write');
-  if hold.id is null then
-    perform app_hidden.refuse('unit_holds', 'delete');
+  select h.* into hold from app_public.unit_holds h where h.id = release_hold.hold_id;
+  if not app_hidden.deal_can(hold.organization_id, hold.project_id, hold.assignee_id, 'sale.write') then
+    if coalesce(hold.id <> all (array(select app_hidden.viewer_holds())), true) then
+      perform app_hidden.refuse('unit_holds', 'delete');
+    end if;
+    perform set_config('plat.actor_type', 'BUYER', true);
   end if;
   perform app_private.lock_inventory(hold.unit_id, hold.lot_id);
   select h.* into hold from app_public.unit_holds h where h.id = hold.id and h.deleted_at is null for no key update;
@@ -55511,6 +58702,7 @@ begin
   end if;
   perform app_private.release_claim((app_private.active_claim(hold.id)).id, 'RELEASED');
   update app_public.unit_holds h set deleted_at = now() where h.id = hold.id;
+  perform set_config('plat.actor_type', before, true);
 end $function$;
 grant execute on function app_private.release_hold(uuid) to plat_user;
 
@@ -55552,6 +58744,70 @@ language sql as $function$
       or exists (select from app_public.buyers b where b.assignee_id = p and b.project_id = $2)
     on conflict do nothing
 $function$;
+
+-- Has a signer asked once more; refused where that is of no use.
+create function app_private.remind_signer(id uuid, why text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+begin
+  select a.* into agreement from app_public.agreements a
+    where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = remind_signer.id)
+    for no key update;
+  select s.* into signer from app_public.agreement_signers s where s.id = remind_signer.id for no key update;
+  if signer.status not in ('INVITED', 'VIEWED')
+    or agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') then
+    perform app_hidden.fail('CONFLICT', 'Only somebody who was asked, and has neither signed nor declined, is '
+      'reminded.',
+      '{"field": "id"}');
+  end if;
+  perform app_private.rate_limit('signing.reminder', signer.id::text);
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set reminded_at = now(), invitation = s.invitation + 1
+    where s.id = remind_signer.id returning * into signer;
+  perform set_config('plat.service', before, true);
+  perform app_private.note_trail(agreement.id, 'REMINDED', signer => signer, note => why);
+  if agreement.signing_provider = 'EMBEDDED' then
+    perform app_private.add_job('agreement_signer__invited',
+      jsonb_build_object('id', signer.id, 'invitation', signer.invitation));
+  else
+    perform app_private.add_job('agreement__reminded', jsonb_build_object('id', agreement.id),
+      job_key => 'agreement__reminded ' || agreement.id);
+  end if;
+end $function$;
+
+-- Reminds a signer who has not signed since they were asked, and says when to look again: three times at most.
+create function app_private.remind_signer_by_itself(signer_id uuid, invitation integer, round integer) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  most constant int := 3;
+  days smallint;
+  invited int;
+begin
+  select a.reminder_days, s.invitation into days, invited from app_public.agreement_signers s
+    join app_public.agreements a on a.id = s.agreement_id
+    join app_public.projects p on p.id = a.project_id and p.archived_at is null
+    where s.id = signer_id and s.status in ('INVITED', 'VIEWED')
+      and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') and coalesce(a.expires_at > now(), true);
+  -- Whoever was reminded by hand, or asked anew, has another turn.
+  if days is null then
+    return;
+  end if;
+  if invited = invitation then
+    perform app_private.remind_signer(signer_id, 'by itself');
+    round := round + 1;
+    invited := invited + 1;
+  end if;
+  if round <= most then
+    perform app_private.add_job('agreement_signer__reminded',
+      jsonb_build_object('id', signer_id, 'invitation', invited, 'round', round),
+      run_at => now() + days * interval '1 day', job_key => 'agreement_signer__reminded ' || signer_id);
+  end if;
+end $function$;
+grant execute on function app_private.remind_signer_by_itself(uuid, integer, integer) to plat_worker;
 
 -- Takes a second factor away and tells its user.
 create function app_private.remove_second_factor(
@@ -55813,8 +59069,8 @@ declare
   own int;
   of_organization int;
 begin
-  if hold.user_id is null then
-    return; -- by the service
+  if hold.user_id is null or hold.is_self_service then
+    return; -- by the service, or by a visitor, who has limits of their own
   end if;
   -- One after the other from here to the end of the transaction, so that two at once are both counted.
   perform pg_advisory_xact_lock(hashtextextended('plat.holds ' || hold.project_id, 0));
@@ -56099,6 +59355,43 @@ begin
 end $function$;
 grant execute on function app_private.require_storage(uuid, uuid, bigint, bigint) to plat_authenticator;
 
+-- Locks an agreement and one of its signers, and refuses whoever cannot sign or decline now.
+create function app_private.require_turn(signer_id uuid) returns app_private.turn
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  result app_private.turn;
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+begin
+  select a.* into agreement from app_public.agreements a
+    where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id) for no key update;
+  select s.* into signer from app_public.agreement_signers s where s.id = signer_id for no key update;
+  if agreement.signing_provider <> 'EMBEDDED' then
+    perform app_hidden.fail('CONFLICT', 'This agreement is signed at its provider: take the link of the mail that came '
+      'from '
+      'there.', '{"field": "signerId"}');
+  elsif agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') and agreement.expires_at <= clock_timestamp() then
+    perform app_hidden.fail('CONFLICT', 'The time to sign this agreement is over; ask for another one.',
+      '{"field": "signerId"}');
+  elsif agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') or signer.status = 'DECLINED' then
+    perform app_hidden.fail('CONFLICT', format('This agreement is %s.', lower(agreement.status)), '{"field": '
+      '"signerId"}');
+  elsif signer.status = 'SIGNED' then
+    perform app_hidden.fail('CONFLICT', 'You have signed this agreement already.', '{"field": "signerId"}');
+  elsif signer.status not in ('INVITED', 'VIEWED') then
+    perform app_hidden.fail('CONFLICT', 'Others sign before; a mail says when it is your turn.', '{"field": '
+      '"signerId"}');
+  elsif exists (select from app_public.projects p where p.id = agreement.project_id and p.archived_at is not null) then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; ask whoever sent the '
+      'agreement.');
+  end if;
+  result.agreement := agreement;
+  result.signer := signer;
+  result.file := app_private.present_file(agreement.id);
+  return result;
+end $function$;
+
 -- The webhook, locked; refuses whoever does not administer its organization.
 create function app_private.require_webhook(id uuid) returns app_public.webhooks
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -56167,12 +59460,7 @@ begin
   if purchase.id is null then
     return null;
   end if;
-  if coalesce(input ->> 'status', 'PENDING') <> 'PENDING'
-    or jsonb_strip_nulls(input) ?| array['lead_id', 'expiration', 'notes', 'metadata'] then
-    perform app_hidden.fail('FORBIDDEN',
-      'Who it is for, how long it lasts, whether it is confirmed and what is noted about it is up to the sales team.',
-      '{"permission": "sale.write"}');
-  end if;
+  perform app_private.refuse_team_fields(input);
   perform set_config('plat.actor_type', 'BUYER', true);
   result := app_hidden.create_record(null::app_public.reservations,
     input || jsonb_build_object('buyer_id', app_public.current_user_id(),
@@ -56183,6 +59471,41 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_private.reserve_as_buyer(jsonb) to plat_user;
+
+-- Reserves a unit or lot for the viewer as a visitor; null where the project does not allow it.
+create function app_private.reserve_as_visitor(input jsonb) returns app_public.reservations
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  project app_public.projects := app_private.project_for_visitor((input ->> 'unit_id')::uuid,
+    (input ->> 'lot_id')::uuid);
+  result app_public.reservations;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+begin
+  if project.id is null then
+    return null;
+  end if;
+  perform app_hidden.require_confirmed_address();
+  perform app_private.refuse_team_fields(input);
+  if app_private.wants_fee_first(project) and not exists (select from app_private.payments_accounts a
+    where a.organization_id = project.organization_id and a.status = 'ENABLED') then
+    perform app_hidden.fail('CONFLICT', 'The fee of a reservation cannot be paid here yet; contact the sales office.');
+  end if;
+  -- What they hold already was counted then.
+  if not exists (select from app_public.unit_holds h where h.id = any (array(select app_hidden.viewer_holds()))
+    and h.status = 'ACTIVE' and h.expires_at > clock_timestamp()
+    and (h.unit_id = (input ->> 'unit_id')::uuid or h.lot_id = (input ->> 'lot_id')::uuid)) then
+    perform app_private.admit_visitor(project, (input ->> 'unit_id')::uuid, (input ->> 'lot_id')::uuid);
+  end if;
+  if not app_private.wants_fee_first(project) then
+    perform app_private.limit_visitor('visitor_reservation', project.reservation_expiration);
+  end if;
+  perform set_config('plat.actor_type', 'BUYER', true);
+  result := app_hidden.create_record(null::app_public.reservations, input || jsonb_build_object('buyer_id',
+    app_public.current_user_id(), 'lead_id', app_private.lead_of_visitor(project), 'is_self_service', true));
+  perform set_config('plat.actor_type', before, true);
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_private.reserve_as_visitor(jsonb) to plat_user;
 
 -- Counts a mail of an organization that is about to be sent: 0, or the seconds to wait where there is no room for
 --   it. Two that are about to be sent at once both count. One whose process dies counts although it is sent again.
@@ -57175,7 +60498,8 @@ declare
 begin
   perform app_private.rate_limit('invite.affiliates', invite.owner_id::text);
   perform app_private.rate_limit('invite.affiliate', invite.owner_id || ' ' || recipient);
-  perform app_private.admit_invitation(invite.owner_id, recipient);
+  -- An address gets few invitations, whoever sends them; an organization is one of many that work with it.
+  perform app_private.admit_invitation(invite.owner_id, invite.email);
   delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('project_organization_invite__created',
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
@@ -57851,6 +61175,13 @@ begin
   end if;
 end $function$;
 
+-- An address or number as its owner knows it again and nobody else learns it.
+create function app_private.shortened_address(address text) returns text
+language sql immutable strict as $function$
+  select case when address like '%@%' then left(address, 1) || '…@' || split_part(address, '@', 2)
+    else '… ' || right(address, 2) end
+$function$;
+
 -- The last part of the address of a link: kind (marketing, or a kind of notifications), who gets such mails (a lead
 --   or purchase, a membership), signature.
 create function app_private.sign_link(kind text, reader_id uuid) returns text
@@ -57876,6 +61207,160 @@ language sql stable as $function$
   cross join lateral app_private.limit_of(t.name) l
   where t.key is not null
 $function$;
+
+-- What the mail says that asks a signer to sign, with the token of the link; nothing where they were asked again
+--   meanwhile, or need not sign any more.
+create function app_private.signer_invitation(signer_id uuid, invitation integer) returns table(
+  token text, email text, name text, title text, organization_id uuid, organization_name text, project_title text,
+  expires_at timestamp
+  with time zone, is_reminder boolean
+)
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.sign_link('agreement', s.link_id), s.email::text, s.name::text, a.title::text, a.organization_id,
+    o.name::text, p.title::text, a.expires_at, s.reminded_at > s.invited_at
+  from app_public.agreement_signers s
+    join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null
+    join app_public.projects p on p.id = a.project_id
+    join app_public.organizations o on o.id = a.organization_id
+  where s.id = signer_invitation.signer_id and s.invitation = signer_invitation.invitation
+    and s.status in ('INVITED', 'VIEWED') and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
+$function$;
+grant execute on function app_private.signer_invitation(uuid, integer) to plat_worker;
+
+-- The signer that somebody may act as: by the account that they are signed in with, or by the token of their link.
+create function app_private.signer_of(signer_id uuid, token text) returns uuid
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  result uuid;
+begin
+  if num_nonnulls(signer_id, nullif(btrim(token), '')) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the signer, signed in, or the token of the link.',
+      '{"field": "signerId"}');
+  end if;
+  if signer_id is not null then
+    perform app_hidden.require_viewer();
+    select s into result from app_hidden.viewer_signers() s where s = signer_id;
+    if result is null then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such signer for you; sign in with the address that you were '
+        'asked at.',
+        '{"field": "signerId"}');
+    end if;
+    return result;
+  end if;
+  select s.id into result from app_private.open_link(btrim(token)) l
+    join app_public.agreement_signers s on l.kind = 'agreement' and s.link_id = l.reader_id and s.deleted_at is null
+      and s.status <> 'WAITING'
+    join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null and a.status <> 'DRAFT'
+      -- Links of old mails open nothing for ever.
+      and (a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') or a.status_changed_at > now() - interval '90 days');
+  if result is null then
+    perform app_hidden.fail('NOT_FOUND', 'This link is incomplete, too old, or another one took its place; look for '
+      'the '
+      'latest mail.', '{"field": "token"}');
+  end if;
+  return result;
+end $function$;
+
+-- The address of a file for whoever signs, also without an account: it always expires.
+create function app_private.signing_address(file app_public.agreement_files) returns app_public.file_address
+language sql stable as $function$
+  select case when (file).id is not null then jsonb_build_object('key', (file).checksum, 'name', (file).filename,
+    'record', null, 'expires', true, 'attachment', true) end
+$function$;
+
+-- What the certificate of an agreement says that all have signed; null where it is there already.
+create function app_private.signing_certificate(agreement_id uuid) returns jsonb
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select jsonb_build_object('title', a.title, 'agreementId', a.id, 'organizationId', a.organization_id,
+    'organization', o.name, 'project', p.title, 'timeZone', p.time_zone, 'status', a.status,
+    'filename', (f).filename, 'filesize', (f).filesize, 'checksum', (f).checksum, 'number', (f).number,
+    'signers', (select jsonb_agg(jsonb_build_object('name', s.name, 'role', r.description, 'email', s.email,
+        'signedAt', s.signed_at, 'consent', e.consent_text, 'ip', e.ip_address, 'userAgent', e.user_agent,
+        'sentTo', e.sent_to) order by s.signed_at, s.sequence, s.id)
+      from app_public.agreement_signers s
+        join app_public.agreement_signer_role_values r on r.value = s.role
+        left join lateral (select t.* from app_public.agreement_trail_entries t where t.agreement_id = a.id
+          and t.signer_id = s.id and t.kind = 'SIGNED' and t.file_id = s.signed_file_id
+          order by t.id desc limit 1) e on true
+      where s.agreement_id = a.id and s.deleted_at is null),
+    'trail', (select jsonb_agg(jsonb_build_object('at', t.occurred_at, 'what', k.description, 'who', t.signer_name,
+        'ip', t.ip_address, 'note', t.note, 'checksum', t.checksum) order by t.id)
+      from app_public.agreement_trail_entries t join app_public.agreement_trail_kind_values k on k.value = t.kind
+      where t.agreement_id = a.id))
+  from app_public.agreements a
+    join app_public.organizations o on o.id = a.organization_id
+    join app_public.projects p on p.id = a.project_id
+    cross join lateral app_private.present_file(a.id) f
+  where a.id = signing_certificate.agreement_id and a.status in ('SIGNED', 'EXECUTED') and a.deleted_at is null
+    and not exists (select from app_public.agreement_files c where c.agreement_id = a.id and c.kind = 'CERTIFICATE'
+      and c.deleted_at is null)
+$function$;
+grant execute on function app_private.signing_certificate(uuid) to plat_worker;
+
+-- What a signer agrees to; each signature keeps the words that it was given with.
+create function app_private.signing_consent() returns text
+language sql immutable as $function$
+  select 'I have read this document. I agree to sign it electronically, and my electronic signature shall have the '
+    'same '
+    'effect as one by hand.'
+$function$;
+
+-- What the organization has agreements signed by: the integration that it connected last; null where none works.
+create function app_private.signing_integration(organization_id uuid, app_key text) returns uuid
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select i.id from app_public.organization_integrations i
+    join app_public.integration_apps a on a.id = i.app_id and a.key = signing_integration.app_key
+  where i.organization_id = signing_integration.organization_id and i.status = 'ENABLED' and i.deleted_at is null
+  order by i.id desc limit 1
+$function$;
+
+-- What a signer is asked to sign; whoever calls has looked who asks.
+create function app_private.signing_request(signer_id uuid) returns app_public.signing_request
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result app_public.signing_request;
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+  file app_public.agreement_files;
+  certificate app_public.agreement_files;
+begin
+  select * into signer from app_public.agreement_signers s where s.id = signing_request.signer_id;
+  select * into agreement from app_public.agreements a where a.id = signer.agreement_id;
+  if agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED', 'EXECUTED') then
+    file := app_private.present_file(agreement.id);
+    select * into certificate from app_public.agreement_files f
+      where f.agreement_id = agreement.id and f.kind = 'CERTIFICATE' and f.deleted_at is null
+      order by f.number desc limit 1;
+  end if;
+  result.agreement_id := agreement.id;
+  result.signer_id := signer.id;
+  result.title := agreement.title;
+  result.type := agreement.type;
+  result.status := agreement.status;
+  result.organization_name := (select o.name from app_public.organizations o where o.id = agreement.organization_id);
+  result.project_title := (select p.title from app_public.projects p where p.id = agreement.project_id);
+  result.signer_name := signer.name;
+  result.role := signer.role;
+  result.signer_status := signer.status;
+  result.can_sign := agreement.signing_provider = 'EMBEDDED' and signer.status in ('INVITED', 'VIEWED')
+    and agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
+    and (agreement.status = 'SIGNED' or coalesce(agreement.expires_at > now(), true));
+  result.file_id := file.id;
+  result.file_number := file.number;
+  result.filename := file.filename;
+  result.checksum := file.checksum;
+  result.url := app_private.signing_address(file);
+  result.certificate_url := app_private.signing_address(certificate);
+  result.consent_text := app_private.signing_consent();
+  result.code_sent_to := (select app_private.shortened_address(case c.channel when 'SMS' then signer.phone
+      else signer.email end)
+    from app_private.agreement_codes c where c.signer_id = signer.id
+      and coalesce(c.expires_at, c.requested_at + interval '10 minutes') > now());
+  result.expires_at := agreement.expires_at;
+  result.signed_at := signer.signed_at;
+  return result;
+end $function$;
 
 -- Leaves all that was written so far untold, as after loading the demo.
 create function app_private.skip_notifications() returns void
@@ -59158,6 +62643,25 @@ begin
 end $function$;
 grant execute on function app_private.sweep_webhook_deliveries(integer) to plat_worker;
 
+-- Has agreements asked after of which nothing was heard for an hour.
+create function app_private.sync_envelopes(batch integer) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  due uuid;
+begin
+  for due in
+    update app_private.agreement_envelopes e set asked_at = now()
+    where e.agreement_id in (select o.agreement_id from app_private.agreement_envelopes o
+      where o.envelope_id is not null and not o.ended and o.asked_at < now() - interval '1 hour'
+      order by o.asked_at limit batch for update skip locked)
+    returning e.agreement_id
+  loop
+    perform app_private.add_job('agreement__synced', jsonb_build_object('id', due),
+      job_key => 'agreement__synced ' || due);
+  end loop;
+end $function$;
+grant execute on function app_private.sync_envelopes(integer) to plat_worker;
+
 -- Claims a unit or a lot for a subject and gives it its status (HELD, RESERVED or PENDING by the kind, or the one
 --   named). A subject that has the claim already changes its kind and end. Refuses with INVENTORY_UNAVAILABLE and
 --   claimedUntil. Callers check permissions.
@@ -59292,6 +62796,17 @@ begin
     jsonb_build_object('id', message.id));
 end $function$;
 grant execute on function app_private.take_contact_message(uuid, jsonb) to plat_anonymous, plat_user;
+
+-- @step The signature of the notice was looked at before.
+--
+-- The provider says that something changed: it is asked what.
+create function app_private.take_envelope_notice(agreement_id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.add_job('agreement__synced', jsonb_build_object('id', e.agreement_id),
+    job_key => 'agreement__synced ' || e.agreement_id)
+  from app_private.agreement_envelopes e where e.agreement_id = take_envelope_notice.agreement_id
+$function$;
+grant execute on function app_private.take_envelope_notice(uuid) to plat_authenticator;
 
 -- Does what somebody answered: STOP and START decide whether their number is written to, anything else is a note on
 --   the lead or purchase that was last: {providerId, from, text, meaning}.
@@ -59484,6 +62999,27 @@ begin
 end $function$;
 grant execute on function app_private.take_project_message(uuid, jsonb, app_public.agent_input) to plat_anonymous,
 plat_user;
+
+-- Uses a code up; refuses one that was sent for another version of the file.
+create function app_private.take_proof(turn app_private.turn, proof text) returns app_private.agreement_codes
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result app_private.agreement_codes;
+begin
+  delete from app_private.agreement_codes c where c.signer_id = (turn.signer).id
+      and c.proof::text = take_proof.proof and c.proof_expires_at > clock_timestamp()
+    returning * into result;
+  if result.signer_id is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'There is no open code: it was not sent yet, was used, is over ten '
+      'minutes '
+      'old, or was tried too often. Ask for a new one with requestSigningCode.', '{"field": "code"}');
+  elsif result.file_id <> (turn.file).id then
+    perform app_hidden.fail('CONFLICT', 'There is another version since the code was sent; read it and ask for a new '
+      'code.',
+      '{"field": "code"}');
+  end if;
+  return result;
+end $function$;
 
 -- Counts a use, unless counts is false: 0, or the seconds to wait where there is no room for it. Never waits for
 --   another transaction: what that one has counted counts here at once, also where it is rolled back later.
@@ -60231,6 +63767,15 @@ begin
   return result;
 end $function$;
 
+-- @withoutViewer Keys of trackers are public: they stand in advertisements.
+--
+-- The tracker of a project that has this key: leads with it as their source count for it.
+create function app_private.tracker_with_key(project_id uuid, source text) returns app_public.trackers
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select t.* from app_public.trackers t
+  where t.key = btrim(source) and t.project_id = tracker_with_key.project_id and t.deleted_at is null
+$function$;
+
 -- What it takes to have subjects selected by the trigger and conditions of a workflow.
 create function app_private.trigger_permissions(w app_public.workflows) returns text[]
 language sql stable as $function$
@@ -60481,6 +64026,12 @@ begin
     where w.execution_id = any (ids) and (held is null or w.execution_id <> all (held));
 end $function$;
 grant execute on function app_private.wake_executions(integer, integer, interval, uuid[]) to plat_worker;
+
+-- Whether a visitor's reservation lasts only if its fee is paid in time.
+create function app_private.wants_fee_first(project app_public.projects) returns boolean
+language sql stable as $function$
+  select project.public_reservation_fee_required and coalesce(project.reservation_fee, 0) > 0
+$function$;
 
 -- What is sent of an event: of its record what the viewer may read. 256 KB at most: of a larger one all but the
 --   record itself, which the receiver reads from the API.
@@ -60737,8 +64288,7 @@ end $function$;
 create function app_private.write_lead_rows(project app_public.projects, system text, party uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  columns constant text := (select string_agg(format('%I', k.name), ', ') from app_private.lead_row_columns() k
-    where k.name <> 'source');
+  columns constant text := (select string_agg(format('%I', k.name), ', ') from app_private.lead_row_columns() k);
   first_rows int[];
   last_rows int[];
   first_row int;
@@ -60773,8 +64323,8 @@ begin
       execute format('update app_public.leads l set (address, %1$s) = row(r.address, %2$s)
         from pg_temp.import_ready r where l.id = r.existing_id and r.row between $1 and $2
           and not exists (select from pg_temp.import_same s where s.row = r.row)', columns,
-        (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k
-          where k.name <> 'source')) using first_row, last_row;
+        (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k))
+        using first_row, last_row;
       insert into app_private.lead_external_ids (organization_id, system, external_id, lead_id, project_id)
         select party, write_lead_rows.system, r.external_id, coalesce(r.existing_id, r.new_id), project.id
         from pg_temp.import_ready r
@@ -61463,8 +65013,11 @@ insert into app_hidden.record_types (table_name, subject, write_permission, even
   read_permissions, other_party) values
   ('access_tokens', 'access_token', null, null, null, null, null),
   ('agents', 'agent', 'lead.write', null, null, array['lead.read', 'org.member'], null),
+  ('agreement_files', 'agreement_file', 'buyer.write', 'buyer.read', null, null, null),
+  ('agreement_signers', 'agreement_signer', 'buyer.write', 'buyer.read', null, null, null),
   ('agreements', 'agreement', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
   ('appointments', 'appointment', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
+  ('buyer_documents', 'buyer_document', 'buyer.pii', 'buyer.pii', null, array['buyer.pii'], null),
   ('buyers', 'buyer', 'buyer.write', null, null, array['buyer.read'], null),
   ('contacts', 'contact', 'lead.write', null, null, array['buyer.read', 'lead.read'], null),
   ('custom_exports', 'custom_export', 'report.manage', null, null, array['report.read'], null),
@@ -61861,7 +65414,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('LEADS', 13, 'origin', 't.origin', 'ENUM', 'app_public.lead_origin', null, true,
     'The technical way in; API where a program does not say.'),
   ('LEADS', 14, 'source', 't.source', 'TEXT', 'app_public.short_text', null, false,
-    'Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the project; any other is refused, and the error says which there are.'),
+    'Code of the source, such as WEB_DIRECT, or the key of a tracker. Given to createLead, the code or the name of a lead source of the project, or the key of one of its trackers; any other is refused, and the error says which there are.'),
   ('LEADS', 15, 'isAgent', 't.is_agent', 'BOOLEAN', 'boolean', null, true, 'Whether the lead is an agent.'),
   ('LEADS', 16, 'isRepresented', 't.is_represented', 'BOOLEAN', 'boolean', null, false,
     'Whether an agent represents the lead.'),
@@ -62192,7 +65745,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('TASKS', 14, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The project.'),
   ('TASKS', 15, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead that it is about.'),
   ('TASKS', 16, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer that it is about.'),
-  ('TASKS', 17, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false, 'Who does it.'),
+  ('TASKS', 17, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false,
+    'Who does it; whoever writes it down where nobody is named.'),
   ('TASKS', 18, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
     'text', null, true, 'Title of the project.'),
   ('TASKS', 19, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', 'lead.read',
@@ -62341,22 +65895,38 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service, p
   ('agreement', 'DRAFT', 'VOIDED', false, null),
   ('agreement', 'PARTIALLY_SIGNED', 'DECLINED', false, null),
   ('agreement', 'PARTIALLY_SIGNED', 'EXPIRED', true, null),
+  ('agreement', 'PARTIALLY_SIGNED', 'SENT', true, null),
   ('agreement', 'PARTIALLY_SIGNED', 'SIGNED', false, null),
   ('agreement', 'PARTIALLY_SIGNED', 'VOIDED', false, null),
   ('agreement', 'SENT', 'DECLINED', false, null),
   ('agreement', 'SENT', 'EXPIRED', true, null),
+  ('agreement', 'SENT', 'PARTIALLY_SIGNED', false, null),
+  ('agreement', 'SENT', 'SIGNED', false, null),
   ('agreement', 'SENT', 'VIEWED', false, null),
   ('agreement', 'SENT', 'VOIDED', false, null),
+  ('agreement', 'SIGNED', 'DECLINED', true, null),
   ('agreement', 'SIGNED', 'EXECUTED', false, null),
   ('agreement', 'SIGNED', 'VOIDED', false, null),
   ('agreement', 'VIEWED', 'DECLINED', false, null),
   ('agreement', 'VIEWED', 'EXPIRED', true, null),
   ('agreement', 'VIEWED', 'PARTIALLY_SIGNED', false, null),
+  ('agreement', 'VIEWED', 'SENT', true, null),
+  ('agreement', 'VIEWED', 'SIGNED', false, null),
   ('agreement', 'VIEWED', 'VOIDED', false, null),
   ('agreement', null, 'DRAFT', false, null),
   ('agreement', null, 'EXECUTED', false, null),
   ('agreement', null, 'SENT', false, null),
   ('agreement', null, 'SIGNED', false, null),
+  ('agreement_signer', 'INVITED', 'DECLINED', true, null),
+  ('agreement_signer', 'INVITED', 'SIGNED', true, null),
+  ('agreement_signer', 'INVITED', 'VIEWED', true, null),
+  ('agreement_signer', 'INVITED', 'WAITING', true, null),
+  ('agreement_signer', 'SIGNED', 'WAITING', true, null),
+  ('agreement_signer', 'VIEWED', 'DECLINED', true, null),
+  ('agreement_signer', 'VIEWED', 'SIGNED', true, null),
+  ('agreement_signer', 'VIEWED', 'WAITING', true, null),
+  ('agreement_signer', 'WAITING', 'INVITED', true, null),
+  ('agreement_signer', null, 'WAITING', false, null),
   ('appointment', 'CONFIRMED', 'CANCELLED', false, null),
   ('appointment', 'CONFIRMED', 'COMPLETED', false, null),
   ('appointment', 'CONFIRMED', 'NO_SHOW', false, null),
@@ -62973,6 +66543,11 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('agreement', 'status', 'SENT', 'sent'),
   ('agreement', 'status', 'SIGNED', 'signed'),
   ('agreement', 'status', 'VOIDED', 'voided'),
+  ('agreement_signer', 'reminded_at', null, 'reminded'),
+  ('agreement_signer', 'status', 'DECLINED', 'declined'),
+  ('agreement_signer', 'status', 'INVITED', 'invited'),
+  ('agreement_signer', 'status', 'SIGNED', 'signed'),
+  ('agreement_signer', 'status', 'VIEWED', 'viewed'),
   ('appointment', 'status', 'CANCELLED', 'cancelled'),
   ('appointment', 'status', 'COMPLETED', 'completed'),
   ('appointment', 'status', 'CONFIRMED', 'confirmed'),
@@ -63058,6 +66633,8 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('workflow_execution', 'status', 'PAUSED', 'paused');
 
 insert into app_private.file_tables (table_name) values
+  ('agreement_files'),
+  ('buyer_documents'),
   ('floor_plan_documents'),
   ('floor_plan_drawings'),
   ('floor_plan_elevation_images'),
@@ -63082,7 +66659,7 @@ insert into app_private.limits (name, most, within, description) values
   ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
   ('email_change.account', 5, '01:00:00', 'Changes of the e-mail address that a user asks for.'),
   ('invite.address', 5, '01:00:00', 'Invitations to an organization for one address.'),
-  ('invite.affiliate', 10, '24:00:00', 'Invitations of one organization or address to projects of another one.'),
+  ('invite.affiliate', 50, '24:00:00', 'Invitations of one organization or address to projects of another one.'),
   ('invite.affiliates', 100, '01:00:00', 'Invitations of an organization to have a part in its projects.'),
   ('invite.buyer', 5, '01:00:00', 'Invitations of one buyer.'),
   ('invite.buyer_address', 10, '01:00:00', 'Invitations of an organization to buyers with one address.'),
@@ -63110,12 +66687,22 @@ insert into app_private.limits (name, most, within, description) values
     'New accounts from all areas together that have made one within the hour: the rest is for areas that have not.'),
   ('sign_up.network', 120, '01:00:00', 'New accounts from one network.'),
   ('sign_up.total', 120, '00:01:00', 'New accounts from everywhere together.'),
+  ('signing.code', 5, '01:00:00', 'One-time codes for one signer of an agreement.'),
+  ('signing.network', 60, '01:00:00', 'One-time codes for signers of agreements, asked for from one network.'),
+  ('signing.reminder', 3, '24:00:00', 'Reminders of one signer of an agreement.'),
+  ('signing.try', 15, '24:00:00', 'Wrong one-time codes of one signer of an agreement.'),
   ('sms.recipient', 10, '24:00:00', 'Text messages to one number; further ones wait.'),
   ('verification.account', 5, '01:00:00', 'Codes that a user asks for to confirm the address of the account.'),
   ('verification.address', 5, '24:00:00',
     'Mails to one address because somebody made an account with it; further ones are quietly not sent.'),
   ('verification.login', 1, '24:00:00',
-    'Codes sent because somebody signed in without having confirmed the address of the account.');
+    'Codes sent because somebody signed in without having confirmed the address of the account.'),
+  ('visitor_hold.network', 10, '01:00:00', 'The same of all visitors from one network.'),
+  ('visitor_hold.person', 2, '01:00:00',
+    'Homes that a visitor holds or reserves for themselves, within publicHoldExpiration of the project.'),
+  ('visitor_reservation.network', 10, '48:00:00', 'The same of all visitors from one network.'),
+  ('visitor_reservation.person', 2, '48:00:00',
+    'Reservations without a fee that a visitor makes for themselves, within reservationExpiration of the project.');
 
 insert into app_private.message_rules (opens, closes, most_segments) values
   ('08:00:00', '21:00:00', 6);
@@ -63190,6 +66777,9 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
     array['{"origin":"WEB_FORM"}', '{"origin":"AGENT_PORTAL"}', '{"origin":"INTEGRATION"}', '{"origin":"MARKETPLACE"}',
       '{"origin":"OPEN_HOUSE"}'], array['SYSTEM', 'INTEGRATION', 'WEBHOOK'], 'lead.read', array['TEAM'], false, false,
     '{{ data.name }} is a new lead for {{ project }}',
+    '{{ data.email }}{% if data.phone %}, {{ data.phone }}{% endif %}', null),
+  ('new_lead', array['lead.created'], null, array['{"origin":"RESERVATION"}'], null, 'lead.read', array['TEAM'], false,
+    false, '{{ data.name }} is a new lead for {{ project }}, who holds or reserves a home',
     '{{ data.email }}{% if data.phone %}, {{ data.phone }}{% endif %}', null),
   ('offer', array['offer.accepted', 'offer.rejected', 'offer.expired', 'offer.withdrawn'], null, null, null,
     'sale.read', array['TEAM'], false, false,
@@ -63449,6 +67039,11 @@ insert into app_public.integration_apps (key, name, description, category, scope
     'ORGANIZATION', null, 'WEBHOOK', '{}',
     '{"type":"object","required":["url","events","mapping"],"properties":{"url":{"type":"string","maxLength":2048,"minLength":1,"description":"Where to: https, a public address."},"events":{"type":"array","items":{"type":"string","maxLength":100},"maxItems":100,"minItems":1,"description":"Events such as lead.created, lead.* or *."},"mapping":{"type":"object","description":"Their field to one of an event, such as data.email, or to a Liquid template, such as {{ data.firstName | upcase }}.","maxProperties":100,"minProperties":1,"additionalProperties":{"type":"string","maxLength":2000,"minLength":1}}},"additionalProperties":false}',
     null, null, 'app_private.connect_sync'),
+  ('docusign', 'DocuSign', 'Has agreements signed at DocuSign: those whose signingProvider is DOCUSIGN.',
+    'E_SIGNATURE', 'ORGANIZATION', null, 'API_KEY', '{}',
+    '{"type":"object","required":["accountId"],"properties":{"server":{"type":"string","default":"https://account.docusign.com","pattern":"^https://[^/?#]+$","maxLength":300,"minLength":1,"description":"Where it lets in: https://account-d.docusign.com for an account of developers."},"accountId":{"type":"string","maxLength":100,"minLength":1,"description":"The API account id."}},"additionalProperties":false}',
+    '{"type":"object","required":["integrationKey","userId","privateKey","webhookKey"],"properties":{"userId":{"type":"string","maxLength":100,"minLength":1,"description":"The user in whose name agreements are sent, who has consented to the app."},"privateKey":{"type":"string","maxLength":10000,"minLength":1,"description":"The RSA key of the app, in PEM."},"webhookKey":{"type":"string","maxLength":500,"minLength":8,"description":"The HMAC key of Connect, which its notices are signed with."},"integrationKey":{"type":"string","maxLength":100,"minLength":1,"description":"The integration key of your app there."}},"additionalProperties":false}',
+    null, null),
   ('mail_account', 'Mail account',
     'Sends mail to leads and buyers from your own address, through your own mail server.', 'EMAIL', 'USER', null,
     'BASIC', '{}',

@@ -26,6 +26,8 @@ import type { SmsProvider } from "./providers/sms/index.ts";
 import { trackers } from "./http/trackers.ts";
 import { unsubscribePage } from "./http/unsubscribe.ts";
 import { confirmPage } from "./http/confirm.ts";
+import { signingWebhook } from "./http/signingWebhook.ts";
+import { signingPage } from "./http/signing.ts";
 import { stopEmailChangePage } from "./http/stopEmailChange.ts";
 import { calendars } from "./http/calendars.ts";
 import { consentPage } from "./http/consent.ts";
@@ -47,6 +49,8 @@ export interface GraphqlOptions {
   poolSize: number;
   /** Bytes that documents with their plans may take. */
   documentBytes?: number;
+  /** Milliseconds that others wait after an introspection query was answered; see admission.ts. */
+  introspectionHoldMs?: number;
   jwtKeys: readonly LoginTokenKey[];
   /** What secrets are sealed with. */
   seal: Seal;
@@ -92,11 +96,14 @@ export interface Graphql {
     | "trackers"
     | "unsubscribe"
     | "confirm"
+    | "signing"
     | "stopEmailChange"
     | "paymentsWebhook"
     | "messagesWebhook"
+    | "signingWebhook"
     | "calendars"
     | "consent"
+    | "languageOfUser"
   >;
   isReachable(): Promise<boolean>;
   release(): Promise<void>;
@@ -119,6 +126,7 @@ export async function startGraphql({
   authenticatorUrl,
   poolSize,
   documentBytes,
+  introspectionHoldMs,
   jwtKeys,
   seal,
   loopbackWebhooks = false,
@@ -171,6 +179,7 @@ export async function startGraphql({
         pool,
         connections,
         ...(documentBytes !== undefined && { documentBytes }),
+        ...(introspectionHoldMs !== undefined && { introspectionHoldMs }),
         ...signs({ jwtKeys, baseUrl }),
         files,
         seal,
@@ -202,11 +211,15 @@ export async function startGraphql({
         trackers: trackers(pages),
         unsubscribe: unsubscribePage(pages),
         confirm: confirmPage(pages),
+        signing: signingPage({ pool: pages, addresses }),
         stopEmailChange: stopEmailChangePage(pages),
         paymentsWebhook: paymentsWebhook(payments, pool),
         ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
+        signingWebhook: signingWebhook(integrations, pool),
         calendars: calendars(pages, baseUrl),
         consent: consentPage(integrations),
+        languageOfUser: async (userId) =>
+          (await pool.query("select app_private.language_of($1) as language", [userId])).rows[0]?.language,
         pools: () => ({ api: numbersOf(pool), pages: numbersOf(pages) }),
       },
       isReachable: async () => {

@@ -17,10 +17,12 @@ import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
 import { inShare } from "./database/orderedPool.ts";
 import { transportPreset } from "./http/preset.ts";
 import { repeatFacts } from "./http/repeatFacts.ts";
+import { userAgentOf } from "./http/requestFacts.ts";
 import { claimsOf, requestState } from "./http/requestState.ts";
 import type { FairSemaphore } from "./limits/fairSemaphore.ts";
 import { withWork } from "./limits/operationWork.ts";
 import { partyOf } from "./limits/party.ts";
+import { acceptedLanguage } from "./messages/language.ts";
 import type { ArgumentTransform } from "./operations/members.ts";
 import type { FileAddresses } from "./files/addresses.ts";
 import type { Files } from "./files/files.ts";
@@ -47,6 +49,7 @@ import { SearchPlugin } from "./plugins/SearchPlugin.ts";
 import { SignedTextsPlugin } from "./plugins/SignedTextsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
 import type { IntegrationTransforms } from "./integrations/transforms.ts";
+import { proveSigningCode } from "./signing/codes.ts";
 import type { PaymentTransforms } from "./payments/transforms.ts";
 import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
 import type { Seal } from "./seal.ts";
@@ -87,6 +90,8 @@ export interface PresetOptions {
   connections?: FairSemaphore;
   /** Bytes that documents with their plans may take. */
   documentBytes?: number;
+  /** Milliseconds that others wait after an introspection query was answered. */
+  introspectionHoldMs?: number;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -96,10 +101,14 @@ export interface PresetOptions {
 /** Settings of a transaction that acts for the viewer of a request. */
 export function viewerSettings(request: IncomingMessage): Record<string, string> {
   const { ip } = request as { ip?: string };
+  const language = acceptedLanguage(request.headers["accept-language"]);
+  const userAgent = userAgentOf(request);
   return pgSettings(claimsOf(request) as Claims, {
     requestId: requestState(request).id,
     channel: "API",
     ...(ip ? { ip } : {}),
+    language,
+    ...(userAgent ? { userAgent } : {}),
   });
 }
 
@@ -120,6 +129,7 @@ export function createPreset({
   integrationTransforms,
   connections,
   documentBytes,
+  introspectionHoldMs,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines, ...(connections && { connections }) }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
@@ -145,6 +155,7 @@ export function createPreset({
     ...paymentTransforms,
     ...draftTransforms,
     ...integrationTransforms,
+    proveSigningCode,
   };
 
   return {
@@ -199,7 +210,7 @@ export function createPreset({
         adaptor,
       },
     ],
-    plat: { signLoginToken, signFileAddress, documentBytes },
+    plat: { signLoginToken, signFileAddress, documentBytes, introspectionHoldMs },
     grafast: {
       context: (requestContext) => {
         const request = requestContext.expressv4?.req;

@@ -156,6 +156,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
             incomingFolder: incomingFolder(config.dataDir),
             viewers,
             payments: payments.processor,
+            sms,
             seal,
             integrations: createIntegrations({
               seal,

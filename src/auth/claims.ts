@@ -23,8 +23,12 @@ export interface RequestFacts {
   readonly requestId: string;
   /** The caller's address, as the transport trusts it. */
   readonly ip?: string;
+  /** The caller's program, as it says; kept with what is signed. */
+  readonly userAgent?: string;
   /** The way the request came in: UI, API, SYSTEM, IMPORT, INTEGRATION or WEBHOOK. */
   readonly channel: string;
+  /** What the caller's program asks for, where there is a catalogue of it. */
+  readonly language?: string | undefined;
 }
 
 /** Strangers share few connections, so none of them may hold one for long. */
@@ -43,6 +47,8 @@ export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, 
   };
   if (userId === null) settings.statement_timeout = STRANGERS_STATEMENT_TIMEOUT;
   if (facts.ip !== undefined) settings["plat.ip"] = facts.ip;
+  if (facts.language !== undefined) settings["plat.language"] = facts.language;
+  if (facts.userAgent !== undefined) settings["plat.user_agent"] = facts.userAgent;
   if (userId !== null) settings["plat.user_id"] = userId;
   if (sessionId !== undefined) settings["plat.session_id"] = sessionId;
   if (tokenId !== undefined) settings["plat.token_id"] = tokenId;
@@ -58,7 +64,9 @@ export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, 
 
 /** These settings for a user who has just signed in: without the restrictions of the token that the request came with. */
 export function signedInSettings(settings: Record<string, string>, userId: string): Record<string, string> {
-  const kept = ["plat.request_id", "plat.channel", "plat.ip"].filter((name) => name in settings);
+  const kept = ["plat.request_id", "plat.channel", "plat.ip", "plat.user_agent"].filter(
+    (name) => name in settings,
+  );
   return {
     role: "plat_user",
     "plat.user_id": userId,

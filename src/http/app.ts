@@ -2,6 +2,7 @@ import express, { type Express, type RequestHandler } from "express";
 import type { Logger } from "pino";
 import type { PostGraphileInstance } from "postgraphile";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
+import type { LanguageOfUser } from "../messages/viewerLanguage.ts";
 import { acceptJson } from "./accept.ts";
 import { type Authenticate, authentication } from "./authentication.ts";
 import { readBody } from "./body.ts";
@@ -18,6 +19,7 @@ import { notFound, refuse } from "./refuse.ts";
 import { requestId } from "./requestId.ts";
 import { requestLog } from "./requestLog.ts";
 import { securityHeaders } from "./securityHeaders.ts";
+import { signingForm } from "./signing.ts";
 import { isMultipart, unlessRead, uploads, type UploadDeps } from "./uploads.ts";
 
 /** What the HTTP side needs from the rest of the service. */
@@ -33,6 +35,8 @@ export interface AppDeps {
   readonly pgl: Pick<PostGraphileInstance, "createServ">;
   readonly authenticate: Authenticate;
   readonly constraintMessages: ConstraintMessages;
+  /** The language of messages to a user; that of the header Accept-Language where left out. */
+  readonly languageOfUser?: LanguageOfUser;
   /** What counts requests; they are not counted where left out. */
   readonly metrics?: Metrics;
   /** Whose numbers are counted too. */
@@ -45,6 +49,8 @@ export interface AppDeps {
   readonly unsubscribe?: RequestHandler<{ token: string }>;
   /** /confirm/:token, the links of mails that ask the owner of an address for consent. */
   readonly confirm?: RequestHandler<{ token: string }>;
+  /** /sign/:token, the links of mails that ask somebody to sign. */
+  readonly signing?: RequestHandler<{ token: string }>;
   /** /stop-email-change/:token, the links of mails about a change of address. */
   readonly stopEmailChange?: RequestHandler<{ token: string }>;
   /** GET /calendars/:token.ics, the feeds of appointments. */
@@ -55,6 +61,8 @@ export interface AppDeps {
   readonly paymentsWebhook?: readonly RequestHandler[];
   /** POST /webhooks/messages, where the provider of text messages tells what became of them. */
   readonly messagesWebhook?: readonly RequestHandler[];
+  /** POST /webhooks/signing/:id, where the provider of electronic signatures tells that something changed. */
+  readonly signingWebhook?: readonly RequestHandler[];
   /** Pages beside the endpoint, such as `/healthz` and `/readyz`: path → handler of its GET. */
   readonly pages?: Readonly<Record<string, RequestHandler>>;
   /** What takes the files of multipart requests; without it they are refused like any other media type. */
@@ -97,7 +105,7 @@ export function createApp(deps: AppDeps): Express {
     ...(deps.uploads ? [uploads(deps.uploads)] : []),
     ...unlessRead(readBody, graphqlRequest),
     ...(deps.beforeGraphql ?? []),
-    graphql(serv),
+    graphql(serv, deps.languageOfUser),
   );
   if (deps.filePage) app.all("/files/:key/:name", onlyMethods("GET", "HEAD"), deps.filePage);
   for (const [path, page] of Object.entries(deps.pages ?? {}))
@@ -110,12 +118,21 @@ export function createApp(deps: AppDeps): Express {
   }))
     if (page)
       app.all(path, onlyMethods("GET", "HEAD", "POST") as RequestHandler<any>, page as RequestHandler);
+  if (deps.signing)
+    app.all(
+      "/sign/:token",
+      onlyMethods("GET", "HEAD", "POST") as RequestHandler<any>,
+      signingForm,
+      deps.signing as RequestHandler,
+    );
   if (deps.calendars)
     app.all("/calendars/:token.ics", onlyMethods("GET", "HEAD") as RequestHandler<any>, deps.calendars);
   if (deps.consent) app.all("/integrations/callback", onlyMethods("GET", "POST"), deps.consent);
   if (deps.paymentsWebhook) app.all("/webhooks/payments", onlyMethods("POST"), ...deps.paymentsWebhook);
   if (deps.messagesWebhook) app.all("/webhooks/messages", onlyMethods("POST"), ...deps.messagesWebhook);
+  if (deps.signingWebhook)
+    app.all("/webhooks/signing/:id", onlyMethods("POST") as RequestHandler<any>, ...deps.signingWebhook);
   if (config.explorer) app.use(explorer(serv));
-  app.use(notFound, refuse);
+  app.use(notFound, refuse(deps.languageOfUser));
   return app;
 }

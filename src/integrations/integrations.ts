@@ -69,7 +69,20 @@ export interface Integrations {
   keep(): Promise<void>;
   /** Sends a mail from the user's own account. @returns undefined where they have none, or it did not take the mail */
   sendAs(userId: string, message: MailMessage): Promise<SentAs | undefined>;
+  /** What an organization's integration lets the service in by; undefined where it does not work. @throws ConnectionFailed */
+  account(id: string): Promise<Account | undefined>;
+  /** Something went wrong with an organization's integration: five times in a row, or for good, make it ERROR. */
+  noteFailure(id: string, failure: ConnectionFailed): Promise<void>;
+  /** Something went through an organization's integration. */
+  noteSynced(id: string): Promise<void>;
   sealCredentials(integrationId: string, credentials: object): string;
+}
+
+/** How an organization's account at an application is reached. */
+export interface Account {
+  config: Record<string, any>;
+  credentials: Record<string, any>;
+  policy: AddressPolicy;
 }
 
 /** At most so many at a time, so that one run of the job ends. */
@@ -274,6 +287,16 @@ export function createIntegrations({
       const { rows: due } = await query("select * from app_private.due_integrations($1)", [batch]);
       for (const { scope, id } of due as { scope: Connection["scope"]; id: string }[])
         await integrations.retry(scope, id);
+    },
+    async account(id) {
+      const { rows } = await query("select app_private.integration_facts('ORGANIZATION', $1) as facts", [id]);
+      const facts = rows[0].facts as Facts | null;
+      if (facts?.status !== "ENABLED" || facts.sealed === null) return undefined;
+      return { config: facts.config, credentials: openCredentials(id, facts.sealed), policy };
+    },
+    noteFailure: (id, failure) => noteFailure("ORGANIZATION", id, failure, true),
+    async noteSynced(id) {
+      await query("select app_private.note_synced('ORGANIZATION', $1)", [id]);
     },
     sendAs: (userId, message) =>
       sendAs(userId, message, {

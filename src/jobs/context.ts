@@ -4,6 +4,7 @@ import type { FileStore } from "../providers/files/index.ts";
 import type { MailProvider } from "../providers/mail/index.ts";
 import type { Integrations } from "../integrations/integrations.ts";
 import type { PaymentProcessor } from "../providers/payments/index.ts";
+import type { SmsProvider } from "../providers/sms/index.ts";
 import type { Seal } from "../seal.ts";
 
 /** What tasks need of the process they run in; it stands beside the job runner's own helpers. */
@@ -12,7 +13,8 @@ export interface TaskContext {
   /** Where the contents of files lie. */
   fileStore: FileStore;
   payments: PaymentProcessor;
-  integrations: Pick<Integrations, "keep" | "retry" | "sendAs">;
+  sms: SmsProvider;
+  integrations: Pick<Integrations, "account" | "keep" | "noteFailure" | "noteSynced" | "retry" | "sendAs">;
   /** What secrets are sealed with. */
   seal: Seal;
   /** For files on their way to the store. */

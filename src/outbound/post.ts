@@ -1,7 +1,7 @@
 /** One POST to an address that a user gave: to what was checked, without redirects, for a limited time and answer. */
-import { request } from "node:https";
 import { performance } from "node:perf_hooks";
-import { resolvePublicAddress, type AddressPolicy } from "./publicAddress.ts";
+import type { AddressPolicy } from "./publicAddress.ts";
+import { requestPublicly } from "./request.ts";
 
 export interface PostAnswer {
   status: number;
@@ -48,54 +48,12 @@ export async function postPublicly(url: string, options: PostOptions): Promise<P
 }
 
 async function send(address: string, options: PostOptions, signal: AbortSignal): Promise<PostAnswer> {
-  const { url, addresses, isLoopback } = await Promise.race([
-    resolvePublicAddress(address, options),
-    rejectOn(signal),
-  ]);
-  return new Promise((resolve, reject) => {
-    const outgoing = request(
-      url,
-      {
-        method: "POST",
-        headers: { ...options.headers, "content-length": Buffer.byteLength(options.body) },
-        agent: false,
-        signal,
-        rejectUnauthorized: !isLoopback,
-        // The name is not asked for again: the connection goes to what was checked.
-        lookup: (_host, { all }, found) => {
-          if (all) found(null, addresses);
-          else found(null, addresses[0]!.address, addresses[0]!.family);
-        },
-      },
-      (response) => {
-        const parts: Buffer[] = [];
-        let size = 0;
-        const finish = () => {
-          resolve({
-            status: response.statusCode!,
-            text: firstPart(Buffer.concat(parts), options.textLimit ?? 2000),
-            retryAfter: secondsOf(response.headers["retry-after"]),
-          });
-          outgoing.destroy();
-        };
-        response.on("data", (part: Buffer) => {
-          parts.push(part.subarray(0, options.answerLimit - size));
-          size += part.length;
-          if (size >= options.answerLimit) finish();
-        });
-        response.on("end", finish);
-        response.on("error", reject);
-      },
-    );
-    outgoing.on("error", reject);
-    outgoing.end(options.body);
+  const { status, body, retryAfter } = await requestPublicly(address, {
+    ...options,
+    method: "POST",
+    signal,
   });
-}
-
-function rejectOn(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
-  });
+  return { status, text: firstPart(body, options.textLimit ?? 2000), retryAfter };
 }
 
 /** Text as PostgreSQL takes it. */
@@ -104,12 +62,4 @@ function firstPart(bytes: Buffer, length: number): string {
     .decode(bytes.subarray(0, 2 * length))
     .replaceAll("\0", "\uFFFD")
     .slice(0, length);
-}
-
-/** What a header Retry-After says, in seconds: seconds or a date, as HTTP allows. */
-export function secondsOf(header: string | undefined): number | undefined {
-  if (header === undefined) return undefined;
-  if (/^\d{1,9}$/.test(header)) return Number(header);
-  const date = Date.parse(header);
-  return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - Date.now()) / 1000));
 }

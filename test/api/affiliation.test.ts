@@ -67,6 +67,15 @@ const mails = async (): Promise<{ to: string; subject: string; text: string }[]>
   );
 };
 
+/** The same, with what the stream of events tells people. */
+async function notified(): ReturnType<typeof mails> {
+  await world.owner.query("select app_private.fan_out_notifications(1000)");
+  await world.owner.query(
+    "select graphile_worker.reschedule_jobs(array(select id from graphile_worker._private_jobs), run_at => now())",
+  );
+  return mails();
+}
+
 const inviteFields = `{ id status role permissions recipient projectTitle ownerName sendCount email declineReason principalToken { name }
   project { title } owner { name } organization { name } invitedBy { fullName } answeredBy { fullName } }`;
 const createInvite = mutationOf("createProjectOrganization", inviteFields);
@@ -343,6 +352,9 @@ test("it accepts, works on its own leads, and gives one back", async () => {
     (await sam.get(updateLead, { input: { id: lead, assigneeId: null, tags: ["garden"] } })).updateLead,
   ).toMatchObject({ id: lead, name: "Lea Lead", assignee: null });
   expect(await sam.get("query ($l: ID!) { lead(id: $l) { name } }", { l: lead })).toEqual({ lead: null });
+  const told = await notified();
+  const back = told.filter(({ text }) => text.includes("Sam Seller has given Lea Lead back"));
+  expect(back.map(({ to }) => to).sort()).toEqual([owen, world.ada, max].map(({ email }) => email).sort());
   expect(
     await owen.get(
       `query ($l: ID!, $r: ID!) { lead(id: $l) { assignee { id } tags assigneeOrganization { name } events(first: 1) { name actor { fullName } } }
@@ -505,7 +517,95 @@ test("nobody is left behind: what is open is handed over, or the end refused", a
     expect(
       (await history(person, organization.id)).eventsConnection.nodes.map(({ name }: any) => name),
     ).toEqual(["affiliation.created", "affiliation.deleted"]);
+  // Of the project, nothing else is in the agency's stream, which its webhooks and workflows read.
+  const { rows } = await world.owner.query(
+    "select distinct subject_type as about from app_public.events where organization_id = $1 and project_id is not null order by 1",
+    [summit.id],
+  );
+  expect(rows.map(({ about }) => about)).toEqual(["affiliation", "affiliation_invite"]);
   expect(await owen.refused(remove, { input: { id: part } })).toMatchObject({ code: "NOT_FOUND" });
+});
+
+test("a purchase is given back, and what was sent to its buyer is taken back with the part", async () => {
+  const { owen, project } = world;
+  const part = await affiliated();
+  const own = await create("createLead", { projectId: project.id, name: "Bo", assigneeId: sam.id });
+  const [buyer, second] = await Promise.all(
+    ["Bo", "Bo too"].map((legalName) =>
+      create("createBuyer", { projectId: project.id, legalName, price: "1", assigneeId: sam.id }),
+    ),
+  );
+  const seesBuyer =
+    "query ($b: ID!) { buyer(id: $b) { legalName assignee { fullName } assigneeOrganization { name } } }";
+  expect(await owen.get(seesBuyer, { b: buyer })).toEqual({
+    buyer: {
+      legalName: "Bo",
+      assignee: { fullName: "Sam Seller" },
+      assigneeOrganization: { name: "Summit Sales" },
+    },
+  });
+  const updateBuyer = mutationOf("updateBuyer", "{ legalName price assignee { fullName } }");
+  expect(await sam.refused(updateBuyer, { input: { id: buyer, assigneeId: sue.id } })).toMatchObject({
+    code: "FORBIDDEN",
+    permission: "buyer.write",
+  });
+  expect(await sam.get(updateBuyer, { input: { id: buyer, assigneeId: null } })).toEqual({
+    updateBuyer: { legalName: "Bo", price: "1.00", assignee: null },
+  });
+  expect(await sam.get(seesBuyer, { b: buyer })).toEqual({ buyer: null });
+  await sam.get("mutation ($input: InviteBuyerInput!) { inviteBuyer(input: $input) }", {
+    input: { buyerId: second, email: "bo@example.com" },
+  });
+  expect(await ended(part)).toMatchObject({ handedOver: { leads: 1, buyers: 1 } });
+  const { rows } = await world.owner.query(
+    "select status from app_hidden.buyer_invites where buyer_id = $1",
+    [second],
+  );
+  expect(rows).toEqual([{ status: "REVOKED" }]);
+  expect(await owen.get("query ($l: ID!) { lead(id: $l) { assignee { id } } }", { l: own })).toEqual({
+    lead: { assignee: null },
+  });
+});
+
+test("at the same moment: one acceptance, and no deal with who has just left", async () => {
+  const { owen, project } = world;
+  const { id } = await invite();
+  const answers = await Promise.all(
+    [olga, adam, olga, adam].map((person) => person.ask(accept, { input: { id } })),
+  );
+  const codes = answers.map(({ errors }) => errors?.[0]?.extensions.code);
+  expect(codes.filter((code) => code === undefined)).toHaveLength(1);
+  expect(new Set(codes)).toEqual(new Set([undefined, "BAD_USER_INPUT"]));
+  const part = answers.find(({ errors }) => !errors)!.data.acceptProjectOrganizationInvite.id;
+  const fresh = await Promise.all(
+    Array.from({ length: 8 }, (_, i) => create("createLead", { projectId: project.id, name: `Race ${i}` })),
+  );
+  const raced = await Promise.all([
+    ...fresh.map((leadId) => owen.ask(updateLead, { input: { id: leadId, assigneeId: sam.id } })),
+    world.ada.ask(remove, { input: { id: part, handOver: true } }),
+  ]);
+  // Whoever was late reads what to do: the lead has nobody to be assigned to, or the end has an open deal.
+  for (const { errors } of raced)
+    expect([undefined, "BAD_USER_INPUT", "NOT_FOUND", "CONFLICT"]).toContain(errors?.[0]?.extensions.code);
+  if (raced.at(-1)!.errors) await ended(part);
+  const { rows } = await world.owner.query(
+    "select count(*)::int as amount from app_public.leads where assignee_id = $1 and status = 'NEW' and project_id = $2",
+    [sam.id, project.id],
+  );
+  expect(rows).toEqual([{ amount: 0 }]);
+});
+
+test("lists say whose people work on it with as many statements for many as for one", async () => {
+  const { owen, project } = world;
+  await affiliated();
+  const list = `query ($p: ID!, $n: Int) { project(id: $p) { leads(first: $n) { name assignee { fullName } assigneeOrganization { name } }
+    organizations { people { fullName } openDeals { leads } } } }`;
+  for (const assigneeId of [sam.id, sue.id, owen.id])
+    await create("createLead", { projectId: project.id, name: "One of many", assigneeId });
+  const one = await world.statements(() => owen.get(list, { p: project.id, n: 1 }));
+  const many = await world.statements(() => owen.get(list, { p: project.id, n: 50 }));
+  expect(many.result.project.leads.length).toBeGreaterThan(2);
+  expect(many.count).toBe(one.count);
 });
 
 test("an address is invited, and accepts for an organization that is founded then", async () => {

@@ -49,8 +49,8 @@ const machines: Record<string, Machine> = {
     initial: ["DRAFT", "SENT", "SIGNED", "EXECUTED"],
     steps: {
       DRAFT: ["SENT", "VOIDED"],
-      SENT: ["DECLINED", "VIEWED", "VOIDED"],
-      VIEWED: ["DECLINED", "PARTIALLY_SIGNED", "VOIDED"],
+      SENT: ["DECLINED", "PARTIALLY_SIGNED", "SIGNED", "VIEWED", "VOIDED"],
+      VIEWED: ["DECLINED", "PARTIALLY_SIGNED", "SIGNED", "VOIDED"],
       PARTIALLY_SIGNED: ["DECLINED", "SIGNED", "VOIDED"],
       SIGNED: ["EXECUTED", "VOIDED"],
       EXECUTED: [],

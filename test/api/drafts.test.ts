@@ -2,7 +2,7 @@
  * Drafts of mails to leads: what one may state, what the provider is told, and what becomes of a provider that fails, lies or obeys
  * somebody else. Who may do what: outsideMatrix.test.ts.
  */
-import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { Pool } from "pg";
 import { draftLeadEmail } from "../../src/drafts/draftLeadEmail.ts";
 import {
@@ -182,6 +182,164 @@ test("a draft states facts of the lead's own records and says which", async () =
     { id: lead },
   );
   expect(listed).toEqual({ lastInteractionAt: null, status: "NEW", generations: [{ id: draft.id }] });
+});
+
+describe("the homes of a draft are those that the lead looks for", () => {
+  let project: { id: string };
+  const offered = (draft: any) =>
+    ["S-1", "S-2", "S-3", "T-1", "T-2", "F-1"].filter((number) => draft.body.includes(number));
+  beforeAll(async () => {
+    project = await createProject(world.owen, { organizationId: world.harbour.id, title: "Tower" });
+    const create = createIn(world.owen);
+    for (const [number, bedrooms, price] of [
+      ["S-1", 0, 300_000],
+      ["S-2", 0, 310_000],
+      ["S-3", 0, 320_000],
+      ["T-1", 2, 600_000],
+      ["T-2", 2, 900_000],
+      ["F-1", 4, 1_500_000],
+    ] as const)
+      await create("createUnit", {
+        projectId: project.id,
+        title: `Home ${number}`,
+        number,
+        bedrooms,
+        price,
+        status: "AVAILABLE",
+      });
+  });
+  const asks = async (about: { tags?: string[]; note?: string; message?: string; budgetMax?: number }) => {
+    const id = await newLead({ projectId: project.id, tags: about.tags ?? [] });
+    if (about.note)
+      await createIn(world.owen)("createLeadNote", { leadId: id, text: about.note, visibility: "TEAM" });
+    if (about.budgetMax)
+      await world.owen.get(
+        `mutation ($id: ID!, $most: Decimal) { updateLead(input: { id: $id, budgetMax: $most }) { id } }`,
+        {
+          id,
+          most: about.budgetMax,
+        },
+      );
+    if (about.message)
+      await world.owner.query(
+        `insert into app_public.project_contact_messages (organization_id, project_id, lead_id, name, email, text, lead_created)
+         select organization_id, project_id, id, name, 'lena@example.com', $2, true from app_public.leads where id = $1`,
+        [id, about.message],
+      );
+    return suggest({ leadId: id }, world.owen);
+  };
+
+  test.each([
+    ["a tag", { tags: ["investor", "2br"] }, ["T-1", "T-2"], ["lead.tags"]],
+    ["a tag and the budget", { tags: ["2br"], budgetMax: 700_000 }, ["T-1"], ["lead.budgetMax"]],
+    ["a note", { note: "Family of four, wants 3-4 bedrooms." }, ["F-1"], ["lead_note.text"]],
+    [
+      "a note of the highest sort",
+      { note: "At least two bedrooms: 2+ beds." },
+      ["T-1", "T-2", "F-1"],
+      ["lead_note.text"],
+    ],
+    ["a message", { message: "Do you have a studio?" }, ["S-1", "S-2", "S-3"], ["contact_message.text"]],
+    ["a tag before a note", { tags: ["4 bed"], note: "was shown a studio" }, ["F-1"], ["lead.tags"]],
+    ["a number", { note: "Loved T-2, asks about parking." }, ["S-1", "S-2", "T-2"], []],
+  ])("by %s", async (_, about, numbers, source) => {
+    const draft = await asks(about);
+    expect(draft.status).toBe("COMPLETED");
+    expect(offered(draft)).toEqual(numbers);
+    const sources = draft.facts.map((fact: any) => `${fact.subjectType}.${fact.field}`);
+    expect(sources).toEqual(expect.arrayContaining(source));
+    // What the team noted is not for the lead.
+    expect(draft.body).not.toMatch(/investor|family|parking|budget/i);
+  });
+
+  test("none is offered that they did not ask for, and the sender is told", async () => {
+    const draft = await asks({ tags: ["2br"], budgetMax: 500_000 });
+    expect(offered(draft)).toEqual([]);
+    expect(draft.body).toContain("start at CAD 300,000");
+    expect(draft.warnings).toEqual([
+      "The lead has no e-mail address.",
+      "No home for sale fits what the lead looks for: 2 bedrooms, their budget.",
+    ]);
+  });
+
+  test("a model is told of them as words of others", async () => {
+    await asks({ tags: ["2br", "call 416 555 0123"] });
+    const [{ quotes, facts }] = asked as [DraftRequest];
+    expect(quotes).toEqual([{ from: "tags that the sales team gave the lead", text: "2br, call [number]" }]);
+    expect(facts.filter(({ kind }) => kind === "unit").map(({ value }) => value)).toEqual(["T-1", "T-2"]);
+  });
+
+  test("notes that the whole team does not read choose nothing", async () => {
+    const id = await newLead({ projectId: project.id });
+    await createIn(world.owen)("createLeadNote", { leadId: id, text: "2br", visibility: "ASSIGNEE" });
+    expect(offered(await suggest({ leadId: id }, world.owen))).toEqual(["S-1", "S-2", "S-3"]);
+  });
+});
+
+test("how many bedrooms words ask for", async () => {
+  for (const [words, bedrooms] of [
+    ["2br", [2]],
+    ["2BR+den", [2]],
+    ["2+1 bed", [2]],
+    ["two or three bedrooms", [2, 3]],
+    ["3+ beds", [3, 4, 5, 6, 7, 8, 9]],
+    ["studio or 1bd", [0, 1]],
+    ["no studio, 1 bedroom", [1]],
+    ["2 chambres", [2]],
+    ["3 dormitorios", [3]],
+    ["2 Schlafzimmer", [2]],
+    ["12br", []],
+    ["bedroom", []],
+    ["call at 2", []],
+  ] as const)
+    expect({
+      words,
+      bedrooms: (await world.owner.query("select app_hidden.bedrooms_in($1) as n", [words])).rows[0].n,
+    }).toEqual({ words, bedrooms });
+});
+
+test("a draft is for what its purpose says", async () => {
+  const lead = await newLead({ budgetMax: 500_000, email: "purpose@example.com" });
+  const has = async (input: Record<string, unknown>) => {
+    const { subject, body, warnings, status } = await suggest({ leadId: lead, ...input });
+    expect(status).toBe("COMPLETED");
+    const at = (text: string) => body.indexOf(text);
+    return {
+      subject,
+      warnings,
+      openHouse: at("open house"),
+      promotion: at("Spring offer"),
+      unit: at("A-101"),
+      body,
+    };
+  };
+  const invited = await has({ purpose: "Invite to the open house" });
+  expect(invited).toMatchObject({ subject: "Open house at Harbour View", warnings: [], promotion: -1 });
+  expect(invited.openHouse).toBeLessThan(invited.unit);
+  const promoted = await has({ purpose: "tell them of our promotion" });
+  expect(promoted).toMatchObject({ subject: "A promotion at Harbour View", openHouse: -1 });
+  expect(promoted.promotion).toBeLessThan(promoted.unit);
+  expect(await has({ purpose: "Recommend homes" })).toMatchObject({
+    subject: "Homes in Harbour View",
+    openHouse: -1,
+    promotion: -1,
+  });
+  expect((await has({ purpose: "Besichtigung anbieten", language: "de" })).body).toContain(
+    "Wann passt Ihnen eine Besichtigung?",
+  );
+  for (const [language, subject] of [
+    ["fr", "Visite libre à Harbour View"],
+    ["es", "Puertas abiertas en Harbour View"],
+    ["de", "Tag der offenen Tür in Harbour View"],
+  ])
+    expect(await has({ purpose: "open house", language })).toMatchObject({ subject });
+  expect((await has({ purpose: "follow up" })).body).toContain("Is there anything else");
+  expect((await has({ purpose: "remind them of the appointment" })).warnings).toEqual([
+    "The lead has no appointment ahead.",
+  ]);
+  expect((await has({ purpose: "make them happy" })).warnings).toEqual([
+    expect.stringMatching(/^The purpose was not understood/),
+  ]);
 });
 
 test("what the lead reserved and agreed comes first, in their language", async () => {

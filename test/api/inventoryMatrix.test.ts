@@ -40,6 +40,15 @@ const elsewhere = [
   "exportPlans",
   "projectContactMessage",
   "projectOrganization",
+  // affiliation.test.ts
+  "projectOrganizationInvite",
+  "createProjectOrganization",
+  "updateProjectOrganization",
+  "deleteProjectOrganization",
+  "acceptProjectOrganizationInvite",
+  "declineProjectOrganizationInvite",
+  "resendProjectOrganizationInvite",
+  "revokeProjectOrganizationInvite",
 ];
 
 const operations = table(`

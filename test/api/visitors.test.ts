@@ -95,7 +95,8 @@ test("queries that are never public say that they take a token, and ask the data
     allTold("query", Object.values(schema.getQueryType()!.getFields())),
   );
   const { UNAUTHENTICATED: refused, answered, ...others } = result;
-  expect(others).toEqual({});
+  // Refused for what was given: who has the token of a link reads what they are asked to sign.
+  expect(others).toEqual({ BAD_USER_INPUT: ["signingRequest"] });
   expect(answered).toEqual([
     "depositScheduleMilestone",
     "floorPlan",
@@ -193,7 +194,13 @@ test("what changes something takes a token, but for signing up and in, and for c
   // Refused for what was given, since nothing that was given is there, or answered.
   expect(others).toEqual({
     answered: ["contactService", "createUserOtp"],
-    BAD_USER_INPUT: ["createAccount", "resetPassword"],
+    BAD_USER_INPUT: [
+      "createAccount",
+      "declineAgreement",
+      "requestSigningCode",
+      "resetPassword",
+      "signAgreement",
+    ],
     NOT_FOUND: ["contactOrganization", "contactProject"],
   });
   expect(refused).toEqual(expect.arrayContaining(["login", "createLead", "updatePassword"]));

@@ -130,3 +130,19 @@ test("the commands that the guides name exist", async () => {
 test("the explorer's examples are operations of the schema", async () => {
   expect(validate(buildSchema(await read("schema.graphql")), parse(explorerQuery))).toEqual([]);
 });
+
+test("what the guides ask in GraphQL is valid", async () => {
+  const schema = buildSchema(await read("schema.graphql"));
+  const files = (await readdir(join(repository, "docs"))).filter((file) => file.endsWith(".md"));
+  const faults: string[] = [];
+  let found = 0;
+  for (const file of files)
+    for (const { text } of (await guideBlocks(`docs/${file}`)).filter(
+      ({ language }) => language === "graphql",
+    )) {
+      found += 1;
+      for (const { message } of validate(schema, parse(text))) faults.push(`docs/${file}: ${message}`);
+    }
+  expect(found).toBeGreaterThan(5);
+  expect(faults).toEqual([]);
+});

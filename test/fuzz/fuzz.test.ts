@@ -5,20 +5,13 @@
 import { afterAll, beforeAll, expect } from "@jest/globals";
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { buildSchema } from "graphql";
-import { loadDemo } from "../../src/demo/index.ts";
-import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { startPayments, type Payments } from "../harness/payments.ts";
-import { camel } from "../../src/plugins/codecs.ts";
-import { long, randomFrom, testWithSeeds } from "../harness/seeds.ts";
-import { startReceiver, type Receiver } from "../webhooks/receiver.ts";
-import { runWorkflows } from "../workflows/world.ts";
-import { players } from "./cast.ts";
+import type { Payments } from "../harness/payments.ts";
+import { randomFrom } from "../harness/random.ts";
+import { long, testWithSeeds } from "../harness/seeds.ts";
 import { Fuzzer, type Player } from "./fuzzer.ts";
 import { broken } from "./invariants.ts";
 import { foreignIds, privateTables, stringsOf, unmasked } from "./privacy.ts";
-import { recipes } from "./recipes.ts";
-import type { Records } from "./records.ts";
+import { schema, startFuzzWorld, type FuzzWorld } from "./world.ts";
 
 const steps = Number(process.env.FUZZ_STEPS ?? (long ? 30_000 : 120));
 /** How often everybody tries each operation in the long form, unless it succeeds before. */
@@ -32,68 +25,34 @@ const mostFaults = 10;
 /** What kinds of viewers are refused whatever they send, by their name. */
 const refusedFile = resolve(import.meta.dirname, "refused.json");
 const refused: Record<string, string[]> = JSON.parse(readFileSync(refusedFile, "utf8"));
-const schema = buildSchema(readFileSync(resolve(import.meta.dirname, "../../schema.graphql"), "utf8"));
-let database: TestDatabase;
+let fuzz: FuzzWorld;
 let world: Payments;
 let tables: string[];
-let receiver: Receiver;
-let stopEngine: (() => Promise<void>) | undefined;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  await loadDemo(database.ownerUrl);
-  tables = await privateTables((world = await startPayments(database, { loopbackWebhooks: true })).owner);
-  receiver = await startReceiver();
-  if (long) stopEngine = (await runWorkflows(world)).stop;
+  fuzz = await startFuzzWorld({ engine: long });
+  ({ world } = fuzz);
+  tables = await privateTables(world.owner);
 }, 300_000);
-afterAll(async () => {
-  await stopEngine?.();
-  await receiver.close();
-  await world.stop();
-  await database.drop();
-});
-
-/** What is in the database, so that records of all kinds and states are known, and none that are gone. */
-async function learnRecords(records: Records): Promise<void> {
-  records.clear();
-  const parties: Record<string, string> = { [world.harbour.id]: "Harbour", [world.summit.id]: "Summit" };
-  const { rows } = await world.owner.query<{ name: string; owned: boolean; deletable: boolean }>(
-    `select c.relname as name, exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'deleted_at') as deletable,
-        exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'organization_id') as owned
-     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'id' and a.atttypid = 'uuid'::regtype
-     where c.relnamespace = 'app_public'::regnamespace and c.relkind = 'r'`,
-  );
-  for (const { name, owned, deletable } of rows) {
-    const type = camel(`_${name.replace(/ies$/, "y").replace(/(?<=ss|x|ch)es$|s$/, "")}`);
-    const of = name === "organizations" ? "id" : owned ? "organization_id" : "null";
-    const { rows: found } = await world.owner.query<{ id: string; of: string | null }>(
-      `select id, ${of} as of from app_public.${name} ${deletable ? "where deleted_at is null" : ""} order by id`,
-    );
-    for (const { id, of: organization } of found)
-      records.add(type, id, organization ? (parties[organization] ?? "Lark") : "Nobody");
-  }
-}
+afterAll(() => fuzz.stop());
 
 testWithSeeds(
   "random operations by everybody",
   async (seed) => {
     const random = randomFrom(seed);
-    const everybody = await players(world);
+    const { everybody } = fuzz;
     const as = new RegExp(process.env.FUZZ_AS ?? ".");
-    const bosses = new Map(
-      everybody.filter(({ name }) => name.startsWith("owner")).map((player) => [player.home!, player]),
-    );
+    const faults = new Set<string>();
     const fuzzer = new Fuzzer({
       schema,
       players: everybody.filter(({ name }) => as.test(name)),
       random,
-      recipes: recipes(world, bosses, work, receiver.url, long),
+      recipes: fuzz.recipes,
       documents: long ? 2 : 1,
       only: new RegExp(process.env.FUZZ_ONLY ?? "."),
       triesOfEach: long ? triesOfEach : 0,
     });
-    await learnRecords(fuzzer.records);
-    const faults = new Set<string>();
+    await fuzz.learnRecords(fuzzer.records);
     /** What outsiders were told by which operation. */
     const told = new Map<Player, Map<string, string>>();
     const check = async () => {
@@ -119,9 +78,9 @@ testWithSeeds(
         const heard = told.get(player) ?? told.set(player, new Map()).get(player)!;
         for (const text of stringsOf(answer.data)) if (!sent.has(text)) heard.set(text, operation);
       }
-      if (step % learnEvery === 0) await learnRecords(fuzzer.records);
+      if (step % learnEvery === 0) await fuzz.learnRecords(fuzzer.records);
       if (step % checkEvery === 0) {
-        await work();
+        await world.settle();
         await check();
         if (process.env.FUZZ_TELL) tell(step, fuzzer);
         if (process.env.FUZZ_WRITE) writeRefused(fuzzer);
@@ -143,11 +102,6 @@ testWithSeeds(
   },
   long || process.env.FUZZ_STEPS ? 6 * 3_600_000 : 120_000,
 );
-
-/** Does what was queued: jobs, and what the payment processor tells. */
-async function work(): Promise<void> {
-  await world.settle();
-}
 
 /** How far it has come, and what never succeeded so far, with the reasons. */
 function tell(step: number, { operations, untried }: Fuzzer): void {

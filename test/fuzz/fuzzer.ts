@@ -43,7 +43,7 @@ export interface Tally {
   refusals: Map<string, number>;
 }
 
-interface Operation extends Tally {
+export interface Operation extends Tally {
   kind: "query" | "mutation";
   field: GraphQLField<unknown, unknown>;
   documents: string[];
@@ -65,6 +65,8 @@ export interface FuzzerOptions {
   only?: RegExp;
   /** How often at least everybody should try each operation; 0 leaves it to chance. */
   triesOfEach?: number;
+  /** What happens before each step. */
+  before?: (player: Player, operation: Operation, variables: Record<string, unknown>) => Promise<void>;
 }
 
 const usually = 0.3;
@@ -79,7 +81,14 @@ export class Fuzzer {
   readonly #players: Player[];
 
   constructor(options: FuzzerOptions) {
-    this.#options = { recipes: {}, documents: 2, triesOfEach: 0, only: /./, ...options };
+    this.#options = {
+      recipes: {},
+      documents: 2,
+      triesOfEach: 0,
+      only: /./,
+      before: async () => {},
+      ...options,
+    };
     const { schema, players, random, documents, only } = this.#options;
     this.#players = players.flatMap((player) => Array.from({ length: player.weight }, () => player));
     this.operations = (["query", "mutation"] as const).flatMap((kind) => {
@@ -119,7 +128,13 @@ export class Fuzzer {
   /** One operation as somebody, preferably one that nobody has succeeded with yet. */
   async step(): Promise<Step> {
     const { player, operation } = this.#choose();
+    return await this.play(player, operation);
+  }
+
+  /** The operation, with an input that has not been tried. */
+  async play(player: Player, operation: Operation): Promise<Step> {
     const variables = await this.#variables(operation, player);
+    await this.#options.before(player, operation, variables);
     const answer = await player.person.ask(pick(operation.documents, this.#options.random), variables);
     if (player.renew && answer.errors?.some(({ extensions }) => extensions.code === "UNAUTHENTICATED"))
       player.person = await player.renew();

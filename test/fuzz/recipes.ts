@@ -188,6 +188,62 @@ export function recipes(
       currency: undefined,
     };
   };
+  /** A document of a purchase, the player's own where they have one. */
+  const buyerDocument: Recipe = async (player) => ({
+    ...(await find(
+      player,
+      `select b.id as "buyerId" from app_public.buyers b, home where b.${ofHome} and b.deleted_at is null and b.status <> 'CANCELLED'
+       and (b.user_id = home.player or not exists (select from app_public.buyers o where o.user_id = home.player))`,
+    )),
+    category: "IDENTITY",
+    file: `data:application/pdf;name=fuzz.pdf;base64,${Buffer.from("%PDF-1.7\n%%EOF\n").toString("base64")}`,
+  });
+  /** An agreement that the owner has prepared, with a signer of that address; sent where that is wanted. */
+  const agreement = async (player: Player, signerEmail: string, status?: "SENT") => {
+    const boss = bossOf(player);
+    const { projectId } = await find(player, someProject);
+    const { id: buyerId } = await run(boss, "createBuyer", {
+      projectId,
+      legalName: name(),
+      price: "400000.00",
+    });
+    const { id } = await run(boss, "createAgreement", { buyerId, type: "PURCHASE", title: name() });
+    const file = `data:application/pdf;name=fuzz.pdf;base64,${Buffer.from(`%PDF-1.7\n${name()}\n%%EOF\n`).toString("base64")}`;
+    const version = await run(boss, "uploadAgreementFile", { agreementId: id, file });
+    const signer = { agreementId: id, role: "BUYER", name: name(), email: signerEmail };
+    const { id: signerId } = await run(boss, "createAgreementSigner", signer);
+    if (status) await run(boss, "updateAgreement", { id, status });
+    return { agreementId: id, fileId: version.id, signerId, file };
+  };
+  /** The player's own turn to sign; outsiders stay outside. */
+  const turn = async (player: Player): Promise<Input> => {
+    if (!player.person.email || player.name === "newcomer") return {};
+    await confirmed(player);
+    // All of them play from one network.
+    await owner.query("delete from app_private.limit_uses where key like 'signing.network %'");
+    const { signerId } = await agreement(player, player.person.email, "SENT");
+    return { signerId, token: undefined, channel: undefined };
+  };
+  /** The same, with a code that was sent. */
+  const proved =
+    (more: Input): Recipe =>
+    async (player) => {
+      const { signerId } = await turn(player);
+      await run(player.person, "requestSigningCode", { signerId }, "{ signerId }");
+      await owner.query(
+        `update app_private.agreement_codes set code_sha256 = app_private.hash_of_code(signer_id, '123456'), expires_at = now() + interval '10 minutes'
+         where signer_id = $1`,
+        [signerId],
+      );
+      return { signerId, token: undefined, fileId: undefined, code: "123456", ...more };
+    };
+  const ofDraft =
+    (member: "agreementId" | "fileId" | "signerId", as: string, more: () => Input = () => ({})): Recipe =>
+    async (player) => ({
+      [as]: (await agreement(player, email()))[member],
+      expectedVersion: undefined,
+      ...more(),
+    });
   const account: Recipe = () => ({
     email: email(),
     username: undefined,
@@ -352,6 +408,10 @@ export function recipes(
     confirmSecondFactor: async (player) => ({ code: codeOf(await enroll(player)) }),
     convertLead: found(freeHome),
     createAccount: account,
+    createAgreementSigner: ofDraft("agreementId", "agreementId", () => ({
+      email: email(),
+      phone: undefined,
+    })),
     createCustomExport: async (player) => ({
       ...(await inHome(player)),
       subject: "LEADS",
@@ -415,6 +475,9 @@ export function recipes(
       `select w.id as "workflowId", l.id as "subjectId", null as context from app_public.workflows w join app_public.leads l using (organization_id)
        where w.subject_type = 'LEAD' and w.status = 'ENABLED' and l.deleted_at is null and w.${ofHome}`,
     ),
+    declineAgreement: proved({ reason: "It is too expensive." }),
+    deleteAgreementFile: ofDraft("fileId", "id"),
+    deleteAgreementSigner: ofDraft("signerId", "id"),
     deleteCustomExport: after("createCustomExport", () => ({
       name: name(),
       subject: "LEADS",
@@ -428,6 +491,7 @@ export function recipes(
     },
     deleteOrganizationIntegration: found(integration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteProject: after("createProject", () => ({ title: name(), status: "SELLING", currency: "CAD" })),
+    deleteBuyerDocument: after("uploadBuyerDocument", buyerDocument),
     deleteUnitHold: afterBoss("createUnitHold", found(freeHome)),
     deleteUserIntegration: found(ownIntegration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteWebhook: after("createWebhook", webhook),
@@ -502,6 +566,7 @@ export function recipes(
       await work();
       return find(player, query);
     },
+    remindAgreementSigner: async (player) => ({ id: (await agreement(player, email(), "SENT")).signerId }),
     // Not somebody who plays: they would become another kind of viewer.
     removeOrganizationMember: newMember,
     removeOrganizationPaymentsRepresentative: found(
@@ -524,6 +589,7 @@ export function recipes(
       await confirmed(player);
       return { ...(await inHome(player)), email: email() };
     },
+    requestSigningCode: turn,
     resendOrganizationInvite: found(
       `select id from app_public.organization_invites where status = 'PENDING' and ${ofHome}`,
     ),
@@ -561,9 +627,18 @@ export function recipes(
     ),
     rotateWebhookSecret: found(`select id from app_public.webhooks where ${ofHome}`),
     runCustomExport: found(`select id from app_public.custom_exports where deleted_at is null and ${ofHome}`),
+    signAgreement: proved({ consent: true }),
+    signingRequest: turn,
     sendTestWebhook: found(`select id from app_public.webhooks where ${ofHome}`),
     suggestLeadEmail: draft,
+    updateAgreementFile: ofDraft("fileId", "id"),
+    updateAgreementSigner: ofDraft("signerId", "id", () => ({ email: email(), phone: undefined })),
     updateEscalationTicket: ticket,
+    updateBuyerDocument: after("uploadBuyerDocument", buyerDocument, { category: "OTHER" }),
+    uploadAgreementFile: async (player) => {
+      const { agreementId, file } = await agreement(player, email());
+      return { agreementId, file, voidSignatures: undefined };
+    },
     updateLeads: async (player) => ({
       ...(await find(
         player,
@@ -606,6 +681,7 @@ export function recipes(
       graceDays: 30,
     }),
     updateOrganizationMemberRole: async (player) => ({ ...(await newMember(player)), role: "MEMBER" }),
+    uploadBuyerDocument: buyerDocument,
     updatePassword: async (player) => {
       await withoutFactor(player);
       return { currentPassword: password, newPassword: password };

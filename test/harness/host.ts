@@ -8,6 +8,7 @@ import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
 import { startGraphql, type GraphqlInstance, type GraphqlOptions } from "../../src/graphql.ts";
 import { createApp } from "../../src/http/app.ts";
 import { listen } from "../../src/http/listen.ts";
+import { Session } from "../../src/database/session.ts";
 import { keptDocuments } from "../../src/plugins/QueryLimitsPlugin.ts";
 import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
 import { createFileStore, type S3Options } from "../../src/providers/files/index.ts";
@@ -57,6 +58,25 @@ const inThisRealm = ({ name, write }: DraftProvider): DraftProvider => ({
 
 const tokens = createLoginTokens(jwtKeys);
 
+/** While it is on, what operations store is rolled back where it would be committed; they answer as if it were stored. */
+export const dryRun = { on: false };
+const { send } = Session.prototype;
+Session.prototype.send = async function (this: Session, statements, arrayMode) {
+  if (!dryRun.on) return await send.call(this, statements, arrayMode);
+  const [{ text }] = statements as [{ text: string }];
+  if (text === "commit")
+    return { ...(await send.call(this, [{ text: "rollback" }], arrayMode)), command: "COMMIT" };
+  if (text === "begin" || this.client.getTransactionStatus() !== "I")
+    return await send.call(this, statements, arrayMode);
+  // A batch that is a transaction of its own becomes one that can be undone; in such a one nothing is prepared.
+  try {
+    const batch = [{ text: "begin" }, ...statements.map((one) => ({ text: one.text, values: one.values }))];
+    return await send.call(this, batch, arrayMode);
+  } finally {
+    await send.call(this, [{ text: "rollback" }], arrayMode);
+  }
+};
+
 /** What the API keeps of documents and their plans. */
 export interface KeptDocuments {
   bytes: number;
@@ -84,6 +104,8 @@ export async function serve(
     authenticatorUrl,
     // Enough for operations of one viewer that race each other: 40 % of them, and all but three are for operations.
     poolSize: 10,
+    // Tests ask one after the other, and nobody else waits for them.
+    introspectionHoldMs: 0,
     jwtKeys,
     seal: createSeal(secretKeys, { log }),
     fileStore: createFileStore({ dataDir, s3 }),

@@ -37,20 +37,6 @@ export function testWithSeeds(name: string, play: (seed: number) => Promise<void
   );
 }
 
-/**
- * Numbers that look random and are the same for the same seed (mulberry32).
- * @returns what gives the next one, a whole number from 0 on and below the one that it is given.
- */
-export function randomFrom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
-
 function read(): Record<string, number[]> {
   return JSON.parse(readFileSync(file, "utf8"));
 }

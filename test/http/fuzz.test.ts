@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect } from "@jest/globals";
 import { isErrorCode } from "../../src/errors.ts";
 import { type Answer, startServer, type TestServer, tokens } from "./server.ts";
-import { randomFrom, testWithSeeds } from "../harness/seeds.ts";
+import { randomFrom } from "../harness/random.ts";
+import { testWithSeeds } from "../harness/seeds.ts";
 
 let server: TestServer;
 beforeAll(async () => {

@@ -14,6 +14,8 @@ export interface Mutant {
   about: string;
   change: string;
   sql: string;
+  /** Restores a function. */
+  undo?: string;
   /** Equal for rules that a generator made for several tables, but for the names of tables and permissions. */
   likeness: string;
 }
@@ -128,6 +130,8 @@ interface Routine {
   language: "sql" | "plpgsql";
   source: string;
   definition: string;
+  /** The table of which it masks a column. */
+  masks: string | null;
 }
 
 /**
@@ -138,8 +142,12 @@ async function ofFunctions(client: Client, predicates: ReadonlySet<string>): Pro
   const asked = await askedByPolicies(client);
   const { rows } = await client.query<Routine>(
     `select p.oid::text, n.nspname || '.' || p.proname as name, p.oid::regprocedure::text as signature, l.lanname as language,
-       p.prosrc as source, pg_get_functiondef(p.oid) as definition
-     from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
+       p.prosrc as source, pg_get_functiondef(p.oid) as definition, masked.relname as masks
+     from pg_proc p
+     left join (select c.reltype, c.relname, m.name from pg_class c cross join lateral unnest(app_hidden.masked_columns(c.oid)) m(name)
+       where c.relnamespace = 'app_public'::regnamespace and c.relkind in ('r', 'p')) masked
+       on p.pronargs = 1 and p.proargtypes[0] = masked.reltype and p.proname = masked.relname || '_' || masked.name
+     join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
      where n.nspname in ${schemas} and l.lanname in ('sql', 'plpgsql') and p.prokind = 'f' and p.prosqlbody is null
      order by 3`,
   );
@@ -156,12 +164,20 @@ async function ofFunctions(client: Client, predicates: ReadonlySet<string>): Pro
       kind: "function" as const,
       about: routine.name,
       change,
-      sql,
+      sql: inUse(routine, sql),
+      undo: inUse(routine, routine.definition),
       // Triggers that a generator made for each table.
       likeness: `${routine.name.replace(/\.tg_\w+?__/, ".tg_…__")}: ${change}`,
     }));
   });
 }
+
+/** The view of a table with masked columns has what their functions say in itself: it is made anew. */
+const inUse = ({ masks }: Routine, sql: string): string =>
+  masks === null
+    ? sql
+    : `${sql}; drop view app_hidden.masked_${masks}; drop function app_hidden.masked(app_public.${masks});
+       select app_private.make_masked_view('${masks}')`;
 
 /** Functions that policies call, and that those call. */
 export async function askedByPolicies(client: Client): Promise<Set<string>> {

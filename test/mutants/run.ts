@@ -1,7 +1,7 @@
 /**
  * `npm run test:mutants`: whether the tests notice when a rule of the database is missing. It takes policies, grants and checks away one by
  * one. First it looks, in transactions that are rolled back, whether anybody reaches other rows than test/schema/access.txt says, which takes
- * a tenth of a second; then it runs the test files that use the table or function, those that use it most first, until one of them fails.
+ * a tenth of a second; then, of functions, whether a mutation takes other permissions than docs/mutations.md says; then it runs the test files that use the table or function, those that use it most first, until one of them fails.
  * docs/mutants.md says what to do about those that survive.
  *
  * Options: `--only <text>` takes those whose id has the text, `--kind policy|grant|function` one kind; `--each` takes also those that a
@@ -21,6 +21,7 @@ import globalTeardown from "../harness/globalTeardown.ts";
 import { databaseFiles } from "./files.ts";
 import { findMutants, type Mutant } from "./mutants.ts";
 import { equivalents } from "./equivalents.ts";
+import { startOperationTrial, type OperationTrial } from "./operations.ts";
 import { startRowTrial, type RowTrial } from "./rows.ts";
 import { createTestProcess, type TestProcess } from "./testProcesses.ts";
 import { readUsage, type Usage } from "./usage.ts";
@@ -50,7 +51,7 @@ interface Result {
   sql: string;
   /** The test that failed, or nothing where none did. */
   killedBy?: string;
-  /** What has been asked: "rows", and test files. */
+  /** What has been asked: "rows", "operations", and test files. */
   tried: string[];
 }
 
@@ -68,6 +69,8 @@ try {
   chosen = choose(all);
   const open = (stage: string) => chosen.filter((mutant) => isOpen(mutant, stage));
   if (open("rows").length > 0) await tryRows(await startRowTrial(database.ownerUrl), open("rows"));
+  const unnoticed = () => open("operations").filter(({ undo }) => undo);
+  if (unnoticed().length > 0) await tryOperations(await startOperationTrial(), unnoticed());
   if (!options.quick) await tryTests(open("tests"));
 } finally {
   await globalTeardown();
@@ -98,6 +101,18 @@ async function tryRows(trial: RowTrial, open: Mutant[]): Promise<void> {
     if (noticed) died++;
     await note(mutant, noticed && `test/schema/access.test.ts: ${noticed}`, ["rows"]);
     if ((index + 1) % 100 === 0) console.log(`rows: ${index + 1}/${open.length}, ${died} killed`);
+  }
+  await trial.end();
+}
+
+async function tryOperations(trial: OperationTrial, open: Mutant[]): Promise<void> {
+  console.log(`operations: no input for ${trial.untried.join(", ") || "none"}`);
+  let died = 0;
+  for (const [index, mutant] of open.entries()) {
+    const noticed = await trial.notices(mutant);
+    if (noticed) died++;
+    await note(mutant, noticed && `test/fuzz/takes.test.ts: ${noticed}`, ["operations"]);
+    if ((index + 1) % 20 === 0) console.log(`operations: ${index + 1}/${open.length}, ${died} killed`);
   }
   await trial.end();
 }

@@ -71,6 +71,31 @@ describe("the list of leads", () => {
     }
   });
 
+  test("with the people of an affiliated organization looks up those alone who are shown", async () => {
+    // Two thousand of them work on the leads that come first. Rows as they are: no trigger has a say.
+    await api.owner.query(`begin; set local session_replication_role = replica;
+      with o as (select a.organization_id as id from app_public.project_organizations a
+        where a.project_id = '${project}' and a.role <> 'OWNER' limit 1),
+      u as (insert into app_public.users (first_name, last_name, slug) select 'Agent', n::text, 'agent-' || n from generate_series(1, 2000) n returning id)
+      insert into app_public.organization_user_connections (organization_id, user_id, role) select o.id, u.id, 'MEMBER' from o, u;
+      update app_public.leads l set assignee_id = a.id
+      from (select u.id, row_number() over (order by u.id) as n from app_public.users u where u.first_name = 'Agent') a,
+        (select id, row_number() over (order by registered_at desc, id desc) as n from app_public.leads where project_id = '${project}' limit 2000) f
+      where f.n = a.n and l.id = f.id;
+      commit`);
+    await api.owner.query("analyze app_public.users; analyze app_public.organization_user_connections");
+    const shown = `query ($filter: LeadsFilter) { leads(first: 50, filter: $filter) { assignee { fullName } assigneeOrganization { name } } }`;
+    const { leads } = await owner.get(shown, { filter: { projectIds: [project] } });
+    expect(leads[0]).toEqual({
+      assignee: { fullName: expect.stringMatching(/^Agent /) },
+      assigneeOrganization: { name: expect.any(String) },
+    });
+    const plan = await explain(api, owner, shown, { filter: { projectIds: [project] } });
+    expect(cost(plan, "leads")).toBeLessThanOrEqual(50);
+    expect(cost(plan, "users")).toBeLessThanOrEqual(50);
+    expect(cost(plan, "organization_user_connections")).toBeLessThanOrEqual(50);
+  });
+
   test("of somebody without a part in it touches nothing", async () => {
     const stranger = await api.signUp("Olga Outsider");
     expect(cost(await explain(api, stranger, list), "leads")).toBeLessThanOrEqual(0);

@@ -17,6 +17,7 @@ import { createMailProvider, type MailProvider } from "../../src/providers/mail/
 import type { OauthClientOptions } from "../../src/integrations/oauth.ts";
 import { secretKeys } from "../harness/api.ts";
 import { noProcessor, type PaymentProcessor } from "../../src/providers/payments/index.ts";
+import { createSmsProvider, type SmsProvider } from "../../src/providers/sms/index.ts";
 import { until } from "../harness/until.ts";
 
 export interface Outbox {
@@ -56,6 +57,11 @@ export async function runJobs(
   oauth?: OauthClientOptions,
   keys = secretKeys,
   unbound: readonly string[] = [],
+  sms: SmsProvider = createSmsProvider({
+    textMessages: "off",
+    dataDir: tmpdir(),
+    baseUrl: "https://plat.example",
+  }),
 ): Promise<string[]> {
   const log: string[] = [];
   const viewers = makePool({ connectionString: authenticatorUrl(loginUrl), max: 2 });
@@ -77,6 +83,7 @@ export async function runJobs(
           mail,
           fileStore,
           payments,
+          sms,
           seal,
           integrations: host.createIntegrations({
             seal,

@@ -304,7 +304,8 @@ comment on function app_private.tg__only_file() is
 create function app_private.make_file_table(
   table_name text, subject text, parent text, list text,
   settable text[] default '{}', only_one boolean default false,
-  readers text default null, write_permission text default 'inventory.manage', event_permission text default null)
+  readers text default null, write_permission text default 'inventory.manage', event_permission text default null,
+  writers text default null)
 returns void
 language plpgsql volatile as $$
 declare
@@ -324,9 +325,10 @@ declare
     else format('(public and %s) or %s', sees_parent, members) end);
   anybody_sees text := coalesce(readers, case when is_image then sees_parent
     else format('public and %s', sees_parent) end);
-  writers text := format('organization_id = any (array(select app_hidden.viewer_organizations(%L)))', write_permission)
+  may_write text := coalesce(writers, format('organization_id = any (array(select '
+    'app_hidden.viewer_organizations(%L)))', write_permission)
     || case when parent = 'organizations' then ''
-      else format(' or project_id = any (array(select app_hidden.viewer_projects(%L)))', write_permission) end;
+      else format(' or project_id = any (array(select app_hidden.viewer_projects(%L)))', write_permission) end);
   columns text[] := array[case when is_image then 'alt' else 'description' end] || settable;
 begin
   insert into app_private.file_tables (table_name) values (table_name);
@@ -363,11 +365,11 @@ begin
   execute format('create policy everybody on app_public.%I for select to plat_anonymous using (deleted_at is null and '
     '(%s))', table_name, anybody_sees);
   execute format('create policy writers_insert on app_public.%I for insert to plat_user with check (%s)', table_name,
-    writers);
+    may_write);
   execute format('create policy writers_update on app_public.%I for update to plat_user using (%s)', table_name,
-    writers);
+    may_write);
   execute format('create policy writers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
-    writers);
+    may_write);
   execute format('grant select on app_public.%I to plat_user, plat_anonymous', table_name);
   execute format('grant insert (%I, file, %s) on app_public.%I to plat_user', parent_column,
     (select string_agg(quote_ident(c), ', ') from unnest(columns) c), table_name);
@@ -413,7 +415,7 @@ comment on function app_private.make_file_table is
   'Gives a table like app_private.image_record or document_record what it takes to be served: comments, row '
   'security, grants, triggers, addresses, events. `parent` is the table it belongs to, `list` the field there, '
   '`settable` further columns that callers give; `only_one` lets a new file replace the former; `readers` is a '
-  'condition that replaces who sees it.';
+  'condition that replaces who sees it, `writers` one that replaces who writes it.';
 
 comment on type app_public.delete_organization_avatar_payload is
   E'@foreignKey (organization_id) references organizations (id)|@fieldName organization\n\nWhat '

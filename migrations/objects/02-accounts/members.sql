@@ -4,7 +4,8 @@ create function app_public.create_organization(
   name text, slug text default null, kind app_public.organization_kind default null, description text default null,
   email app_public.email_address default null, phone app_public.phone_number default null,
     website_url app_public.url default null,
-  address app_public.address default null, time_zone text default null
+  address app_public.address default null, time_zone text default null,
+  language app_public.language_code default null
 ) returns app_public.organizations
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -20,7 +21,8 @@ begin
   result := app_hidden.create_record(null::app_public.organizations, jsonb_build_object(
     'name', name, 'slug', slug, 'kind', kind, 'description', description, 'email', lower(email), 'phone', phone,
     'website_url', website_url, 'address', to_jsonb(address),
-    'time_zone', coalesce(time_zone, (select u.time_zone from app_public.users u where u.id = viewer))));
+    'time_zone', coalesce(time_zone, (select u.time_zone from app_public.users u where u.id = viewer)),
+    'language', coalesce(language, (select u.language from app_public.users u where u.id = viewer))));
   insert into app_public.organization_user_connections (organization_id, user_id, role)
     values (result.id, viewer, 'OWNER');
   return app_hidden.masked(result);
@@ -36,6 +38,7 @@ comment on function app_public.create_organization is $$
 @arg website_url Address of its website.
 @arg address Postal address.
 @arg time_zone Time zone of its office, such as America/Toronto; the founder's where left out.
+@arg language Language of mails to people whose own is not known, such as fr; the founder's where left out.
 
 Founds an organization; the viewer is its first owner. Ten a day at most.$$;
 

@@ -25,8 +25,8 @@ create policy admins on app_public.organizations for update to plat_user
 select app_private.make_record('organizations', 'organization', 'org.admin', slug_from => 'name');
 
 grant select on app_public.organizations to plat_user, plat_anonymous;
-grant update (name, slug, kind, description, email, phone, website_url, address, time_zone) on app_public.organizations
-  to plat_user;
+grant update (name, slug, kind, description, email, phone, website_url, address, time_zone, language)
+  on app_public.organizations to plat_user;
 
 comment on table app_public.organizations is 'A company: a developer, builder, brokerage or other party.';
 comment on column app_public.organizations.name is 'Name of the company.';
@@ -38,6 +38,7 @@ comment on column app_public.organizations.phone is E'@masked\n\nPhone number.';
 comment on column app_public.organizations.address is E'@masked\n\nPostal address.';
 comment on column app_public.organizations.website_url is 'Address of its website.';
 comment on column app_public.organizations.time_zone is 'Time zone of its office, such as America/Toronto.';
+comment on column app_public.organizations.language is 'Language of mails to people whose own is not known.';
 comment on column app_public.organizations.has_public_project is E'@behavior -*\n\nWhether everybody sees its name.';
 comment on constraint organizations_phone_e164 on app_public.organizations is
   'This is no phone number; give one with its country code, such as +1 416 555 0123.';

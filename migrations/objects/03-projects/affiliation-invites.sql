@@ -141,7 +141,8 @@ declare
 begin
   perform app_private.rate_limit('invite.affiliates', invite.owner_id::text);
   perform app_private.rate_limit('invite.affiliate', invite.owner_id || ' ' || recipient);
-  perform app_private.admit_invitation(invite.owner_id, recipient);
+  -- An address gets few invitations, whoever sends them; an organization is one of many that work with it.
+  perform app_private.admit_invitation(invite.owner_id, invite.email);
   delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('project_organization_invite__created',
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));

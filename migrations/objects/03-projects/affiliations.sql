@@ -493,20 +493,34 @@ $$;
 comment on function app_private.organization_of_assignee(uuid, uuid) is
   'The organization by which a user has a part in a project; the one that owns it first.';
 
-create function app_public.leads_assignee_organization(l app_public.leads) returns app_public.organizations
+create function app_hidden.organization_of_lead(id uuid) returns uuid
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select app_hidden.masked(o) from app_public.leads r
-    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
-      and o.deleted_at is null
-  where r.id = l.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'lead.read')
+  select app_private.organization_of_assignee(l.assignee_id, l.project_id) from app_public.leads l
+  where l.id = $1 and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.read')
+$$;
+comment on function app_hidden.organization_of_lead(uuid) is
+  'The organization whose people work on a lead, for those who read the lead.';
+
+create function app_hidden.organization_of_buyer(id uuid) returns uuid
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.organization_of_assignee(b.assignee_id, b.project_id) from app_public.buyers b
+  where b.id = $1 and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+$$;
+comment on function app_hidden.organization_of_buyer(uuid) is
+  'The organization whose people work on a purchase, for those of the team who read it.';
+grant execute on function app_hidden.organization_of_lead, app_hidden.organization_of_buyer to plat_user,
+  plat_anonymous;
+
+create function app_public.leads_assignee_organization(l app_public.leads) returns app_public.organizations
+language sql stable as $$
+  select o.* from app_hidden.masked_organizations o
+  where l.assignee_id is not null and o.id = (select app_hidden.organization_of_lead(l.id))
 $$;
 
 create function app_public.buyers_assignee_organization(b app_public.buyers) returns app_public.organizations
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select app_hidden.masked(o) from app_public.buyers r
-    join app_public.organizations o on o.id = app_private.organization_of_assignee(r.assignee_id, r.project_id)
-      and o.deleted_at is null
-  where r.id = b.id and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'buyer.read')
+language sql stable as $$
+  select o.* from app_hidden.masked_organizations o
+  where b.assignee_id is not null and o.id = (select app_hidden.organization_of_buyer(b.id))
 $$;
 grant execute on function app_public.leads_assignee_organization, app_public.buyers_assignee_organization to plat_user,
   plat_anonymous;

@@ -118,7 +118,8 @@ begin
     return lead;
   end;
   -- After the policy, which decides who may know anything of the project.
-  if lead.source_id is null and lead.source is not null then
+  if lead.source_id is null and lead.source is not null
+    and not app_hidden.is_tracker_key(lead.project_id, lead.source) then
     perform app_hidden.refuse_unknown_source(lead.project_id, lead.source);
   end if;
   if agent is distinct from null then

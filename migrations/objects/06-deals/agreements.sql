@@ -4,15 +4,22 @@
 -- sent and not signed by all → DECLINED, EXPIRED (by the clock, at expiresAt); before EXECUTED → VOIDED (with a reason)
 --
 -- One that was signed on paper may be entered as SIGNED or EXECUTED. Only drafts are deleted; what was sent is voided.
+-- Of one with signers, their signatures make the status: see signing.sql.
 
 select app_private.make_deal_child('agreements', 'agreement', 'agreements',
   'What is, or was to be, signed, latest first',
   own => 'status <> ''DRAFT''');
 select app_private.make_state_machine('agreements', 'agreement',
   steps => array[
-    ['DRAFT', 'SENT', 'hand'], ['SENT', 'VIEWED', 'hand'], ['VIEWED', 'PARTIALLY_SIGNED', 'hand'],
-    ['PARTIALLY_SIGNED', 'SIGNED', 'hand'],
+    ['DRAFT', 'SENT', 'hand'], ['SENT', 'VIEWED', 'hand'],
+    ['SENT', 'PARTIALLY_SIGNED', 'hand'], ['VIEWED', 'PARTIALLY_SIGNED', 'hand'],
+    -- A single signer signs all of it.
+    ['SENT', 'SIGNED', 'hand'], ['VIEWED', 'SIGNED', 'hand'], ['PARTIALLY_SIGNED', 'SIGNED', 'hand'],
     ['SIGNED', 'EXECUTED', 'hand'],
+    -- Another version takes the place of one that not all have signed, and everybody is asked again.
+    ['VIEWED', 'SENT', 'service'], ['PARTIALLY_SIGNED', 'SENT', 'service'],
+    -- The seller does not countersign.
+    ['SIGNED', 'DECLINED', 'service'],
     ['SENT', 'DECLINED', 'hand'], ['VIEWED', 'DECLINED', 'hand'], ['PARTIALLY_SIGNED', 'DECLINED', 'hand'],
     ['SENT', 'EXPIRED', 'service'], ['VIEWED', 'EXPIRED', 'service'], ['PARTIALLY_SIGNED', 'EXPIRED', 'service'],
     ['DRAFT', 'VOIDED', 'hand'], ['SENT', 'VOIDED', 'hand'], ['VIEWED', 'VOIDED', 'hand'],
@@ -24,8 +31,9 @@ select app_private.make_deadline('agreement', 'app_public.agreements', 'expires_
   'new.deleted_at is null and new.status in (''SENT'', ''VIEWED'', ''PARTIALLY_SIGNED'')', '{status,deleted_at}',
     'app_private.settle_agreement(uuid)');
 
-grant insert (lead_id, buyer_id, type, title, status, expires_at), update (title, status, expires_at, void_reason),
-  delete on app_public.agreements to plat_user;
+grant insert (lead_id, buyer_id, type, title, status, expires_at, signing_provider, reminder_days),
+  update (title, status, expires_at, void_reason, signing_provider, reminder_days),
+    delete on app_public.agreements to plat_user;
 
 comment on table app_public.agreements is
   'Something that a lead or buyer signs. Buyers see those of their purchase that were sent.';
@@ -39,6 +47,12 @@ comment on column app_public.agreements.signed_at is 'The last signature.';
 comment on column app_public.agreements.executed_at is 'When it was countersigned.';
 comment on column app_public.agreements.declined_at is 'When it was declined.';
 comment on column app_public.agreements.expires_at is 'When it expires if it was sent and is not signed by then.';
+comment on column app_public.agreements.signing_provider is
+  'Where its signers sign; here where left out. It can be changed as long as the agreement is a draft.';
+comment on column app_public.agreements.reminder_days is
+  'After how many days signers are reminded, three times at most; 3 where left out, null for never.';
+comment on constraint agreements_reminder_days_range on app_public.agreements is 'Give 1 to 60 days, or null for '
+  'never.';
 comment on column app_public.agreements.void_reason is 'Why it was voided; required for the status VOIDED.';
 
 insert into app_private.event_names (subject, column_name, value, name) values

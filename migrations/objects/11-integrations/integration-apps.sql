@@ -262,6 +262,23 @@ insert into app_public.integration_apps (key, name, description, category, scope
         "additionalProperties": {"type": "string", "minLength": 1, "maxLength": 2000},
         "description": "Their field to one of an event, such as data.email, or '
         'to a Liquid template, such as {{ data.firstName | upcase }}."}}}', null),
+  ('docusign', 'DocuSign', 'Has agreements signed at DocuSign: those whose signingProvider is DOCUSIGN.', 'E_SIGNATURE',
+    'ORGANIZATION', 'API_KEY', '{}', true, null,
+    '{"type": "object", "required": ["accountId"], "additionalProperties": false, "properties": {
+      "accountId": {"type": "string", "minLength": 1, "maxLength": 100, "description": "The API account id."},
+      "server": {"type": "string", "minLength": 1, "maxLength": 300, "pattern": "^https://[^/?#]+$",
+        "default": "https://account.docusign.com",
+        "description": "Where it lets in: https://account-d.docusign.com for an account of developers."}}}',
+    '{"type": "object", "required": ["integrationKey", "userId", "privateKey", "webhookKey"],
+      "additionalProperties": false, "properties": {
+      "integrationKey": {"type": "string", "minLength": 1, "maxLength": 100,
+        "description": "The integration key of your app there."},
+      "userId": {"type": "string", "minLength": 1, "maxLength": 100,
+        "description": "The user in whose name agreements are sent, who has consented to the app."},
+      "privateKey": {"type": "string", "minLength": 1, "maxLength": 10000,
+        "description": "The RSA key of the app, in PEM."},
+      "webhookKey": {"type": "string", "minLength": 8, "maxLength": 500,
+        "description": "The HMAC key of Connect, which its notices are signed with."}}}'),
   ('openid_account', 'OpenID Connect account',
     'Connects your account at the provider that the operator of the service has chosen.', 'OTHER', 'USER', 'OAUTH2',
     '{openid,email,offline_access}', false, null,

@@ -12,7 +12,7 @@ language sql immutable as $$
 $$;
 comment on function app_hidden.fact(text, text, uuid, text, text, text, jsonb) is
   'A fact: what it says, its record and field, its kind (person, name, place, link, unit, money, percent, count, time, '
-  'month) and its value; null without a value.';
+  'month, state, or choice: why these homes) and its value; null without a value.';
 
 create function app_hidden.address_line(address app_public.address) returns text
 language sql immutable as $$
@@ -34,32 +34,93 @@ $$;
 comment on function app_hidden.without_contacts(text, int) is
   'A text without e-mail addresses, links, phone numbers and dates, cut to so many characters.';
 
-create function app_hidden.lead_units(lead app_public.leads) returns uuid[]
-language plpgsql stable as $$
-declare
-  wanted uuid[];
-begin
-  wanted := array(
+create function app_hidden.bedrooms_in(words text) returns int[]
+language sql immutable as $$
+  with read as (
+    select app_hidden.fold(words) as text,
+      '([0-9]|one|two|three|four|five)' as number,
+      '(?:br|bd|bdr|bdrms?|beds?|bedrooms?|chambres?|dormitorios?|habitacion(?:es)?|schlafzimmer)' as rooms,
+      '(?:studios?|bachelors?|estudios?)\M' as studio
+  ), found as (
+    -- 2br, 2-3 beds, 3+ bedrooms, two or three bedrooms, 2+den bed
+    select m[1] as lowest, coalesce(m[2], m[1]) as highest, m[3] is not null as or_more
+    from read r, regexp_matches(r.text, '\m' || r.number || '(?:\s*\+\s*(?:1|den))?\s*'
+      || '(?:(?:-|–|/|to|or|and|a|ou|bis|oder|o|y)\s*' || r.number || '\s*)?'
+      || '(\+|plus|or more|ou plus|o mas|oder mehr)?\s*-?\s*' || r.rooms || '\M', 'g') m
+  )
+  select array(
+    select distinct n from (
+      select 0 as n from read r where r.text ~ ('\m' || r.studio)
+        and r.text !~ ('\m(?:no|not|never|without|pas de|sin|keine?|ohne)\s+(?:an?\s+|any\s+)?' || r.studio)
+      union all
+      select generate_series(app_hidden.small_number(f.lowest), case when f.or_more then 9
+        else app_hidden.small_number(f.highest) end) from found f) wanted
+    order by n)
+$$;
+comment on function app_hidden.bedrooms_in(text) is
+  'How many bedrooms somebody looks for by their words, such as 2br, 2-3 beds, 3+ bedrooms, studio: each number that '
+  'fits, 0 for a studio; none where the words say nothing of it.';
+
+create function app_hidden.small_number(word text) returns int
+language sql immutable as $$
+  select coalesce(array_position(array['one', 'two', 'three', 'four', 'five'], word),
+    case when word ~ '^[0-9]$' then word::int end)
+$$;
+comment on function app_hidden.small_number(text) is 'A digit, or a number from one to five as an English word.';
+
+create function app_hidden.lead_words(lead app_public.leads)
+returns table (subject_type text, subject_id uuid, field text, words text)
+language sql stable as $$
+  select 'lead', (lead).id, 'tags', array_to_string((lead).tags::text[], ', ') where (lead).tags <> '{}'
+  union all
+  (select 'lead_note', n.id, 'text', n.text from app_public.lead_notes n where n.lead_id = (lead).id
+    and n.visibility = 'TEAM' and n.deleted_at is null order by n.id desc limit 5)
+  union all
+  (select 'contact_message', m.id, 'text', m.text from app_public.project_contact_messages m
+    where m.lead_id = (lead).id and m.text is not null order by m.id desc limit 2)
+$$;
+comment on function app_hidden.lead_words(app_public.leads) is
+  'What is written of what a lead looks for: tags, the last notes that the whole team reads, the last messages. What '
+  'comes first counts most.';
+
+create function app_hidden.lead_units_at_hand(lead app_public.leads) returns uuid[]
+language sql stable as $$
+  select array(
     select i.unit_id from (
       select r.unit_id, 1 as rank, r.id from app_public.reservations r
-        where r.lead_id = lead.id and r.unit_id is not null and r.status in ('PENDING', 'CONFIRMED')
+        where r.lead_id = (lead).id and r.unit_id is not null and r.status in ('PENDING', 'CONFIRMED')
           and r.deleted_at is null
       union all
-      select n.unit_id, 2, n.id from app_public.negotiations n where n.lead_id = lead.id
+      select n.unit_id, 2, n.id from app_public.negotiations n where n.lead_id = (lead).id
         and n.status in ('OPEN', 'ACTIVE') and n.deleted_at is null) i
-    group by i.unit_id order by min(i.rank), max(i.id::text) desc limit 3);
-  if wanted = '{}' then
-    execute format('select array(select u.id from %s u
-      where u.project_id = $1 and u.status = ''AVAILABLE'' and u.deleted_at is null
-        and ($2 is null or u.price >= $2) and ($3 is null or u.price <= $3) order by u.price, u.id limit 3)',
-      app_hidden.readable_source('app_public.units')) into wanted
-      using lead.project_id, lead.budget_min, lead.budget_max;
-  end if;
-  return wanted;
+    group by i.unit_id order by min(i.rank), max(i.id::text) desc limit 3)
+$$;
+comment on function app_hidden.lead_units_at_hand(app_public.leads) is
+  'The units that a lead has reserved or negotiates about.';
+
+create function app_hidden.lead_units_for_sale(lead app_public.leads, bedrooms int[]) returns uuid[]
+language plpgsql stable as $$
+declare
+  words text := ' ' || (select string_agg(w.words, E'\n') from app_hidden.lead_words(lead) w) || ' ';
+  result uuid[];
+begin
+  -- Those that are named in words, then those that fit; the cheaper first.
+  execute format('select array(select u.id from %s u left join app_public.floor_plans f on f.id = u.floor_plan_id
+    cross join lateral (select coalesce(
+        position(lower(%2$L || u.number || %2$L) in lower(translate($5, %3$L, %4$L))) > 0
+          and u.number ~ ''.{3}|[A-Za-z]'', false) as unit_named,
+      coalesce(position(lower(f.title) in lower($5)) > 0 and length(f.title) > 3, false) as plan_named) n
+    where u.project_id = $1 and u.status = ''AVAILABLE'' and u.deleted_at is null
+      and (n.unit_named or (($2 is null or u.price >= $2) and ($3 is null or u.price <= $3)
+        and ($4 = ''{}'' or u.effective_bedrooms = any ($4))))
+    order by n.unit_named desc, n.plan_named desc, u.price, u.id limit 3)',
+    app_hidden.readable_source('app_public.units'), ' ', E',.;:!?()#"''\n', repeat(' ', 12))
+    into result using lead.project_id, lead.budget_min, lead.budget_max, bedrooms, coalesce(words, '');
+  return result;
 end $$;
-comment on function app_hidden.lead_units(app_public.leads) is
-  'The units that a lead is after: those they reserved or negotiate about, else up to three for sale within their '
-  'budget.';
+comment on function app_hidden.lead_units_for_sale(app_public.leads, int[]) is
+  'Up to three units for sale for a lead: those that its tags, notes or messages name by number, else those with so '
+  'many bedrooms (any where none are given) within its budget, of a floor plan that is named first.';
 
 create function app_hidden.lead_email_facts(lead app_public.leads) returns jsonb
 language plpgsql stable as $$
@@ -73,16 +134,31 @@ declare
   offer record;
   price text;
   facts jsonb[] := '{}';
-  units uuid[] := app_hidden.lead_units(lead);
-  plans uuid[] := array(select u.floor_plan_id from app_public.units u where u.id = any (units)
-    and u.floor_plan_id is not null);
+  wish record;
+  units uuid[] := app_hidden.lead_units_at_hand(lead);
+  plans uuid[];
 begin
+  if units = '{}' then
+    select w.subject_type, w.subject_id, w.field, app_hidden.bedrooms_in(w.words) as bedrooms into wish
+      from app_hidden.lead_words(lead) w where app_hidden.bedrooms_in(w.words) <> '{}' limit 1;
+    units := app_hidden.lead_units_for_sale(lead, coalesce(wish.bedrooms, '{}'));
+    facts := array[
+      app_hidden.fact(format('The homes are chosen by the bedrooms that the lead looks for: %s.',
+        replace(array_to_string(wish.bedrooms, ' or '), '0', 'studio')), wish.subject_type, wish.subject_id, wish.field,
+        'choice', array_to_string(wish.bedrooms, ','), jsonb_build_object('homes', cardinality(units))),
+      case when num_nonnulls(lead.budget_min, lead.budget_max) > 0 then
+        app_hidden.fact('The homes are chosen within the budget of the lead.', 'lead', lead.id,
+          case when lead.budget_max is not null then 'budgetMax' else 'budgetMin' end, 'choice', 'budget',
+          jsonb_build_object('homes', cardinality(units))) end];
+  end if;
+  plans := array(select u.floor_plan_id from app_public.units u where u.id = any (units)
+    and u.floor_plan_id is not null);
   select p.id, p.title, p.address, p.website_url, p.currency, p.time_zone into project
     from app_public.projects p where p.id = lead.project_id;
   select o.id, o.name into home from app_public.organizations o where o.id = lead.organization_id;
   select o.* into office from app_public.sales_offices o where o.project_id = lead.project_id;
   select u.id, u.first_name, u.last_name into sender from app_public.users u where u.id = app_public.current_user_id();
-  facts := array[
+  facts := facts || array[
     -- A name is whatever somebody typed into a form: one with more than letters in it greets nobody.
     app_hidden.fact(format('The lead is called %s.', lead.name), 'lead', lead.id, 'name', 'person',
       case when length(lead.name) <= 80 and concat(lead.name, lead.first_name) !~ '[0-9<>@:/\\{}|_=+*^%$#!?;"()\[\]]'
@@ -224,6 +300,9 @@ language sql stable as $$
       from app_public.project_contact_messages m where m.lead_id = (lead).id and m.text is not null order by m.id desc
         limit 1)
     union all
+    (select (lead).id, jsonb_build_object('from', 'tags that the sales team gave the lead', 'text',
+      app_hidden.without_contacts(array_to_string((lead).tags::text[], ', '), 400)) where (lead).tags <> '{}')
+    union all
     (select n.id, jsonb_build_object('from', 'a note of the sales team', 'text',
       app_hidden.without_contacts(n.text, 400))
       from app_public.lead_notes n where n.lead_id = (lead).id and n.visibility = 'TEAM' and n.deleted_at is null
@@ -244,7 +323,12 @@ language sql stable as $$
     case when (lead).status in ('LOST', 'UNQUALIFIED') then 'The lead is ' || (lead).status || '.' end,
     (select format('No public price is known of unit %s.', string_agg(f ->> 'value', ', '))
       from jsonb_array_elements(facts) f
-      where f ->> 'kind' = 'unit' and not (f ->> 'priced')::boolean having count(*) > 0)], null)
+      where f ->> 'kind' = 'unit' and not (f ->> 'priced')::boolean having count(*) > 0),
+    (select 'No home for sale fits what the lead looks for: ' || string_agg(case f ->> 'value'
+        when 'budget' then 'their budget' when '0' then 'a studio'
+        else replace(replace(f ->> 'value', ',', ' or '), '0', 'studio') || ' bedrooms' end, ', ') || '.'
+      from jsonb_array_elements(facts) f
+      where f ->> 'kind' = 'choice' and (f ->> 'homes')::int = 0 having count(*) > 0)], null)
 $$;
 comment on function app_hidden.lead_email_warnings(app_public.leads, jsonb) is
   'What to know before writing to the lead.';

@@ -1,4 +1,5 @@
 import { letters, type Letter } from "./letters.ts";
+import { purposeOf, type Purpose } from "./purposes.ts";
 import type { DraftProvider, DraftRequest, Fact, WrittenDraft } from "./provider.ts";
 
 /** Composes a mail from the facts alone: nothing is invented, nobody is asked. */
@@ -6,7 +7,37 @@ export function createEmbedded(): DraftProvider {
   return { name: "EMBEDDED", write: async (request) => compose(request) };
 }
 
-function compose({ facts, language, tone, instructions }: DraftRequest): WrittenDraft {
+/** Which parts a mail has beside its first and last lines, and in which order, by what it is for. */
+const contents = {
+  GENERAL: ["units", "openHouse", "promotion", "office", "website"],
+  VISIT: ["units", "openHouse", "promotion", "office", "website"],
+  OPEN_HOUSE: ["openHouse", "office", "units", "website"],
+  PROMOTION: ["promotion", "units", "website"],
+  FOLLOW_UP: ["units", "website"],
+  HOMES: ["units", "website"],
+  APPOINTMENT: ["office"],
+} as const;
+
+/** What a purpose is about, and what to say where there is none. */
+const missing: Partial<
+  Record<Purpose, { fact: [subjectType: string, field: string, more?: Partial<Fact>]; warning: string }>
+> = {
+  OPEN_HOUSE: { fact: ["open_house", "startsAt"], warning: "There is no open house to invite to." },
+  PROMOTION: { fact: ["promotion", "title"], warning: "There is no promotion at present." },
+  APPOINTMENT: {
+    fact: ["appointment", "startsAt", { when: "next" }],
+    warning: "The lead has no appointment ahead.",
+  },
+};
+
+function subjectOf(letter: Letter, purpose: Purpose | undefined, isExpected: boolean) {
+  if (purpose === "OPEN_HOUSE" || purpose === "PROMOTION" || purpose === "FOLLOW_UP")
+    return letter.subjectOf[purpose];
+  if (isExpected) return letter.subjectAppointment;
+  return purpose === "VISIT" ? letter.subjectOf.VISIT : letter.subject;
+}
+
+function compose({ facts, language, tone, purpose: words, instructions }: DraftRequest): WrittenDraft {
   const spoken = language.split("-")[0]!.toLowerCase();
   const letter: Letter = letters[spoken] ?? letters.en!;
   // With its region where it has one: numbers and dates follow it.
@@ -31,7 +62,7 @@ function compose({ facts, language, tone, instructions }: DraftRequest): Written
   const title = find("project", "title");
   const project = say(title, (value) => value) ?? "";
   const units = facts.filter(({ kind }) => kind === "unit");
-  const lines = units.map((unit) => {
+  const lineOf = (unit: Fact): string => {
     used.add(unit.key);
     if (unit.reserved) return letter.reserved(unit.value);
     const of = (field: string) => find("unit", field, { unit: unit.value });
@@ -43,7 +74,7 @@ function compose({ facts, language, tone, instructions }: DraftRequest): Written
       tone === "CONCISE" ? undefined : say(of("estimatedDeliveryDate"), letter.delivery),
     ].filter((detail) => detail !== undefined);
     return letter.unit(unit.value, details, unit.available === true);
-  });
+  };
   const appointment = find("appointment", "startsAt", { when: "next" });
   const place = find("appointment", "location") ?? find("appointment", "videoUrl");
   const office = find("sales_office", "address");
@@ -53,40 +84,54 @@ function compose({ facts, language, tone, instructions }: DraftRequest): Written
     find("promotion", field, promotion && { subjectId: promotion.subjectId });
   const isShort = tone === "CONCISE";
 
+  const purpose = purposeOf(words);
+  const parts = {
+    units: () => {
+      const [first] = units;
+      if (!first) return say(find("project", "abstract.priceMin"), (amount) => letter.from(project, amount));
+      for (const { key, kind } of facts) if (kind === "choice") used.add(key);
+      const lines = units.map(lineOf);
+      return lines.length > 1 && !first.reserved
+        ? `${letter.someUnits(project)}\n${lines.map((line) => `- ${line}`).join("\n")}`
+        : lines.join("\n");
+    },
+    openHouse: () => say(find("open_house", "startsAt"), letter.openHouse),
+    promotion: () =>
+      say(promotion, (name) =>
+        letter.promotion(
+          name,
+          say(promoted("amount"), (value) => value) ?? say(promoted("percent"), (value) => value),
+          day(promoted("endsAt")),
+        ),
+      ),
+    office: () =>
+      say(office, (address) =>
+        letter.office(address, byAppointment ? Boolean(used.add(byAppointment.key)) : false),
+      ),
+    website: () => say(find("project", "websiteUrl"), letter.website),
+  };
+  const shown = (contents[purpose ?? "GENERAL"] as readonly (keyof typeof parts)[]).filter(
+    (part, at) =>
+      // A concise mail says what it is for, and which homes there are; whoever is expected needs no other invitation.
+      (!isShort || part === "units" || (at === 0 && purpose !== undefined)) &&
+      !(appointment && part === "openHouse" && purpose !== "OPEN_HOUSE"),
+  );
+  const lastVisit = find("appointment", "startsAt", { when: "last" });
   const paragraphs: (string | undefined)[] = [
     [
       letter.thanks(project),
-      !isShort && !appointment
-        ? day(find("appointment", "startsAt", { when: "last" }), letter.lastVisit)
-        : undefined,
+      (!isShort || purpose === "FOLLOW_UP") && !appointment ? day(lastVisit, letter.lastVisit) : undefined,
       appointment && say(appointment, letter.appointment),
       appointment && place && say(place, letter.at),
     ]
       .filter(Boolean)
       .join(" "),
-    lines.length > 1 && !units[0]!.reserved
-      ? `${letter.someUnits(project)}\n${lines.map((line) => `- ${line}`).join("\n")}`
-      : lines.join("\n"),
-    lines.length === 0
-      ? say(find("project", "abstract.priceMin"), (amount) => letter.from(project, amount))
-      : undefined,
-    isShort || appointment ? undefined : say(find("open_house", "startsAt"), letter.openHouse),
-    promotion && !isShort
-      ? say(promotion, (name) =>
-          letter.promotion(
-            name,
-            say(promoted("amount"), (value) => value) ?? say(promoted("percent"), (value) => value),
-            day(promoted("endsAt")),
-          ),
-        )
-      : undefined,
-    isShort
-      ? undefined
-      : say(office, (address) =>
-          letter.office(address, byAppointment ? Boolean(used.add(byAppointment.key)) : false),
-        ),
-    isShort ? undefined : say(find("project", "websiteUrl"), letter.website),
-    letter.ask(tone),
+    ...shown.map((part) => parts[part]()),
+    purpose === "VISIT" && !appointment
+      ? letter.askVisit
+      : purpose === "FOLLOW_UP"
+        ? letter.askMore
+        : letter.ask(tone),
     [
       letter.closing(tone),
       say(find("user", "fullName"), (name) => name),
@@ -97,7 +142,7 @@ function compose({ facts, language, tone, instructions }: DraftRequest): Written
   ];
   const greeting = say(find("lead", "name"), (name) => letter.greeting(name, tone));
   return {
-    subject: (appointment ? letter.subjectAppointment : letter.subject)(project).slice(0, 200),
+    subject: subjectOf(letter, purpose, appointment !== undefined)(project).slice(0, 200),
     body: [greeting, ...paragraphs].filter(Boolean).join("\n\n"),
     language: letters[spoken] ? language : "en",
     factKeys: [...used],
@@ -105,6 +150,12 @@ function compose({ facts, language, tone, instructions }: DraftRequest): Written
       ...(letters[spoken]
         ? []
         : [`The service composes drafts in ${Object.keys(letters).join(", ")}; this one is in English.`]),
+      ...(words && !purpose
+        ? [
+            "The purpose was not understood: without a provider of language models, a draft is for homes, a visit, an open house, a promotion, an appointment or to follow up.",
+          ]
+        : []),
+      ...(purpose && missing[purpose] && !find(...missing[purpose].fact) ? [missing[purpose].warning] : []),
       ...(instructions
         ? [
             "The instructions were not followed: without a provider of language models, drafts are composed from facts alone.",

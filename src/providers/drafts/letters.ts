@@ -4,6 +4,7 @@ import type { Tone } from "./provider.ts";
 export interface Letter {
   subject(project: string): string;
   subjectAppointment(project: string): string;
+  subjectOf: Record<"VISIT" | "OPEN_HOUSE" | "PROMOTION" | "FOLLOW_UP", (project: string) => string>;
   greeting(name: string, tone: Tone): string;
   thanks(project: string): string;
   reserved(unit: string): string;
@@ -23,12 +24,22 @@ export interface Letter {
   office(address: string, byAppointment: boolean): string;
   website(link: string): string;
   ask(tone: Tone): string;
+  askVisit: string;
+  askMore: string;
   closing(tone: Tone): string;
 }
 
 const en: Letter = {
   subject: (project) => `Homes in ${project}`,
   subjectAppointment: (project) => `Your appointment at ${project}`,
+  subjectOf: {
+    VISIT: (project) => `A visit to ${project}`,
+    OPEN_HOUSE: (project) => `Open house at ${project}`,
+    PROMOTION: (project) => `A promotion at ${project}`,
+    FOLLOW_UP: (project) => `Your interest in ${project}`,
+  },
+  askVisit: "When would a visit suit you? Just reply to this mail.",
+  askMore: "Is there anything else that you would like to know? Just reply to this mail.",
   greeting: (name, tone) =>
     tone === "FORMAL" ? `Dear ${name},` : tone === "FRIENDLY" ? `Hi ${name},` : `Hello ${name},`,
   thanks: (project) => `Thank you for your interest in ${project}.`,
@@ -62,6 +73,14 @@ const en: Letter = {
 const fr: Letter = {
   subject: (project) => `Logements à ${project}`,
   subjectAppointment: (project) => `Votre rendez-vous à ${project}`,
+  subjectOf: {
+    VISIT: (project) => `Une visite à ${project}`,
+    OPEN_HOUSE: (project) => `Visite libre à ${project}`,
+    PROMOTION: (project) => `Une promotion à ${project}`,
+    FOLLOW_UP: (project) => `Votre intérêt pour ${project}`,
+  },
+  askVisit: "Quand une visite vous conviendrait-elle ? Répondez simplement à ce message.",
+  askMore: "Avez-vous d’autres questions ? Répondez simplement à ce message.",
   greeting: (name, tone) => (tone === "FRIENDLY" ? `Bonjour ${name} !` : `Bonjour ${name},`),
   thanks: (project) => `Merci de votre intérêt pour ${project}.`,
   reserved: (unit) => `Votre réservation de l’unité ${unit} est enregistrée.`,
@@ -90,6 +109,14 @@ const fr: Letter = {
 const es: Letter = {
   subject: (project) => `Viviendas en ${project}`,
   subjectAppointment: (project) => `Su cita en ${project}`,
+  subjectOf: {
+    VISIT: (project) => `Una visita a ${project}`,
+    OPEN_HOUSE: (project) => `Puertas abiertas en ${project}`,
+    PROMOTION: (project) => `Una promoción en ${project}`,
+    FOLLOW_UP: (project) => `Su interés en ${project}`,
+  },
+  askVisit: "¿Cuándo le vendría bien una visita? Responda a este mensaje.",
+  askMore: "¿Tiene alguna otra pregunta? Responda a este mensaje.",
   greeting: (name, tone) => (tone === "FORMAL" ? `Saludos cordiales, ${name}:` : `Hola, ${name}:`),
   thanks: (project) => `Gracias por su interés en ${project}.`,
   reserved: (unit) => `Hemos recibido su reserva de la unidad ${unit}.`,
@@ -118,6 +145,14 @@ const es: Letter = {
 const de: Letter = {
   subject: (project) => `Wohnungen in ${project}`,
   subjectAppointment: (project) => `Ihr Termin in ${project}`,
+  subjectOf: {
+    VISIT: (project) => `Ein Besuch in ${project}`,
+    OPEN_HOUSE: (project) => `Tag der offenen Tür in ${project}`,
+    PROMOTION: (project) => `Eine Aktion in ${project}`,
+    FOLLOW_UP: (project) => `Ihr Interesse an ${project}`,
+  },
+  askVisit: "Wann passt Ihnen eine Besichtigung? Antworten Sie einfach auf diese Nachricht.",
+  askMore: "Haben Sie weitere Fragen? Antworten Sie einfach auf diese Nachricht.",
   greeting: (name) => `Guten Tag ${name},`,
   thanks: (project) => `vielen Dank für Ihr Interesse an ${project}.`,
   reserved: (unit) => `Ihre Reservierung der Wohnung ${unit} liegt uns vor.`,

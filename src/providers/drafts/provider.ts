@@ -19,7 +19,9 @@ export interface Fact {
     | "count"
     | "time"
     | "month"
-    | "state";
+    | "state"
+    /** Why these homes were chosen: by which words or budget of the lead. It supports no sentence. */
+    | "choice";
   /** An amount, a number, `2031-05-03T14:00` in the zone it is agreed in, `2031-05`, an address or a name. */
   value: string;
   currency?: string;

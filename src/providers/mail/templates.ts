@@ -1,9 +1,9 @@
+import { when } from "../../messages/values.ts";
 import { render, type Block, type Rendered } from "./letter.ts";
 
-/** All texts that the service sends, one function each. */
-
-const when = (date: Date): string =>
-  `${date.toLocaleString("en-GB", { dateStyle: "long", timeStyle: "short", timeZone: "UTC" })} UTC`;
+/**
+ * All texts that the service sends, one function each, in English; src/messages/catalogue has them in the other languages.
+ */
 
 const roles: Record<string, string> = { OWNER: "an owner", ADMIN: "an administrator", MEMBER: "a member" };
 
@@ -494,7 +494,7 @@ const written = ({ body, organization, postalAddress, unsubscribe }: Written, wh
   ...(unsubscribe && {
     closing: [{ link: unsubscribe, label: `Unsubscribe from marketing mails of ${organization}` }],
   }),
-  footer: [why, [organization, postalAddress].filter(Boolean).join(", ")].join(" "),
+  footer: [why, [organization, postalAddress].filter(Boolean).join(", ")],
 });
 
 /** A draft that a person of the sales team has read and sends. */

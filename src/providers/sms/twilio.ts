@@ -1,6 +1,6 @@
 /** The REST API of Twilio, which others speak too: https://www.twilio.com/docs/messaging/api/message-resource */
 import { createHmac } from "node:crypto";
-import { secondsOf } from "../../outbound/post.ts";
+import { secondsOf } from "../../outbound/request.ts";
 import {
   SmsDeferred,
   SmsRefused,

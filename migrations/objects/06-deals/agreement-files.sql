@@ -1,0 +1,139 @@
+-- Files of agreements: PDFs with versions. The latest version is what is signed; what was sent is never deleted. A
+-- version
+-- that somebody has signed is replaced only by whoever says so (void_signatures): everybody is then asked again.
+
+create function app_hidden.may_write_agreement(agreement_id uuid) returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  -- False also where there is none: it tells nobody which ids there are.
+  select coalesce((select case when a.lead_id is not null
+      then (select app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
+        from app_public.leads l where l.id = a.lead_id)
+      else (select app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write')
+        from app_public.buyers b where b.id = a.buyer_id) end
+    from app_public.agreements a where a.id = may_write_agreement.agreement_id and a.deleted_at is null), false)
+$$;
+grant execute on function app_hidden.may_write_agreement(uuid) to plat_user;
+comment on function app_hidden.may_write_agreement(uuid) is
+  'Whether the viewer may change the agreement, as one of the sales team.';
+
+select app_private.make_file_table('agreement_files', 'agreement_file', parent => 'agreements', list => 'files',
+  settable => '{title}',
+  -- What was not sent is the sales team's alone.
+  readers => $$(select true from app_public.agreements parent where parent.id = agreement_id)
+    and (sent_at is not null or agreement_id <> all (array(select app_hidden.viewer_party_agreements())))$$,
+  write_permission => 'buyer.write', event_permission => 'buyer.read',
+  writers => 'app_hidden.may_write_agreement(agreement_id)');
+drop policy everybody on app_public.agreement_files;
+
+grant insert (void_signatures) on app_public.agreement_files to plat_user;
+
+comment on policy writers_insert on app_public.agreement_files is
+  '@perRow Files are uploaded one by one, and the agreement says whose deal it is.';
+comment on policy writers_update on app_public.agreement_files is
+  '@perRow One file is changed at a time, and the agreement says whose deal it is.';
+comment on policy writers_delete on app_public.agreement_files is
+  '@perRow One file is deleted at a time, and the agreement says whose deal it is.';
+
+comment on table app_public.agreement_files is
+  E'@file Document\n\nA file of an agreement: a version of what is signed, or what came of it.';
+comment on column app_public.agreement_files.file is E'@writeOnly\n@secret\n\nA PDF, 50 MB at most.';
+comment on column app_public.agreement_files.kind is 'What it is.';
+comment on column app_public.agreement_files.number is
+  E'@insertOptional\n\nWhich version it is, from 1 on; the latest DOCUMENT is what is signed.';
+comment on column app_public.agreement_files.void_signatures is
+  'Whether the signatures on the version before are given up for it; needed where somebody has signed that one. '
+  'Everybody is then asked to sign again.';
+comment on column app_public.agreement_files.sent_at is 'When the signers could see it first; null for one that was '
+  'not sent.';
+comment on index app_public.agreement_files_number is 'Somebody else uploaded a version meanwhile; look at it and try '
+  'again.';
+
+create function app_private.present_file(agreement_id uuid) returns app_public.agreement_files
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select f.* from app_public.agreement_files f
+  where f.agreement_id = present_file.agreement_id and f.kind = 'DOCUMENT' and f.deleted_at is null
+  order by f.number desc limit 1
+$$;
+comment on function app_private.present_file(uuid) is 'The version of an agreement that is signed; null where it has '
+  'no file.';
+
+create function app_private.tg_agreement_files__version() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  agreement app_public.agreements;
+  signed int;
+  is_signed_here boolean;
+begin
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id for no key update;
+  select count(*) filter (where s.status = 'SIGNED'), count(*) > 0 into signed, is_signed_here
+    from app_public.agreement_signers s where s.agreement_id = new.agreement_id and s.deleted_at is null;
+  new.number := coalesce((select max(f.number) from app_public.agreement_files f
+    where f.agreement_id = new.agreement_id and f.kind = new.kind), 0) + 1;
+  if new.kind <> 'DOCUMENT' then
+    new.sent_at := now();
+    return new;
+  end if;
+  -- The content that stands for one that was not sent yet (app_hidden.may_upload) has no type of its own.
+  if new.filemime <> 'application/pdf' and new.checksum <> repeat('0', 64) then
+    perform app_hidden.fail('UNSUPPORTED_FILE', 'What is signed is a PDF.', '{"field": "file"}');
+  elsif agreement.status in ('DECLINED', 'EXPIRED', 'VOIDED')
+    or (is_signed_here and agreement.status in ('SIGNED', 'EXECUTED')) then
+    perform app_hidden.fail('CONFLICT', format('This agreement is %s, and has no further version; make another '
+      'agreement.',
+      lower(agreement.status)), '{"field": "agreementId"}');
+  elsif is_signed_here and agreement.signing_provider <> 'EMBEDDED' and agreement.status <> 'DRAFT' then
+    perform app_hidden.fail('CONFLICT',
+      'This agreement is being signed at its provider, which takes no further version; void it and make another one.',
+      '{"field": "agreementId"}');
+  elsif signed > 0 and not new.void_signatures then
+    perform app_hidden.fail('CONFLICT', format('%s signed the present version, and no signature holds for another one. '
+      'Give '
+      'voidSignatures: true to give them up and ask everybody again.',
+      case signed when 1 then 'One signer has' else signed || ' signers have' end),
+      jsonb_build_object('field', 'voidSignatures', 'signatures', signed));
+  end if;
+  new.void_signatures := signed > 0;
+  new.sent_at := case when agreement.status <> 'DRAFT' then now() end;
+  return new;
+end $$;
+create trigger _300_version before insert on app_public.agreement_files for each row
+  execute function app_private.tg_agreement_files__version();
+
+create function app_private.tg_agreement_files__replaced() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  agreement app_public.agreements;
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  select * into agreement from app_public.agreements a where a.id = new.agreement_id;
+  if agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') or not exists (select
+      from app_public.agreement_signers s where s.agreement_id = new.agreement_id and s.deleted_at is null) then
+    return null;
+  end if;
+  perform app_private.note_trail(agreement.id, 'REPLACED', file => new, note => case when new.void_signatures
+    then 'The signatures on the version before were given up.' end);
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set status = 'WAITING', invited_at = null, viewed_at = null, signed_at = null,
+      signed_file_id = null
+    where s.agreement_id = agreement.id and s.status <> 'WAITING' and s.deleted_at is null;
+  delete from app_private.agreement_codes c using app_public.agreement_signers s
+    where s.id = c.signer_id and s.agreement_id = agreement.id;
+  update app_public.agreements a set status = 'SENT', viewed_at = null, signed_at = null
+    where a.id = agreement.id and a.status <> 'SENT';
+  perform set_config('plat.service', before, true);
+  perform app_private.invite_signers(agreement.id);
+  return null;
+end $$;
+create trigger _510_replaced after insert on app_public.agreement_files for each row when (new.kind = 'DOCUMENT')
+  execute function app_private.tg_agreement_files__replaced();
+
+create function app_private.tg_agreement_files__keep() returns trigger
+language plpgsql volatile as $$
+begin
+  if old.sent_at is not null then
+    perform app_hidden.fail('CONFLICT', 'What was sent is kept; upload another version to replace it.');
+  end if;
+  return old;
+end $$;
+create trigger _200_keep before delete on app_public.agreement_files for each row
+  execute function app_private.tg_agreement_files__keep();

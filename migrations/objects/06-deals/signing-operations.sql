@@ -1,0 +1,351 @@
+-- What signers do, signed in or by the link of their mail: read what there is to sign, have a code sent, sign, decline.
+-- A code
+-- has six digits, lives ten minutes, takes five tries, and is for one version of the file; only its SHA-256 is kept. A
+-- try
+-- counts in a transaction of its own (try_signing_code), so that what fails afterwards does not give it back.
+
+comment on domain app_public.signing_code is
+  E'@transform proveSigningCode\n\nThe one-time code that requestSigningCode sent.';
+comment on table app_private.agreement_codes is
+  'The one open code of a signer; of the code itself only the SHA-256. proof is what a right one was exchanged for.';
+
+comment on type app_public.signing_request is 'What somebody is asked to sign, as far as it is theirs to read.';
+do $$
+declare
+  described record;
+begin
+  for described in select * from (values
+    ('agreement_id', E'@notNull\n\nThe agreement.'), ('signer_id', E'@notNull\n\nThe signer.'),
+    ('title', E'@notNull\n\nWhat it is called.'), ('type', E'@notNull\n\nKind of the agreement.'),
+    ('status', E'@notNull\n\nHow far the agreement is.'),
+    ('organization_name', E'@notNull\n\nWho asks.'), ('project_title', E'@notNull\n\nThe project.'),
+    ('signer_name', E'@notNull\n\nThe name of the signer, as it stands on the agreement.'),
+    ('role', E'@notNull\n\nWhat the signer is to the agreement.'),
+    ('signer_status', E'@notNull\n\nHow far the signer is.'),
+    ('can_sign', E'@notNull\n\nWhether the signer can sign, or decline, now.'),
+    ('file_id', 'The version that is signed; null once the agreement was withdrawn or has expired.'),
+    ('file_number', 'Which version it is.'), ('filename', 'Its name for those who save it.'),
+    ('checksum', 'SHA-256 of it, in hexadecimal digits.'),
+    ('url', 'Where it is: an address that works for a few minutes.'),
+    ('certificate_url', 'Where it says who signed what, when and from where; null before all have signed.'),
+    ('consent_text', E'@notNull\n\nWhat the signer agrees to by signing.'),
+    ('code_sent_to', 'Where the last code went, shortened; null where none is open.'),
+    ('expires_at', 'When the time to sign is over.'), ('signed_at', 'When the signer signed.')
+  ) d (name, description)
+  loop
+    execute format('comment on column app_public.signing_request.%I is %L', described.name, described.description);
+  end loop;
+end $$;
+
+create function app_private.shortened_address(address text) returns text
+language sql immutable strict as $$
+  select case when address like '%@%' then left(address, 1) || '…@' || split_part(address, '@', 2)
+    else '… ' || right(address, 2) end
+$$;
+comment on function app_private.shortened_address(text) is
+  'An address or number as its owner knows it again and nobody else learns it.';
+
+create function app_private.signing_address(file app_public.agreement_files) returns app_public.file_address
+language sql stable as $$
+  select case when (file).id is not null then jsonb_build_object('key', (file).checksum, 'name', (file).filename,
+    'record', null, 'expires', true, 'attachment', true) end
+$$;
+comment on function app_private.signing_address(app_public.agreement_files) is
+  'The address of a file for whoever signs, also without an account: it always expires.';
+
+create function app_private.signing_request(signer_id uuid) returns app_public.signing_request
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  result app_public.signing_request;
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+  file app_public.agreement_files;
+  certificate app_public.agreement_files;
+begin
+  select * into signer from app_public.agreement_signers s where s.id = signing_request.signer_id;
+  select * into agreement from app_public.agreements a where a.id = signer.agreement_id;
+  if agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED', 'EXECUTED') then
+    file := app_private.present_file(agreement.id);
+    select * into certificate from app_public.agreement_files f
+      where f.agreement_id = agreement.id and f.kind = 'CERTIFICATE' and f.deleted_at is null
+      order by f.number desc limit 1;
+  end if;
+  result.agreement_id := agreement.id;
+  result.signer_id := signer.id;
+  result.title := agreement.title;
+  result.type := agreement.type;
+  result.status := agreement.status;
+  result.organization_name := (select o.name from app_public.organizations o where o.id = agreement.organization_id);
+  result.project_title := (select p.title from app_public.projects p where p.id = agreement.project_id);
+  result.signer_name := signer.name;
+  result.role := signer.role;
+  result.signer_status := signer.status;
+  result.can_sign := agreement.signing_provider = 'EMBEDDED' and signer.status in ('INVITED', 'VIEWED')
+    and agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
+    and (agreement.status = 'SIGNED' or coalesce(agreement.expires_at > now(), true));
+  result.file_id := file.id;
+  result.file_number := file.number;
+  result.filename := file.filename;
+  result.checksum := file.checksum;
+  result.url := app_private.signing_address(file);
+  result.certificate_url := app_private.signing_address(certificate);
+  result.consent_text := app_private.signing_consent();
+  result.code_sent_to := (select app_private.shortened_address(case c.channel when 'SMS' then signer.phone
+      else signer.email end)
+    from app_private.agreement_codes c where c.signer_id = signer.id
+      and coalesce(c.expires_at, c.requested_at + interval '10 minutes') > now());
+  result.expires_at := agreement.expires_at;
+  result.signed_at := signer.signed_at;
+  return result;
+end $$;
+comment on function app_private.signing_request(uuid) is 'What a signer is asked to sign; whoever calls has looked who '
+  'asks.';
+
+create function app_public.signing_request(signer_id uuid default null, token text default null)
+returns app_public.signing_request
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return app_private.signing_request(app_private.signer_of(signer_id, token));
+end $$;
+grant execute on function app_public.signing_request to plat_user, plat_anonymous;
+comment on function app_public.signing_request(uuid, text) is
+  E'@withoutViewer For signers without an account: the token of their mail says who they are.\n'
+  '@arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.\n'
+  '@arg token The token of the link in the mail, for whoever has no account.\n\n'
+  'What somebody is asked to sign.';
+
+create function app_public.signing_requests() returns setof app_public.signing_request
+language plpgsql stable security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_hidden.require_viewer();
+  return query select r.*
+    from app_public.agreement_signers s join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null
+    cross join lateral app_private.signing_request(s.id) r
+    where s.id = any (array(select app_hidden.viewer_signers())) and a.status <> 'DRAFT'
+    order by s.status in ('INVITED', 'VIEWED') desc, s.id desc limit 100;
+end $$;
+grant execute on function app_public.signing_requests to plat_user;
+comment on function app_public.signing_requests() is
+  E'@ordered\n\nWhat the viewer is asked to sign, or signed: what is open first, then the latest; 100 at most.';
+
+create function app_public.request_signing_code(signer_id uuid default null, token text default null,
+  channel app_public.code_channel default 'EMAIL') returns app_public.signing_request
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(request_signing_code.signer_id, token));
+  way text := coalesce(request_signing_code.channel, 'EMAIL');
+begin
+  if way = 'SMS' and (turn.signer).phone is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'There is no phone number of this signer; have the code sent by mail.',
+      '{"field": "channel"}');
+  end if;
+  perform app_private.rate_limit('signing.code', (turn.signer).id::text);
+  perform app_private.rate_limit('signing.network', app_private.network_of(app_hidden.setting('ip')));
+  perform app_private.act_as_signer((turn.signer).role);
+  insert into app_private.agreement_codes (signer_id, file_id, channel)
+    values ((turn.signer).id, (turn.file).id, way)
+    on conflict on constraint agreement_codes_pkey do update set file_id = excluded.file_id, channel = excluded.channel,
+      code_sha256 = null, expires_at = null, tries = 0, proof = null, proof_expires_at = null, requested_at = now();
+  perform app_private.add_job('signing_code__requested', jsonb_build_object('id', (turn.signer).id,
+    'organization_id', (turn.agreement).organization_id), job_key => 'signing_code__requested ' || (turn.signer).id);
+  perform app_private.mark_viewed(turn);
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $$;
+grant execute on function app_public.request_signing_code to plat_user, plat_anonymous;
+comment on function app_public.request_signing_code(uuid, text, app_public.code_channel) is
+  E'@withoutViewer For signers without an account: the token of their mail says who they are.\n'
+  '@arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.\n'
+  '@arg token The token of the link in the mail, for whoever has no account.\n'
+  '@arg channel How the code is sent: by mail, or as a text message to the number of the signer.\n\n'
+  'Sends a one-time code to the signer, which signing and declining take: six digits, for ten minutes and five tries. '
+  'It '
+  'replaces the one before, and notes that the signer opened the agreement.';
+
+create function app_private.hash_of_code(signer_id uuid, code text) returns bytea
+language sql immutable as $$
+  select sha256(convert_to(signer_id || ' ' || regexp_replace(code, '[\s-]', '', 'g'), 'UTF8'))
+$$;
+comment on function app_private.hash_of_code(uuid, text) is 'What is kept of the code of a signer.';
+
+create function app_hidden.try_signing_code(signer_id uuid, token text, code text) returns jsonb
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  signer uuid := app_private.signer_of(signer_id, token);
+  open app_private.agreement_codes;
+  most constant int := 5;
+  fresh constant uuid := gen_random_uuid();
+begin
+  if not app_private.is_within_limit('signing.try', signer::text) then
+    return jsonb_build_object('code', 'RATE_LIMITED', 'message',
+      'Too many wrong codes; try again tomorrow, or ask whoever sent the agreement.', 'retryAfterSeconds',
+      (select app_private.seconds_to_wait(app_private.limit_key('signing.try', signer::text), l.most)
+        from app_private.limit_of('signing.try') l));
+  end if;
+  select c.* into open from app_private.agreement_codes c where c.signer_id = signer for update;
+  if open.code_sha256 is null or open.expires_at <= clock_timestamp() or open.tries >= most then
+    perform app_private.return_use(app_private.limit_key('signing.try', signer::text));
+    -- Left to the operation: a request that is sent again under its idempotency key gets its first answer.
+    return jsonb_build_object('proof', '');
+  elsif open.code_sha256 <> app_private.hash_of_code(signer, code) then
+    update app_private.agreement_codes c set tries = c.tries + 1 where c.signer_id = signer;
+    return jsonb_build_object('code', 'BAD_USER_INPUT', 'message', 'This is not the code that was sent.', 'triesLeft',
+      most - open.tries - 1);
+  end if;
+  -- A right one is no try.
+  perform app_private.return_use(app_private.limit_key('signing.try', signer::text));
+  update app_private.agreement_codes c set proof = fresh, proof_expires_at = clock_timestamp() + interval '1 minute'
+    where c.signer_id = signer;
+  return jsonb_build_object('proof', fresh);
+end $$;
+grant execute on function app_hidden.try_signing_code(uuid, text, text) to plat_user, plat_anonymous;
+comment on function app_hidden.try_signing_code(uuid, text, text) is
+  E'@withoutViewer For signers without an account: the token of their mail says who they are.\n\n'
+  'Exchanges a right code for a proof {proof}, which lives a minute; a wrong one counts, and is told as {code, '
+  'message, '
+  'triesLeft}. Raises nothing of its own, so that the try is kept.';
+
+create function app_private.take_proof(turn app_private.turn, proof text) returns app_private.agreement_codes
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  result app_private.agreement_codes;
+begin
+  delete from app_private.agreement_codes c where c.signer_id = (turn.signer).id
+      and c.proof::text = take_proof.proof and c.proof_expires_at > clock_timestamp()
+    returning * into result;
+  if result.signer_id is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'There is no open code: it was not sent yet, was used, is over ten '
+      'minutes '
+      'old, or was tried too often. Ask for a new one with requestSigningCode.', '{"field": "code"}');
+  elsif result.file_id <> (turn.file).id then
+    perform app_hidden.fail('CONFLICT', 'There is another version since the code was sent; read it and ask for a new '
+      'code.',
+      '{"field": "code"}');
+  end if;
+  return result;
+end $$;
+comment on function app_private.take_proof(app_private.turn, text) is
+  'Uses a code up; refuses one that was sent for another version of the file.';
+
+create function app_public.sign_agreement(code app_public.signing_code, consent boolean, file_id uuid default null,
+  signer_id uuid default null, token text default null) returns app_public.signing_request
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(sign_agreement.signer_id, token));
+  used app_private.agreement_codes;
+begin
+  if not coalesce(consent, false) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Signing takes consent: true to consentText of the signing request.',
+      '{"field": "consent"}');
+  elsif sign_agreement.file_id <> (turn.file).id then
+    perform app_hidden.fail('CONFLICT', 'This is not the present version; read that one first.', '{"field": "fileId"}');
+  end if;
+  used := app_private.take_proof(turn, sign_agreement.code);
+  perform app_private.act_as_signer((turn.signer).role);
+  perform app_private.mark_viewed(turn);
+  perform app_private.note_trail((turn.agreement).id, 'SIGNED', signer => turn.signer, file => turn.file,
+    sent_to => case used.channel when 'SMS' then (turn.signer).phone else (turn.signer).email end,
+    consent_text => app_private.signing_consent());
+  perform app_private.note_signature((turn.signer).id, turn.file, now());
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $$;
+grant execute on function app_public.sign_agreement to plat_user, plat_anonymous;
+comment on function app_public.sign_agreement(app_public.signing_code, boolean, uuid, uuid, text) is
+  E'@withoutViewer For signers without an account: the token of their mail says who they are.\n'
+  '@arg code The code that requestSigningCode sent.\n'
+  '@arg consent Whether the signer agrees to consentText; it takes true.\n'
+  '@arg fileId The version that the signer has read; refused where another one is present.\n'
+  '@arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.\n'
+  '@arg token The token of the link in the mail, for whoever has no account.\n\n'
+  'Signs the present version of an agreement. Its SHA-256, the consent, the time, the network address and the program '
+  'are '
+  'kept in the trail of the agreement.';
+
+create function app_public.decline_agreement(code app_public.signing_code, reason app_public.long_text,
+  signer_id uuid default null, token text default null) returns app_public.signing_request
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+  turn app_private.turn := app_private.require_turn(app_private.signer_of(decline_agreement.signer_id, token));
+  used app_private.agreement_codes;
+begin
+  if reason is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Say why you do not sign.', '{"field": "reason"}');
+  end if;
+  used := app_private.take_proof(turn, decline_agreement.code);
+  perform app_private.act_as_signer((turn.signer).role);
+  perform app_private.mark_viewed(turn);
+  perform app_private.note_trail((turn.agreement).id, 'DECLINED', signer => turn.signer, file => turn.file,
+    sent_to => case used.channel when 'SMS' then (turn.signer).phone else (turn.signer).email end, note => reason);
+  perform app_private.note_refusal((turn.signer).id, reason);
+  perform set_config('plat.actor_type', before, true);
+  return app_private.signing_request((turn.signer).id);
+end $$;
+grant execute on function app_public.decline_agreement to plat_user, plat_anonymous;
+comment on function app_public.decline_agreement(app_public.signing_code, app_public.long_text, uuid, text) is
+  E'@withoutViewer For signers without an account: the token of their mail says who they are.\n'
+  '@arg code The code that requestSigningCode sent.\n'
+  '@arg reason Why, for whoever sent it.\n'
+  '@arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.\n'
+  '@arg token The token of the link in the mail, for whoever has no account.\n\n'
+  'Refuses to sign an agreement, which ends it for everybody.';
+
+create function app_public.remind_agreement_signer(id uuid) returns app_public.agreement_signers
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  signer app_public.agreement_signers;
+begin
+  perform app_hidden.require_viewer();
+  if not app_private.viewer_sees('app_public.agreement_signers', remind_agreement_signer.id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such signer.', '{"field": "id"}');
+  end if;
+  select * into signer from app_public.agreement_signers s where s.id = remind_agreement_signer.id;
+  if not app_hidden.may_write_agreement(signer.agreement_id) then
+    perform app_hidden.fail('FORBIDDEN', 'You may not remind this signer.', '{"permission": "buyer.write"}');
+  end if;
+  perform app_private.remind_signer(signer.id, 'by hand');
+  select * into signer from app_public.agreement_signers s where s.id = remind_agreement_signer.id;
+  return app_hidden.masked(signer);
+end $$;
+grant execute on function app_public.remind_agreement_signer to plat_user;
+comment on function app_public.remind_agreement_signer(uuid) is
+  E'@arg id The signer.\n\nSends a signer who was asked and has not signed yet another mail; three within 24 hours at '
+    'most.';
+
+create function app_private.remind_signer(id uuid, why text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  agreement app_public.agreements;
+  signer app_public.agreement_signers;
+begin
+  select a.* into agreement from app_public.agreements a
+    where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = remind_signer.id)
+    for no key update;
+  select s.* into signer from app_public.agreement_signers s where s.id = remind_signer.id for no key update;
+  if signer.status not in ('INVITED', 'VIEWED')
+    or agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') then
+    perform app_hidden.fail('CONFLICT', 'Only somebody who was asked, and has neither signed nor declined, is '
+      'reminded.',
+      '{"field": "id"}');
+  end if;
+  perform app_private.rate_limit('signing.reminder', signer.id::text);
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreement_signers s set reminded_at = now(), invitation = s.invitation + 1
+    where s.id = remind_signer.id returning * into signer;
+  perform set_config('plat.service', before, true);
+  perform app_private.note_trail(agreement.id, 'REMINDED', signer => signer, note => why);
+  if agreement.signing_provider = 'EMBEDDED' then
+    perform app_private.add_job('agreement_signer__invited',
+      jsonb_build_object('id', signer.id, 'invitation', signer.invitation));
+  else
+    perform app_private.add_job('agreement__reminded', jsonb_build_object('id', agreement.id),
+      job_key => 'agreement__reminded ' || agreement.id);
+  end if;
+end $$;
+comment on function app_private.remind_signer(uuid, text) is 'Has a signer asked once more; refused where that is of '
+  'no use.';

@@ -1,0 +1,187 @@
+/**
+ * /sign/<token>, the link of mails that ask somebody to sign. Mail scanners follow links, so a GET changes nothing: it shows what there
+ * is to sign. The buttons POST: one has a code sent, the others sign or decline with it. All of it is what the operations of the API do,
+ * as a visitor with the token.
+ */
+import express, { type RequestHandler, type Response } from "express";
+import type { Pool } from "pg";
+import { anonymous, pgSettings } from "../auth/claims.ts";
+import { asViewer } from "../database/asViewer.ts";
+import { CodedError, type ErrorCode } from "../errors.ts";
+import type { AddressClaims, FileAddresses } from "../files/addresses.ts";
+import { escapeHtml } from "../providers/mail/letter.ts";
+import { sendPage } from "./page.ts";
+import { userAgentOf } from "./requestFacts.ts";
+import { requestState } from "./requestState.ts";
+import { toCodedError } from "./toCodedError.ts";
+
+export interface SigningPageDeps {
+  /** Connections of plat_authenticator. */
+  pool: Pool;
+  addresses: Pick<FileAddresses, "sign">;
+}
+
+/** What app_public.signing_request gives. */
+interface Asked {
+  title: string;
+  status: string;
+  organization_name: string;
+  project_title: string;
+  signer_name: string;
+  signer_status: string;
+  can_sign: boolean;
+  file_id: string | null;
+  filename: string | null;
+  file_number: number | null;
+  checksum: string | null;
+  url: AddressClaims | null;
+  certificate_url: AddressClaims | null;
+  consent_text: string;
+  code_sent_to: string | null;
+  expires_at: string | null;
+  signed_at: string | null;
+}
+
+/** Bytes of a form; a reason is the longest of it. */
+const limit = 16 * 1024;
+
+const form = express.urlencoded({ extended: false, limit, parameterLimit: 10 });
+
+/** Reads the form of a POST. @throws CodedError BAD_USER_INPUT, PAYLOAD_TOO_LARGE */
+export const signingForm: RequestHandler<any> = (request, response, next) =>
+  form(request, response, (error?: { type?: string }) => {
+    if (!error) return next();
+    next(
+      error.type === "entity.too.large"
+        ? new CodedError("PAYLOAD_TOO_LARGE", "What was sent is over 16 KB.", { limit })
+        : new CodedError("BAD_USER_INPUT", "The form could not be read."),
+    );
+  });
+
+/** Faults that the page tells beside the form, so that whoever made them goes on. */
+const told: readonly ErrorCode[] = ["BAD_USER_INPUT", "CONFLICT", "RATE_LIMITED", "PROJECT_ARCHIVED"];
+
+export function signingPage({ pool, addresses }: SigningPageDeps): RequestHandler<{ token: string }> {
+  return async (request, response) => {
+    const { token } = request.params;
+    const { id, constraintMessages } = requestState(request);
+    const userAgent = userAgentOf(request);
+    const settings = pgSettings(anonymous, {
+      requestId: id,
+      channel: "UI",
+      ...(request.ip && { ip: request.ip }),
+      ...(userAgent && { userAgent }),
+    });
+    const ask = <T>(text: string, values: unknown[]): Promise<T> =>
+      asViewer(pool, settings, async (client) => (await client.query(text, values)).rows[0].result as T);
+    response.setHeader("Cache-Control", "no-store");
+    response.setHeader("Referrer-Policy", "no-referrer");
+
+    let fault: CodedError | undefined;
+    if (request.method === "POST")
+      try {
+        await act(ask, token, (request.body ?? {}) as Record<string, unknown>);
+      } catch (error) {
+        fault = toCodedError(error, constraintMessages, false);
+        if (!told.includes(fault.code)) throw fault;
+        response.status(fault.status);
+      }
+    const asked = await ask<Asked>(
+      "select to_jsonb(r) as result from app_public.signing_request(token => $1) r",
+      [token],
+    );
+    show(response, asked, fault, addresses);
+  };
+}
+
+type Ask = <T>(text: string, values: unknown[]) => Promise<T>;
+
+/** What a button does. @throws what the operations throw */
+async function act(ask: Ask, token: string, sent: Record<string, unknown>): Promise<void> {
+  const text = (name: string): string => (typeof sent[name] === "string" ? sent[name].trim() : "");
+  const prove = async (): Promise<string> => {
+    // In a transaction of its own, so that a wrong code counts.
+    const { proof, code, message } = await ask<{ proof?: string; code?: ErrorCode; message?: string }>(
+      "select app_hidden.try_signing_code(null, $1, $2) as result",
+      [token, text("code").slice(0, 100)],
+    );
+    if (proof === undefined) throw new CodedError(code!, message!);
+    return proof;
+  };
+  switch (text("action")) {
+    case "code":
+      return ask("select app_public.request_signing_code(token => $1, channel => $2) is null as result", [
+        token,
+        text("channel") === "SMS" ? "SMS" : "EMAIL",
+      ]);
+    case "sign":
+      return ask(
+        "select app_public.sign_agreement(code => $2, consent => $3, file_id => app_hidden.record_id('', $4, 'fileId'), token => $1) is null as result",
+        [token, await prove(), text("consent") === "yes", text("file")],
+      );
+    case "decline":
+      return ask(
+        "select app_public.decline_agreement(code => $2, reason => app_hidden.checked(nullif($3, ''), 'app_public.long_text', 'reason'), token => $1) is null as result",
+        [token, await prove(), text("reason")],
+      );
+    default:
+      throw new CodedError("BAD_USER_INPUT", "The form is incomplete.");
+  }
+}
+
+const ends: Record<string, string> = {
+  DECLINED: "It was declined by one of its signers: there is nothing to sign any more.",
+  VOIDED: "It was withdrawn: there is nothing to sign any more.",
+  EXPIRED: "It was not signed in time: there is nothing to sign any more.",
+};
+
+function show(
+  response: Response,
+  asked: Asked,
+  fault: CodedError | undefined,
+  addresses: SigningPageDeps["addresses"],
+): void {
+  const paragraph = (text: string) => `<p>${escapeHtml(text)}</p>`;
+  const link = (claims: AddressClaims | null, label: string) =>
+    claims ? `<p><a href="${escapeHtml(addresses.sign(claims))}">${escapeHtml(label)}</a></p>` : "";
+  const { signer_status: status } = asked;
+  const said =
+    ends[asked.status] ??
+    (status === "SIGNED"
+      ? ["SIGNED", "EXECUTED"].includes(asked.status) && asked.certificate_url
+        ? "You have signed it, and so have all others."
+        : "You have signed it. A mail tells when all have."
+      : asked.can_sign
+        ? `Read it first. It can be signed${asked.expires_at ? ` until ${asked.expires_at.slice(0, 10)}` : ""}.`
+        : "It cannot be signed now.");
+  sendPage(
+    response,
+    asked.title,
+    paragraph(`${asked.organization_name}, ${asked.project_title}. For ${asked.signer_name}.`),
+    ...(fault ? [`<p role="alert"><strong>${escapeHtml(fault.message)}</strong></p>`] : []),
+    paragraph(said),
+    link(asked.url, `${asked.filename}, version ${asked.file_number}`),
+    ...(asked.checksum ? [paragraph(`SHA-256: ${asked.checksum}`)] : []),
+    link(asked.certificate_url, "Certificate: who signed, when and from where"),
+    ...(asked.can_sign ? forms(asked) : []),
+  );
+}
+
+function forms({ code_sent_to: sentTo, consent_text: consent, file_id: file }: Asked): string[] {
+  const hidden = (name: string, value: string) =>
+    `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`;
+  const codeField =
+    '<p><label>Code <input name="code" inputmode="numeric" autocomplete="one-time-code" required maxlength="20"></label></p>';
+  return [
+    `<form method="post">${hidden("action", "code")}<button>${sentTo ? "Send another code" : "Send me a code"}</button></form>`,
+    ...(sentTo === null
+      ? ["<p>To sign, or to decline, you need a code that is sent to you.</p>"]
+      : [
+          `<p>A code was sent to ${escapeHtml(sentTo)}. It lives ten minutes.</p>`,
+          `<h2>Sign</h2><form method="post">${hidden("action", "sign")}${hidden("file", file!)}${codeField}`,
+          `<p><label><input type="checkbox" name="consent" value="yes" required> ${escapeHtml(consent)}</label></p><button>Sign</button></form>`,
+          `<h2>Decline</h2><form method="post">${hidden("action", "decline")}${codeField}`,
+          '<p><label>Why <textarea name="reason" required maxlength="5000"></textarea></label></p><button>Decline</button></form>',
+        ]),
+  ];
+}

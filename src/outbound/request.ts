@@ -1,0 +1,88 @@
+/** One request to an address that a user gave: to what was checked, without redirects, for a limited time and answer. */
+import { request } from "node:https";
+import { resolvePublicAddress, type AddressPolicy } from "./publicAddress.ts";
+
+export interface Received {
+  status: number;
+  /** As much of the body as was asked for. */
+  body: Buffer;
+  /** Whether there was more of it. */
+  isCut: boolean;
+  /** Seconds that the receiver asks to wait, by the header Retry-After. */
+  retryAfter: number | undefined;
+}
+
+export interface RequestOptions extends AddressPolicy {
+  method: "GET" | "POST" | "PUT";
+  headers: Record<string, string>;
+  body?: string | Buffer;
+  /** Until the answer is complete. */
+  signal: AbortSignal;
+  /** Bytes of the answer that are read at most; the rest is cut off. */
+  answerLimit: number;
+}
+
+/** @throws AddressRefused, AddressUnknown, or what broke the connection; the reason of the signal */
+export async function requestPublicly(address: string, options: RequestOptions): Promise<Received> {
+  const { method, headers, body, signal, answerLimit } = options;
+  const { url, addresses, isLoopback } = await Promise.race([
+    resolvePublicAddress(address, options),
+    rejectOn(signal),
+  ]);
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      url,
+      {
+        method,
+        headers: {
+          ...headers,
+          ...(body !== undefined && { "content-length": Buffer.byteLength(body) }),
+        },
+        agent: false,
+        signal,
+        rejectUnauthorized: !isLoopback,
+        // The name is not asked for again: the connection goes to what was checked.
+        lookup: (_host, { all }, found) => {
+          if (all) found(null, addresses);
+          else found(null, addresses[0]!.address, addresses[0]!.family);
+        },
+      },
+      (response) => {
+        const parts: Buffer[] = [];
+        let size = 0;
+        const finish = (isCut: boolean) => {
+          resolve({
+            status: response.statusCode!,
+            body: Buffer.concat(parts),
+            isCut,
+            retryAfter: secondsOf(response.headers["retry-after"]),
+          });
+          outgoing.destroy();
+        };
+        response.on("data", (part: Buffer) => {
+          parts.push(part.subarray(0, Math.max(answerLimit - size, 0)));
+          size += part.length;
+          if (size >= answerLimit) finish(true);
+        });
+        response.on("end", () => finish(false));
+        response.on("error", reject);
+      },
+    );
+    outgoing.on("error", reject);
+    outgoing.end(body);
+  });
+}
+
+function rejectOn(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+  });
+}
+
+/** What a header Retry-After says, in seconds: seconds or a date, as HTTP allows. */
+export function secondsOf(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  if (/^\d{1,9}$/.test(header)) return Number(header);
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - Date.now()) / 1000));
+}

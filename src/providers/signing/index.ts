@@ -1,0 +1,63 @@
+import type { JobHelpers } from "graphile-worker";
+import type { CertificateFacts } from "../../signing/certificate.ts";
+import { createDocusign, type DocusignAccount } from "./docusign.ts";
+import { createEmbeddedSigning } from "./embedded.ts";
+import { SigningFailed, type SigningProvider } from "./provider.ts";
+
+export {
+  SigningFailed,
+  type Envelope,
+  type EnvelopeState,
+  type Proof,
+  type SigningProvider,
+} from "./provider.ts";
+
+/** What app_private.envelope_of gives of an agreement that is signed elsewhere. */
+export interface KnownEnvelope {
+  integrationId: string;
+  envelopeId: string | null;
+}
+
+/** Where an agreement is signed, and what it is called there. */
+export interface Signing {
+  provider: SigningProvider;
+  /** Undefined for one that is signed here. */
+  envelope: KnownEnvelope | undefined;
+}
+
+type Helpers = Pick<JobHelpers, "query" | "integrations" | "serviceUrl">;
+
+/** @throws SigningFailed where the organization's integration does not work now */
+export async function openSigning(helpers: Helpers, agreementId: string): Promise<Signing> {
+  const { query, integrations, serviceUrl } = helpers;
+  const { rows: known } = await query<{ envelope: KnownEnvelope | null }>(
+    "select app_private.envelope_of($1) as envelope",
+    [agreementId],
+  );
+  const envelope = known[0]!.envelope;
+  if (envelope) {
+    const account = await integrations.account(envelope.integrationId);
+    if (!account)
+      throw new SigningFailed(
+        "SETTINGS",
+        "The integration that agreements are signed by does not work; refresh it.",
+      );
+    const { hostname } = new URL(serviceUrl);
+    // One that nobody outside knows is refused there; what changes is then asked for.
+    const isKnown = /\.[a-z]/i.test(hostname) || account.policy.loopback;
+    const provider = createDocusign({
+      ...(account as unknown as DocusignAccount),
+      policy: account.policy,
+      noticeUrl: (id) => (isKnown ? `${serviceUrl}/webhooks/signing/${id}` : undefined),
+    });
+    return { provider, envelope };
+  }
+  const provider = createEmbeddedSigning(async () => {
+    const { rows } = await query<{ facts: CertificateFacts | null }>(
+      "select app_private.signing_certificate($1) as facts",
+      [agreementId],
+    );
+    return rows[0]!.facts;
+  });
+  return { provider, envelope: undefined };
+}

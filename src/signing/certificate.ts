@@ -1,0 +1,32 @@
+/** Writes certificates, each in a thread beside the event loop: letters are measured and fonts taken apart there. */
+import { Worker } from "node:worker_threads";
+import type { CertificateFacts } from "./certificatePages.ts";
+
+export type { CertificateFacts } from "./certificatePages.ts";
+
+const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 };
+const longestMs = 30_000;
+
+/**
+ * The certificate as a PDF.
+ * @throws Error when the thread fails, or takes over 30 seconds.
+ */
+export async function writeCertificate(facts: CertificateFacts): Promise<Buffer> {
+  const worker = new Worker(new URL("./thread.ts", import.meta.url), {
+    workerData: facts,
+    resourceLimits,
+    name: "plat-certificate",
+  });
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    return await new Promise<Buffer>((resolve, reject) => {
+      timer = setTimeout(() => reject(new Error("A certificate took too long to write.")), longestMs);
+      worker.once("message", (pdf: Uint8Array) => resolve(Buffer.from(pdf)));
+      worker.once("error", reject);
+      worker.once("exit", () => reject(new Error("The thread of a certificate ended before its file.")));
+    });
+  } finally {
+    clearTimeout(timer);
+    await worker.terminate();
+  }
+}

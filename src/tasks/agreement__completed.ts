@@ -1,0 +1,40 @@
+import type { JobHelpers, Task } from "graphile-worker";
+import { createHash } from "node:crypto";
+import { Readable } from "node:stream";
+import { idOf } from "../jobs/payload.ts";
+import { agreementCompleted } from "../providers/mail/signingLetters.ts";
+import type { Proof } from "../providers/signing/index.ts";
+import { atProvider } from "../signing/atProvider.ts";
+import { writeToSigners } from "../signing/letters.ts";
+
+/**
+ * All have signed the agreement {id}: keeps what proves it, and writes to everybody where to find it.
+ * Run twice: keeps one file of each kind, and writes to each once.
+ */
+const task: Task = async (payload, helpers) => {
+  const id = idOf(payload);
+  await atProvider(helpers, id, async ({ provider, envelope }) => {
+    for (const proof of await provider.proof(envelope?.envelopeId ?? undefined))
+      await keep(helpers, id, proof);
+    if (provider.writesItself) await writeToSigners(helpers, id, "completed", agreementCompleted);
+  });
+};
+
+async function keep(helpers: JobHelpers, id: string, { kind, filename, content }: Proof): Promise<void> {
+  const { query, fileStore } = helpers;
+  const checksum = createHash("sha256").update(content).digest("hex");
+  const size = content.length;
+  const { rows } = await query<{ stored: boolean }>(
+    "select app_private.announce_agreement_file($1, $2, $3) as stored",
+    [id, checksum, size],
+  );
+  if (!rows[0]!.stored)
+    await fileStore.put(checksum, Readable.from([content]), { size, type: "application/pdf" });
+  const { rows: forgotten } = await query<{ key: string }>(
+    "select app_private.keep_agreement_file($1, $2, $3, $4) as key",
+    [id, kind, checksum, filename],
+  );
+  if (forgotten.length > 0) await fileStore.delete(forgotten.map(({ key }) => key));
+}
+
+export default task;

@@ -1,0 +1,24 @@
+import type { Task } from "graphile-worker";
+import { idOf } from "../jobs/payload.ts";
+import { agreementEnded } from "../providers/mail/signingLetters.ts";
+import { atProvider } from "../signing/atProvider.ts";
+import { writeToSigners } from "../signing/letters.ts";
+
+/**
+ * The agreement {id} was voided, declined or has expired: nobody is to sign it any more, here or at its provider.
+ * Run twice: writes to each once.
+ */
+const task: Task = async (payload, helpers) => {
+  const id = idOf(payload);
+  await atProvider(helpers, id, async ({ provider, envelope }) => {
+    if (provider.writesItself) await writeToSigners(helpers, id, "ended", agreementEnded);
+    if (!envelope?.envelopeId) return;
+    const { rows } = await helpers.query<{ reason: string }>(
+      "select app_private.end_of_agreement($1) as reason",
+      [id],
+    );
+    await provider.end(envelope.envelopeId, rows[0]!.reason);
+  });
+};
+
+export default task;

@@ -1,0 +1,48 @@
+import type { Task } from "graphile-worker";
+import { idOf } from "../jobs/payload.ts";
+import { SigningFailed, type Envelope } from "../providers/signing/index.ts";
+import { atProvider } from "../signing/atProvider.ts";
+
+/** What app_private.envelope_to_send gives. */
+interface ToSend extends Omit<Envelope, "expiresAt" | "reminderDays" | "document"> {
+  expiresAt: string | null;
+  reminderDays: number | null;
+  document: { filename: string; size: number; checksum: string };
+}
+
+/**
+ * Hands the agreement {id} over to the provider that its signers sign at. Run twice: the provider knows it by its transaction id. One that
+ * the provider refuses is voided, with the reason.
+ */
+const task: Task = async (payload, helpers) => {
+  const id = idOf(payload);
+  const { query, fileStore } = helpers;
+  const { rows } = await query<{ envelope: ToSend | null }>(
+    "select app_private.envelope_to_send($1) as envelope",
+    [id],
+  );
+  const found = rows[0]!.envelope;
+  if (!found) return;
+  const { checksum, ...document } = found.document;
+  const content = async () => {
+    const stored = await fileStore.get(checksum);
+    if (!stored) throw new Error("The file of an agreement is not in the store.");
+    return stored;
+  };
+  try {
+    await atProvider(helpers, id, async ({ provider }) => {
+      const envelopeId = await provider.send({
+        ...found,
+        expiresAt: found.expiresAt === null ? null : new Date(found.expiresAt),
+        reminderDays: found.reminderDays ?? undefined,
+        document: { ...document, content },
+      });
+      await query("select app_private.note_envelope($1, $2)", [id, envelopeId]);
+    });
+  } catch (error) {
+    if (!(error instanceof SigningFailed) || error.kind !== "REFUSED") throw error;
+    await query("select app_private.refuse_envelope($1, $2)", [id, error.message]);
+  }
+};
+
+export default task;

@@ -1,0 +1,45 @@
+import type { Task } from "graphile-worker";
+import { deliverWithinQuota, isSettled, postpone } from "../jobs/deliver.ts";
+import { idOf, numberOf } from "../jobs/payload.ts";
+import { signingInvitation } from "../providers/mail/signingLetters.ts";
+
+/**
+ * Asks the signer {id} to sign, for the {invitation}th time; the link is made here, so that it stands in no payload.
+ * Run twice: goes out once.
+ */
+const task: Task = async (payload, helpers) => {
+  const id = idOf(payload);
+  const invitation = numberOf(payload, "invitation");
+  const key = `agreement_signer ${id} ${invitation}`;
+  if (await isSettled(helpers, key)) return;
+  const { rows } = await helpers.query<{
+    token: string;
+    email: string;
+    name: string;
+    title: string;
+    organization_id: string;
+    organization_name: string;
+    project_title: string;
+    expires_at: Date | null;
+    is_reminder: boolean | null;
+  }>("select * from app_private.signer_invitation($1, $2)", [id, invitation]);
+  const asked = rows[0];
+  if (!asked) return;
+  const wait = await deliverWithinQuota(helpers, asked.organization_id, asked.email, {
+    key,
+    ...signingInvitation({
+      name: asked.name,
+      title: asked.title,
+      organization: asked.organization_name,
+      project: asked.project_title,
+      expiresAt: asked.expires_at,
+      isReminder: asked.is_reminder === true,
+      link: `${helpers.serviceUrl}/sign/${asked.token}`,
+      token: asked.token,
+    }),
+  });
+  if (wait > 0) await postpone(helpers, payload, wait);
+  else await helpers.query("select app_private.note_invited($1)", [id]);
+};
+
+export default task;

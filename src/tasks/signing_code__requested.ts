@@ -1,0 +1,45 @@
+import type { Task } from "graphile-worker";
+import { deliver } from "../jobs/deliver.ts";
+import { idOf } from "../jobs/payload.ts";
+import { SmsRefused } from "../providers/sms/index.ts";
+import { signingCode } from "../providers/mail/signingLetters.ts";
+
+/**
+ * Sends the code that the signer {id} asked for. It is made here, so that it stands in no payload.
+ * Run twice: sends another code, which replaces the first. Where the number takes no text message, it goes by mail.
+ */
+const task: Task = async (payload, helpers) => {
+  const id = idOf(payload);
+  const { rows } = await helpers.query<{
+    code: string;
+    channel: "EMAIL" | "SMS";
+    email: string;
+    phone: string | null;
+    message_id: string;
+    title: string;
+    organization_name: string;
+    expires_at: Date;
+  }>("select * from app_private.issue_signing_code($1)", [id]);
+  const issued = rows[0];
+  if (!issued) return;
+  const { code, title, organization_name: organization, expires_at: expiresAt } = issued;
+  let sent: "EMAIL" | "SMS" | undefined;
+  if (issued.channel === "SMS" && issued.phone !== null)
+    try {
+      const body = `${code} is your code to sign "${title.slice(0, 60)}" of ${organization.slice(0, 40)}. Never give it to anybody.`;
+      await helpers.sms.send({ id: issued.message_id, to: issued.phone, body });
+      sent = "SMS";
+    } catch (error) {
+      if (!(error instanceof SmsRefused)) throw error;
+      helpers.logger.warn(`${error.message} The code goes by mail.`);
+    }
+  if (!sent) {
+    // Another try has another code, and so another mail.
+    const key = `signing_code ${issued.message_id}`;
+    const letter = signingCode({ code, title, organization, expiresAt });
+    if (await deliver(helpers, { key, to: issued.email, ...letter })) sent = "EMAIL";
+  }
+  if (sent) await helpers.query("select app_private.note_code_sent($1, $2)", [id, sent]);
+};
+
+export default task;

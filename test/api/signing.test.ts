@@ -1,0 +1,711 @@
+/** Agreements are signed here: files with versions, signers in order, one-time codes, and what is kept of it. */
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { get } from "node:https";
+import { join as joinPath } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import type { Person } from "../harness/api.ts";
+import { passTime } from "../harness/clock.ts";
+import { createBuyer, invite } from "../harness/deals.ts";
+import { cast, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { createIn, mutationOf, type Create } from "../harness/records.ts";
+import { untouched } from "../harness/untouched.ts";
+import { upload } from "../harness/upload.ts";
+import { programOf } from "../harness/world.ts";
+import { createFileStore } from "../../src/providers/files/index.ts";
+import { createSmsProvider } from "../../src/providers/sms/index.ts";
+import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
+
+let world: Portfolio;
+let outbox: Outbox;
+let owen: Person;
+let create: Create;
+let bea: Person;
+let purchase: string;
+
+beforeAll(async () => {
+  world = await startPortfolio();
+  outbox = await createOutbox();
+  owen = world.owen;
+  create = createIn(owen);
+  bea = await world.signUp("Bea Buyer");
+  purchase = await createBuyer(owen, world.project, { legalName: "Bea Buyer" });
+  await invite(world, purchase, bea);
+});
+afterAll(async () => {
+  await outbox.remove();
+  await world.stop();
+});
+// Each test is a day of its own.
+beforeEach(() => world.owner.query("delete from app_private.limit_uses"));
+
+const pdf = (text: string): Buffer => Buffer.from(`%PDF-1.7\n% ${text}\n%%EOF\n`);
+const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
+
+const UPLOAD = mutationOf("uploadAgreementFile", "{ id number kind checksum voidSignatures sentAt url }");
+async function uploadFile(agreementId: string, text: string, input: object = {}, person = owen) {
+  const answer = await upload(
+    world,
+    person,
+    UPLOAD,
+    { input: { agreementId, file: null, ...input } },
+    { "variables.input.file": { bytes: pdf(text), name: `${text}.pdf`, type: "application/pdf" } },
+  );
+  return { file: answer.data?.uploadAgreementFile, error: answer.errors?.[0] };
+}
+
+interface Asked {
+  role?: string;
+  name: string;
+  email: string;
+  sequence?: number;
+  phone?: string;
+}
+
+/** An agreement with its first version and signers; gives their ids by name. */
+async function prepare(signers: Asked[], input: Record<string, unknown> = {}) {
+  const id = await create("createAgreement", {
+    buyerId: purchase,
+    type: "PURCHASE",
+    title: "Contract of 12B",
+    ...input,
+  });
+  const { file, error } = await uploadFile(id, "first");
+  expect(error).toBeUndefined();
+  const ids: Record<string, string> = {};
+  for (const signer of signers)
+    ids[signer.name] = await create("createAgreementSigner", { agreementId: id, role: "BUYER", ...signer });
+  return { id, file, ids };
+}
+
+const send = (id: string, person = owen) =>
+  person.get(mutationOf("updateAgreement", "{ id status }"), { input: { id, status: "SENT" } });
+
+async function sent(signers: Asked[], input: Record<string, unknown> = {}) {
+  const prepared = await prepare(signers, input);
+  await send(prepared.id);
+  return prepared;
+}
+
+const jobs = () =>
+  runJobs(
+    world.database.ownerUrl,
+    outbox.provider,
+    createFileStore({ dataDir: world.dataDir }),
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    createSmsProvider({ textMessages: "outbox", dataDir: world.dataDir, baseUrl: "https://plat.example" }),
+  );
+
+/** Runs the jobs; gives the mails by recipient, the latest of each. */
+async function mails(): Promise<Record<string, { subject: string; text: string }>> {
+  await jobs();
+  const all = await outbox.take();
+  return Object.fromEntries(
+    all.map(({ to, subject, text }) => [to![0]!.address!, { subject: subject!, text: text! }]),
+  );
+}
+const tokenIn = (text: string): string => /\/sign\/(agreement\.\S+)$/m.exec(text)![1]!;
+const codeIn = (text: string): string => /^\s*(\d{6})$/m.exec(text)![1]!;
+
+const requested = `{ title status signerName signerStatus canSign fileId fileNumber checksum url certificateUrl consentText codeSentTo signedAt organizationName projectTitle }`;
+const REQUEST = `query ($signerId: ID, $token: String) { signingRequest(signerId: $signerId, token: $token) ${requested} }`;
+const CODE = mutationOf("requestSigningCode", requested);
+const SIGN = mutationOf("signAgreement", requested);
+const DECLINE = mutationOf("declineAgreement", requested);
+
+/** Asks for a code and gives it. */
+async function code(person: Person, who: { signerId?: string; token?: string }, address: string) {
+  await person.get(CODE, { input: who });
+  const mail = (await mails())[address]!;
+  return codeIn(mail.text);
+}
+async function sign(person: Person, who: { signerId?: string; token?: string }, address: string) {
+  const input = { ...who, code: await code(person, who, address), consent: true };
+  return (await person.get(SIGN, { input })).signAgreement;
+}
+
+const AGREEMENT = `query ($id: ID!) { agreement(id: $id) { status sentAt viewedAt signedAt executedAt declinedAt
+  files { kind number checksum sentAt url }
+  signers { name role status sequence email phone signedAt declineReason signedFile { number } }
+  trail { kind signerName checksum ipAddress userAgent sentTo consentText note } } }`;
+const look = async (id: string, person = owen) => (await person.get(AGREEMENT, { id })).agreement;
+
+const download = (url: string): Promise<{ status: number; bytes: Buffer }> => {
+  const { pathname, search } = new URL(url);
+  const { port } = new URL(world.url);
+  return new Promise((resolve, reject) =>
+    get(`https://127.0.0.1:${port}${pathname}${search}`, { rejectUnauthorized: false }, (response) => {
+      const parts: Buffer[] = [];
+      response.on("data", (part: Buffer) => parts.push(part));
+      response.on("error", reject);
+      response.on("end", () => resolve({ status: response.statusCode!, bytes: Buffer.concat(parts) }));
+    }).on("error", reject),
+  );
+};
+
+const cora = { name: "Cora Co", email: "cora@example.com", role: "CO_BUYER" };
+
+test("the buyer signs, signed in: one signer needs no PARTIALLY_SIGNED, and what was signed is kept", async () => {
+  const { id, ids, file } = await sent([{ name: "Bea Buyer", email: bea.email! }]);
+  const who = { signerId: ids["Bea Buyer"]! };
+  const asked = (await bea.get("{ signingRequests { signerId title canSign } }")).signingRequests;
+  expect(asked).toContainEqual({ signerId: who.signerId, title: "Contract of 12B", canSign: true });
+  const { signingRequest } = await bea.get(REQUEST, who);
+  expect(signingRequest).toMatchObject({
+    status: "SENT",
+    signerStatus: "INVITED",
+    canSign: true,
+    fileNumber: 1,
+    checksum: sha256(pdf("first")),
+    organizationName: "Harbour Homes",
+    projectTitle: "Harbour View",
+    codeSentTo: null,
+  });
+  expect((await download(signingRequest.url)).bytes).toEqual(pdf("first"));
+
+  const invitation = (await mails())[bea.email!]!;
+  expect(invitation.subject).toBe("Please sign: Contract of 12B");
+  const opened = (await bea.get(CODE, { input: who })).requestSigningCode;
+  expect(opened).toMatchObject({ status: "VIEWED", signerStatus: "VIEWED" });
+  const value = codeIn((await mails())[bea.email!]!.text);
+  expect((await bea.get(REQUEST, who)).signingRequest.codeSentTo).toBe(`b…@${bea.email!.split("@")[1]}`);
+  // Only a hash of the code is kept.
+  const { rows: kept } = await world.owner.query(
+    "select c::text as row from app_private.agreement_codes c where c.signer_id = $1",
+    [who.signerId],
+  );
+  expect(kept[0].row).not.toContain(value);
+
+  // Without consent, of another version, with another's code: nothing happens.
+  const input = { ...who, code: value, consent: true };
+  expect(await bea.refused(SIGN, { input: { ...input, consent: false } })).toMatchObject({
+    code: "BAD_USER_INPUT",
+    field: "consent",
+  });
+  expect(
+    await bea.refused(SIGN, { input: { ...input, fileId: "00000000-0000-7000-8000-000000000000" } }),
+  ).toMatchObject({ code: "CONFLICT", field: "fileId" });
+  const answer = (await bea.get(SIGN, { input: { ...input, fileId: file.id } })).signAgreement;
+  expect(answer).toMatchObject({ status: "SIGNED", signerStatus: "SIGNED", canSign: false });
+
+  const agreement = await look(id);
+  expect(agreement).toMatchObject({
+    status: "SIGNED",
+    signers: [{ status: "SIGNED", signedFile: { number: 1 }, email: bea.email }],
+  });
+  const kinds = agreement.trail.map((entry: any) => entry.kind);
+  expect(kinds).toEqual(["SENT", "INVITED", "VIEWED", "CODE_SENT", "SIGNED", "COMPLETED"]);
+  expect(agreement.trail[4]).toEqual({
+    kind: "SIGNED",
+    signerName: "Bea Buyer",
+    checksum: sha256(pdf("first")),
+    ipAddress: expect.stringMatching(/127\.0\.0\.1$/),
+    userAgent: null,
+    sentTo: bea.email,
+    consentText: signingRequest.consentText,
+    note: null,
+  });
+  const { rows: events } = await world.owner.query(
+    "select name, actor_type, actor_id from app_public.events where subject_id = any ($1) and name like '%signed' order by sequence",
+    [[id, who.signerId]],
+  );
+  expect(events).toEqual([
+    { name: "agreement_signer.signed", actor_type: "BUYER", actor_id: bea.id },
+    { name: "agreement.signed", actor_type: "BUYER", actor_id: bea.id },
+  ]);
+  // A second time there is nothing to sign.
+  expect(await bea.refused(CODE, { input: who })).toMatchObject({ code: "CONFLICT" });
+
+  // The certificate comes by a job, and a mail says where.
+  const done = (await mails())[bea.email!]!;
+  expect(done.subject).toBe("Signed by all: Contract of 12B");
+  const { certificateUrl, url } = (await bea.get(REQUEST, { token: tokenIn(done.text) })).signingRequest;
+  const certificate = await download(certificateUrl);
+  expect(certificate.bytes.subarray(0, 5).toString()).toBe("%PDF-");
+  expect((await download(url)).bytes).toEqual(pdf("first"));
+  const { files } = await look(id, bea);
+  expect(files.map(({ kind, checksum }: any) => [kind, checksum]).sort()).toEqual([
+    ["CERTIFICATE", sha256(certificate.bytes)],
+    ["DOCUMENT", sha256(pdf("first"))],
+  ]);
+  // Run again, the job keeps one.
+  await world.owner.query("select app_private.add_job('agreement__completed', $1)", [JSON.stringify({ id })]);
+  expect(await mails()).toEqual({});
+  expect((await look(id)).files).toHaveLength(2);
+});
+
+test("signers follow in their order, without an account too; the seller countersigns", async () => {
+  const { id, ids } = await sent([
+    { name: "Bea Buyer", email: bea.email!, sequence: 1 },
+    { ...cora, sequence: 1 },
+    { name: "Walt Witness", email: "walt@example.com", role: "WITNESS", sequence: 2 },
+    { name: "Ada Admin", email: world.ada.email!, role: "SELLER_REPRESENTATIVE", sequence: 3 },
+  ]);
+  const statuses = async () =>
+    (await look(id)).signers.map(({ name, status }: any) => `${name.split(" ")[0]} ${status}`);
+  expect(await statuses()).toEqual(["Bea INVITED", "Cora INVITED", "Walt WAITING", "Ada WAITING"]);
+  const first = await mails();
+  expect(Object.keys(first).sort()).toEqual([bea.email, cora.email].sort());
+  const token = tokenIn(first[cora.email]!.text);
+
+  // Ada is a member, and still not to sign before her turn.
+  expect(await world.ada.refused(CODE, { input: { signerId: ids["Ada Admin"] } })).toMatchObject({
+    code: "NOT_FOUND",
+  });
+  await sign(world.anonymous, { token }, cora.email);
+  expect((await look(id)).status).toBe("PARTIALLY_SIGNED");
+  await sign(bea, { signerId: ids["Bea Buyer"]! }, bea.email!);
+  expect(await statuses()).toEqual(["Bea SIGNED", "Cora SIGNED", "Walt INVITED", "Ada WAITING"]);
+  const second = await mails();
+  expect(Object.keys(second)).toEqual(["walt@example.com"]);
+  await sign(world.anonymous, { token: tokenIn(second["walt@example.com"]!.text) }, "walt@example.com");
+  expect((await look(id)).status).toBe("SIGNED");
+  // What its signers make is not set by hand.
+  expect(
+    await owen.refused(mutationOf("updateAgreement"), { input: { id, status: "EXECUTED" } }),
+  ).toMatchObject({ code: "CONFLICT", field: "status" });
+  await sign(world.ada, { signerId: ids["Ada Admin"]! }, world.ada.email!);
+  const agreement = await look(id);
+  expect(agreement.status).toBe("EXECUTED");
+  expect(agreement.executedAt).not.toBeNull();
+  const { rows } = await world.owner.query(
+    "select name from app_public.events where subject_id = $1 and name <> 'agreement.updated' order by sequence",
+    [id],
+  );
+  expect(rows.map(({ name }) => name)).toEqual([
+    "agreement.created",
+    "agreement.sent",
+    // VIEWED, PARTIALLY_SIGNED.
+    "agreement.status_changed",
+    "agreement.status_changed",
+    "agreement.signed",
+    "agreement.executed",
+  ]);
+  const last = await mails();
+  expect(Object.keys(last)).toHaveLength(4);
+});
+
+test("another version: freely before anybody has signed, later only by giving the signatures up", async () => {
+  const { id, ids, file } = await sent([{ name: "Bea Buyer", email: bea.email! }, cora]);
+  const tokens = await mails();
+  const token = tokenIn(tokens[cora.email]!.text);
+  const old = await code(world.anonymous, { token }, cora.email);
+  const second = await uploadFile(id, "second");
+  expect(second.file).toMatchObject({ number: 2, voidSignatures: false, sentAt: expect.any(String) });
+  // The code was for the version before.
+  expect(await world.anonymous.refused(SIGN, { input: { token, code: old, consent: true } })).toMatchObject({
+    code: "BAD_USER_INPUT",
+    field: "code",
+  });
+  expect(Object.keys(await mails()).sort()).toEqual([bea.email, cora.email].sort());
+  await sign(world.anonymous, { token }, cora.email);
+  expect(
+    await bea.refused(SIGN, {
+      input: { signerId: ids["Bea Buyer"], code: "000000", consent: true, fileId: file.id },
+    }),
+  ).toMatchObject({ code: "CONFLICT", field: "fileId" });
+
+  expect((await uploadFile(id, "third")).error).toMatchObject({
+    extensions: { code: "CONFLICT", field: "voidSignatures", signatures: 1 },
+  });
+  const { file: third } = await uploadFile(id, "third", { voidSignatures: true });
+  expect(third).toMatchObject({ number: 3, voidSignatures: true });
+  const agreement = await look(id);
+  expect(agreement).toMatchObject({ status: "SENT", signedAt: null });
+  expect(agreement.signers.map((s: any) => [s.status, s.signedAt, s.signedFile])).toEqual([
+    ["INVITED", null, null],
+    ["INVITED", null, null],
+  ]);
+  // The signature of before stays in the trail, with what it was for.
+  expect(agreement.trail.find((entry: any) => entry.kind === "SIGNED").checksum).toBe(sha256(pdf("second")));
+  expect(agreement.trail.at(-1)).toMatchObject({
+    kind: "REPLACED",
+    note: expect.stringContaining("given up"),
+  });
+  await mails();
+  await sign(world.anonymous, { token }, cora.email);
+  await sign(bea, { signerId: ids["Bea Buyer"]! }, bea.email!);
+  expect((await look(id)).status).toBe("SIGNED");
+  expect((await uploadFile(id, "fourth", { voidSignatures: true })).error).toMatchObject({
+    extensions: { code: "CONFLICT", field: "agreementId" },
+  });
+  // What was sent is never deleted, nor are signers of what was sent.
+  expect(
+    await owen.refused(mutationOf("deleteAgreementFile", "{ id }"), { input: { id: file.id } }),
+  ).toMatchObject({
+    code: "CONFLICT",
+  });
+  expect(
+    await owen.refused(mutationOf("deleteAgreementSigner", "{ id }"), { input: { id: ids["Cora Co"] } }),
+  ).toMatchObject({ code: "CONFLICT" });
+  await mails();
+});
+
+test("a signer declines with a code and a reason, which ends it for everybody", async () => {
+  const { id, ids } = await sent([{ name: "Bea Buyer", email: bea.email! }, cora]);
+  const token = tokenIn((await mails())[cora.email]!.text);
+  const value = await code(world.anonymous, { token }, cora.email);
+  expect(
+    await world.anonymous.refused(DECLINE, { input: { token, code: value, reason: " " } }),
+  ).toMatchObject({
+    code: "BAD_USER_INPUT",
+    field: "reason",
+  });
+  const input = { token, code: value, reason: "The price is wrong." };
+  expect((await world.anonymous.get(DECLINE, { input })).declineAgreement).toMatchObject({
+    status: "DECLINED",
+    signerStatus: "DECLINED",
+    url: null,
+  });
+  const agreement = await look(id);
+  expect(agreement).toMatchObject({ status: "DECLINED", declinedAt: expect.any(String) });
+  expect(agreement.signers[1]).toMatchObject({ status: "DECLINED", declineReason: "The price is wrong." });
+  expect(agreement.trail.at(-1)).toMatchObject({ kind: "DECLINED", note: "The price is wrong." });
+  expect(await bea.refused(CODE, { input: { signerId: ids["Bea Buyer"] } })).toMatchObject({
+    code: "CONFLICT",
+    message: "This agreement is declined.",
+  });
+  const told = await mails();
+  expect(told[bea.email!]!.subject).toBe("No longer to sign: Contract of 12B");
+});
+
+describe("a code", () => {
+  test("has five tries, and a try counts though its operation is undone", async () => {
+    const { ids } = await sent([{ name: "Bea Buyer", email: bea.email! }]);
+    const who = { signerId: ids["Bea Buyer"]! };
+    await mails();
+    expect(await bea.refused(SIGN, { input: { ...who, code: "123456", consent: true } })).toMatchObject({
+      code: "BAD_USER_INPUT",
+      field: "code",
+      message: expect.stringContaining("no open code"),
+    });
+    const right = await code(bea, who, bea.email!);
+    const wrong = right === "000000" ? "000001" : "000000";
+    // In parallel no more get through.
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => bea.refused(SIGN, { input: { ...who, code: wrong, consent: true } })),
+    );
+    expect(
+      answers
+        .map(({ triesLeft }) => triesLeft)
+        .filter((left) => left !== undefined)
+        .sort(),
+    ).toEqual([0, 1, 2, 3, 4]);
+    expect(await bea.refused(SIGN, { input: { ...who, code: right, consent: true } })).toMatchObject({
+      code: "BAD_USER_INPUT",
+      message: expect.stringContaining("no open code"),
+    });
+    // Of all codes of a day together, fifteen.
+    for (let round = 0; round < 2; round += 1) {
+      await code(bea, who, bea.email!);
+      for (let i = 0; i < 5; i += 1)
+        await bea.refused(SIGN, { input: { ...who, code: "none", consent: true } });
+    }
+    const last = await code(bea, who, bea.email!);
+    expect(await bea.refused(SIGN, { input: { ...who, code: last, consent: true } })).toMatchObject({
+      code: "RATE_LIMITED",
+      retryAfterSeconds: expect.any(Number),
+    });
+  });
+
+  test("lives ten minutes, and five are sent within an hour", async () => {
+    const { ids } = await sent([{ name: "Bea Buyer", email: bea.email! }]);
+    const who = { signerId: ids["Bea Buyer"]! };
+    await mails();
+    const value = await code(bea, who, bea.email!);
+    await world.owner.query(
+      "update app_private.agreement_codes set expires_at = expires_at - interval '10 minutes' where signer_id = $1",
+      [who.signerId],
+    );
+    expect(await bea.refused(SIGN, { input: { ...who, code: value, consent: true } })).toMatchObject({
+      code: "BAD_USER_INPUT",
+    });
+    for (let i = 0; i < 4; i += 1) await bea.get(CODE, { input: who });
+    expect(await bea.refused(CODE, { input: who })).toMatchObject({ code: "RATE_LIMITED" });
+    await mails();
+  });
+
+  test("goes as a text message where the signer has a number", async () => {
+    const { id, ids } = await sent([{ name: "Bea Buyer", email: bea.email!, phone: "416 555 0123" }, cora]);
+    await mails();
+    const who = { signerId: ids["Bea Buyer"]! };
+    await bea.get(CODE, { input: { ...who, channel: "SMS" } });
+    expect(await mails()).toEqual({});
+    expect((await bea.get(REQUEST, who)).signingRequest.codeSentTo).toBe("… 23");
+    const entry = (await look(id)).trail.at(-1);
+    expect(entry).toMatchObject({ kind: "CODE_SENT", sentTo: "+14165550123" });
+    const { readdir } = await import("node:fs/promises");
+    const folder = joinPath(world.dataDir, "outbox");
+    const [file] = (await readdir(folder)).filter((name) => name.endsWith(".txt"));
+    const text = await readFile(joinPath(folder, file!), "utf8");
+    const input = { ...who, code: /^(\d{6}) is/m.exec(text)![1]!, consent: true };
+    expect((await bea.get(SIGN, { input })).signAgreement.status).toBe("PARTIALLY_SIGNED");
+    expect(
+      await owen.refused(mutationOf("createAgreementSigner"), {
+        input: { agreementId: id, role: "WITNESS", name: "X", email: "x@example.com" },
+      }),
+    ).toMatchObject({ code: "CONFLICT", field: "agreementId" });
+  });
+
+  test("is no second signature under the same idempotency key", async () => {
+    const { id, ids } = await sent([{ name: "Bea Buyer", email: bea.email! }]);
+    const who = { signerId: ids["Bea Buyer"]! };
+    await mails();
+    const input = { ...who, code: await code(bea, who, bea.email!), consent: true };
+    const headers = { "idempotency-key": `sign ${id}` };
+    const [one, two] = [
+      await bea.ask(SIGN, { input }, { headers }),
+      await bea.ask(SIGN, { input }, { headers }),
+    ];
+    expect(one.errors).toBeUndefined();
+    expect(two.data.signAgreement.signedAt).toBe(one.data.signAgreement.signedAt);
+    expect((await look(id)).trail.filter((entry: any) => entry.kind === "SIGNED")).toHaveLength(1);
+    await mails();
+  });
+});
+
+test("reminders go out by themselves and by hand, to those only who have not signed", async () => {
+  const { id, ids } = await sent([{ name: "Bea Buyer", email: bea.email! }, cora], { reminderDays: 2 });
+  await mails();
+  await sign(bea, { signerId: ids["Bea Buyer"]! }, bea.email!);
+  await mails();
+  const remind = { input: { id: ids["Cora Co"] } };
+  const REMIND = mutationOf("remindAgreementSigner", "{ id remindedAt }");
+  expect((await owen.get(REMIND, remind)).remindAgreementSigner.remindedAt).not.toBeNull();
+  const reminder = (await mails())[cora.email]!;
+  expect(reminder.subject).toBe("Reminder: please sign: Contract of 12B");
+  expect(await owen.refused(REMIND, { input: { id: ids["Bea Buyer"] } })).toMatchObject({ code: "CONFLICT" });
+  for (let i = 0; i < 2; i += 1) await owen.get(REMIND, remind);
+  expect(await owen.refused(REMIND, remind)).toMatchObject({ code: "RATE_LIMITED" });
+  await mails();
+
+  // By itself after each two days, three times at most.
+  await world.owner.query("delete from app_private.limit_uses");
+  const due = () =>
+    world.owner.query(
+      "update graphile_worker._private_jobs set run_at = now() where key = 'agreement_signer__reminded ' || $1::text",
+      [ids["Cora Co"]],
+    );
+  let sentMails = 0;
+  // The first finds that somebody has reminded by hand.
+  for (let i = 0; i < 6; i += 1) {
+    await world.owner.query("delete from app_private.limit_uses");
+    await due();
+    sentMails += Object.keys(await mails()).filter((to) => to === cora.email).length;
+  }
+  expect(sentMails).toBe(3);
+  expect(
+    (await look(id)).trail.filter((e: any) => e.kind === "REMINDED" && e.note === "by itself"),
+  ).toHaveLength(3);
+});
+
+test("another address of a signer ends the link and the code of the one before", async () => {
+  const { id, ids } = await sent([{ name: "Bea Buyer", email: bea.email! }, cora]);
+  const token = tokenIn((await mails())[cora.email]!.text);
+  const value = await code(world.anonymous, { token }, cora.email);
+  const update = mutationOf("updateAgreementSigner", "{ id email }");
+  expect(await owen.refused(update, { input: { id: ids["Cora Co"], role: "WITNESS" } })).toMatchObject({
+    code: "CONFLICT",
+    field: "role",
+  });
+  await owen.get(update, { input: { id: ids["Cora Co"], email: "cora.new@example.com" } });
+  expect(await world.anonymous.refused(SIGN, { input: { token, code: value, consent: true } })).toMatchObject(
+    { code: "NOT_FOUND", field: "token" },
+  );
+  const fresh = tokenIn((await mails())["cora.new@example.com"]!.text);
+  await sign(world.anonymous, { token: fresh }, "cora.new@example.com");
+  expect(await owen.refused(update, { input: { id: ids["Cora Co"], name: "Cora Cheat" } })).toMatchObject({
+    code: "CONFLICT",
+  });
+  expect((await look(id)).trail.some((entry: any) => entry.kind === "CHANGED")).toBe(true);
+  await mails();
+});
+
+test("it expires, is voided, and goes on in no archived project; links end", async () => {
+  const soon = new Date(Date.now() + 86_400_000).toISOString();
+  const { id } = await sent([cora], { expiresAt: soon });
+  const token = tokenIn((await mails())[cora.email]!.text);
+  await passTime(world.owner, "2 days");
+  await world.owner.query("update app_hidden.deadlines set due_at = due_at - interval '2 days'");
+  expect(await world.anonymous.refused(CODE, { input: { token } })).toMatchObject({ code: "CONFLICT" });
+  expect((await look(id)).status).toBe("EXPIRED");
+  expect((await world.anonymous.get(REQUEST, { token })).signingRequest).toMatchObject({
+    canSign: false,
+    url: null,
+  });
+  expect((await mails())[cora.email]!.text).toContain("was not signed in time");
+
+  const other = await sent([cora]);
+  const second = tokenIn((await mails())[cora.email]!.text);
+  await owen.get(mutationOf("updateAgreement"), {
+    input: { id: other.id, status: "VOIDED", voidReason: "Wrong unit." },
+  });
+  expect(await world.anonymous.refused(CODE, { input: { token: second } })).toMatchObject({
+    code: "CONFLICT",
+    message: "This agreement is voided.",
+  });
+  expect((await mails())[cora.email]!.text).toContain("> Wrong unit.");
+  await passTime(world.owner, "91 days");
+  expect(await world.anonymous.refused(REQUEST, { token: second })).toMatchObject({
+    code: "NOT_FOUND",
+    field: "token",
+  });
+});
+
+test("refuses to send what cannot be signed, and what is no PDF", async () => {
+  const id = await create("createAgreement", { buyerId: purchase, type: "NDA", title: "Secret" });
+  await create("createAgreementSigner", { agreementId: id, role: "BUYER", name: "Bea", email: bea.email! });
+  const update = mutationOf("updateAgreement");
+  expect(await owen.refused(update, { input: { id, status: "SENT" } })).toMatchObject({
+    code: "CONFLICT",
+    field: "status",
+    message: expect.stringContaining("uploadAgreementFile"),
+  });
+  const answer = await upload(
+    world,
+    owen,
+    UPLOAD,
+    { input: { agreementId: id, file: null } },
+    { "variables.input.file": { bytes: Buffer.from("a,b\n1,2\n"), name: "x.csv", type: "text/csv" } },
+  );
+  expect(answer.errors![0]!.extensions).toMatchObject({ code: "UNSUPPORTED_FILE", field: "file" });
+  const { file } = await uploadFile(id, "draft");
+  await owen.get(update, { input: { id, signingProvider: "DOCUSIGN" } });
+  expect(await owen.refused(update, { input: { id, status: "SENT" } })).toMatchObject({
+    code: "CONFLICT",
+    field: "signingProvider",
+  });
+  await owen.get(update, { input: { id, signingProvider: "EMBEDDED" } });
+  // The buyer sees neither the draft nor its file.
+  expect((await bea.get("query ($id: ID!) { agreement(id: $id) { id } }", { id })).agreement).toBeNull();
+  expect(
+    (await bea.get("query ($id: ID!) { agreementFile(id: $id) { id } }", { id: file.id })).agreementFile,
+  ).toBeNull();
+  await owen.get(mutationOf("deleteAgreementFile", "{ id }"), { input: { id: file.id } });
+  await owen.get(mutationOf("deleteAgreement", "{ id }"), { input: { id } });
+  // Without signers an agreement goes on by hand, as before.
+  const paper = await create("createAgreement", { buyerId: purchase, type: "NDA", title: "Paper" });
+  for (const status of ["SENT", "SIGNED", "EXECUTED"])
+    expect(
+      (await owen.get(mutationOf("updateAgreement", "{ status }"), { input: { id: paper, status } }))
+        .updateAgreement.status,
+    ).toBe(status);
+  expect((await uploadFile(paper, "scan")).file).toMatchObject({ number: 1 });
+});
+
+test("who sees what, and who does what", async () => {
+  const { id, ids } = await sent([{ name: "Bea Buyer", email: bea.email! }, cora], {});
+  const ben = await world.signUp("Ben Buyer");
+  const other = await createBuyer(owen, world.project, { legalName: "Ben Buyer" });
+  await invite(world, other, ben);
+  const carl = await world.signUp("Carl Cosigner");
+  await create("createAgreement", { buyerId: other, type: "NDA", title: "Ben's", status: "SENT" });
+  const { ids: carls } = await sent([{ name: "Carl", email: carl.email!, role: "CO_BUYER" }]);
+  await mails();
+  const { rows: carlsAgreement } = await world.owner.query(
+    "select agreement_id as id from app_public.agreement_signers where id = $1",
+    [carls.Carl],
+  );
+  const people = {
+    ...cast(world, { bea, ben, carl }),
+    token: await programOf(world, owen, { scopes: ["lead.read"] }),
+  };
+  const seen: Record<string, unknown> = {};
+  for (const [name, person] of Object.entries(people)) {
+    const answer = await person.ask(AGREEMENT, { id });
+    const agreement = answer.data?.agreement;
+    seen[name] = agreement
+      ? {
+          emails: agreement.signers.map((s: any) => s.email !== null),
+          addresses: agreement.trail.some((e: any) => e.sentTo !== null),
+          files: agreement.files.length,
+        }
+      : (answer.errors?.[0]?.extensions.code ?? null);
+  }
+  const whole = { emails: [true, true], addresses: true, files: 1 };
+  expect(seen).toEqual({
+    owner: whole,
+    admin: whole,
+    member: { ...whole, addresses: false },
+    seller: null,
+    builder: null,
+    // Neither whom else the codes go to nor from where others signed.
+    bea: { emails: [true, false], addresses: false, files: 1 },
+    ben: null,
+    carl: null,
+    outsider: null,
+    anonymous: "UNAUTHENTICATED",
+    token: null,
+  });
+  // A co-buyer with an account sees what they sign, and no more of the deal.
+  const own = await carl.get(
+    "query ($id: ID!) { agreement(id: $id) { title buyer { id } project { id } files { url } signers { name email } events { id } } }",
+    { id: carlsAgreement[0].id },
+  );
+  expect(own.agreement).toMatchObject({
+    title: "Contract of 12B",
+    buyer: null,
+    project: null,
+    files: [{ url: expect.any(String) }],
+    signers: [{ name: "Carl", email: carl.email }],
+    events: [],
+  });
+
+  // Who is no signer can do nothing in their name, whatever they see.
+  const signerId = ids["Cora Co"];
+  for (const person of [owen, world.max, bea, ben, world.olga])
+    expect(await untouched(world, () => person.refused(CODE, { input: { signerId } }))).toMatchObject({
+      code: "NOT_FOUND",
+      field: "signerId",
+    });
+  expect(await world.anonymous.refused(CODE, { input: { signerId } })).toMatchObject({
+    code: "UNAUTHENTICATED",
+  });
+  expect(await world.anonymous.refused(CODE, { input: { token: "agreement.nonsense" } })).toMatchObject({
+    code: "NOT_FOUND",
+    field: "token",
+  });
+  expect(await bea.refused(CODE, { input: {} })).toMatchObject({ code: "BAD_USER_INPUT", field: "signerId" });
+  // Nor does a program with scopes of something else, or of one organization, sign for its user.
+  for (const input of [{ scopes: ["lead.read"] }, { readOnly: true }]) {
+    const robot = await programOf(world, bea, input);
+    const answer = await robot.refused(CODE, { input: { signerId: ids["Bea Buyer"] } });
+    expect(["NOT_FOUND", "FORBIDDEN"]).toContain(answer.code);
+  }
+  // Signers and files are the sales team's to write.
+  const draft = await create("createAgreement", { buyerId: purchase, type: "NDA", title: "Draft" });
+  for (const person of [bea, world.sam, world.bob, world.olga]) {
+    const signer = { agreementId: draft, role: "BUYER", name: "Mallory", email: "mallory@example.com" };
+    expect(
+      await untouched(world, () => person.refused(mutationOf("createAgreementSigner"), { input: signer })),
+    ).toMatchObject({
+      code: "NOT_FOUND",
+    });
+    expect((await uploadFile(draft, "mine", {}, person)).error!.extensions.code).toBe("NOT_FOUND");
+    expect(
+      await untouched(world, () =>
+        person.refused(mutationOf("remindAgreementSigner", "{ id }"), { input: { id: signerId } }),
+      ),
+    ).toMatchObject({ code: person === bea ? "FORBIDDEN" : "NOT_FOUND" });
+  }
+  expect(
+    await untouched(world, () =>
+      bea.refused(mutationOf("updateAgreementSigner"), {
+        input: { id: ids["Bea Buyer"], name: "Queen Bea" },
+      }),
+    ),
+  ).toMatchObject({ code: "FORBIDDEN" });
+  expect((await uploadFile(id, "mine", {}, bea)).error!.extensions.code).toBe("FORBIDDEN");
+  // The trail is the database's own: nobody changes it, its owner neither.
+  await expect(
+    world.owner.query("update app_public.agreement_trail_entries set note = 'x' where agreement_id = $1", [
+      id,
+    ]),
+  ).rejects.toThrow(/never changed/);
+  await expect(
+    world.owner.query("delete from app_public.agreement_trail_entries where agreement_id = $1", [id]),
+  ).rejects.toThrow(/never changed/);
+});

@@ -1,0 +1,251 @@
+/**
+ * Which permissions an operation takes: those without which it does something else for an access token of somebody who may do everything.
+ * Each is tried in dry runs, with an input that works, so that any number of tokens can try the same.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { getNamedType, isCompositeType, isObjectType, type GraphQLField } from "graphql";
+import type { Person } from "../harness/api.ts";
+import type { Payments } from "../harness/payments.ts";
+import { mutationOf } from "../harness/records.ts";
+import type { Operation, Player } from "./fuzzer.ts";
+
+type Variables = Record<string, unknown>;
+
+/** What each mutation takes, by its name: more than one where it depends on what it is about. */
+export type TakesOf = Record<string, string[]>;
+
+const file = resolve(import.meta.dirname, "../../docs/mutations.md");
+const line = /^\| `(?<name>\w+)` +\| (?<takes>.*?) +\|$/gm;
+
+/** What the guide lists. */
+export function readTakes(): TakesOf {
+  const found = readFileSync(file, "utf8").matchAll(line);
+  return Object.fromEntries(
+    [...found].map(({ groups: { name, takes } = {} }) => [
+      name!,
+      takes!.split(" or ").map((one) => one.replaceAll(/[`,]/g, "")),
+    ]),
+  );
+}
+
+/** Replaces the table of the guide. */
+export function writeTakes(takesOf: TakesOf): void {
+  const shown = (takes: string) => takes.replaceAll(/\w+\.\w+/g, "`$&`").replaceAll("` `", "`, `");
+  const rows = [
+    ["Mutation", "Takes"],
+    ...Object.entries(takesOf)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, takes]) => [`\`${name}\``, takes.map(shown).join(" or ")]),
+  ] as [string, string][];
+  const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const lines = rows.map((row) => `| ${row.map((cell, i) => cell.padEnd(widths[i]!)).join(" | ")} |`);
+  lines.splice(1, 0, `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`);
+  const text = readFileSync(file, "utf8");
+  writeFileSync(file, `${text.slice(0, text.indexOf("| Mutation"))}${lines.join("\n")}\n`);
+}
+
+/** What comes of an input that does not work for whoever may do everything. */
+export const refused = "is refused";
+
+/** Mutations that store something before they ask a provider: what a dry run undoes is missing then. Their rows are written by hand. */
+const inSeveralTransactions: ReadonlySet<string> = new Set([
+  "createOrganizationIntegration",
+  "createOrganizationPaymentsRepresentative",
+  "createPaymentIntent",
+  "createProcessorCharge",
+  "createUserIntegration",
+  "refundProcessorCharge",
+  "suggestLeadEmail",
+]);
+
+/** What an operation takes where no access token will do, whatever its permissions. */
+const session = "a session";
+/** What it takes where visitors succeed too. */
+const nothing = "nothing";
+/** What it takes where a token without any permission will do. */
+const token = "any token";
+
+/** The document that runs the operation and asks for nothing of what it gives. */
+function bareDocumentOf(kind: string, field: GraphQLField<unknown, unknown>): string {
+  const variables = field.args.map((arg) => `$${arg.name}: ${arg.type}`).join(", ");
+  const args = field.args.map((arg) => `${arg.name}: $${arg.name}`).join(", ");
+  const head = variables ? `${kind} (${variables})` : kind;
+  return `${head} { ${field.name}${args ? `(${args})` : ""} ${selectionOf(field)} }`;
+}
+
+/** Whether rows were refused, of a mutation that tells what became of each. */
+function selectionOf(field: GraphQLField<unknown, unknown>): string {
+  const type = getNamedType(field.type);
+  if (!isCompositeType(type)) return "";
+  return isObjectType(type) && "refusedCount" in type.getFields()
+    ? "{ __typename refusedCount }"
+    : "{ __typename }";
+}
+
+export class Takes {
+  readonly #world: Payments;
+  readonly #permissions: readonly string[];
+  readonly #dryRun: { on: boolean };
+  readonly #programs = new Map<string, { id: string; person: Person }>();
+
+  private constructor(world: Payments, permissions: readonly string[], dryRun: { on: boolean }) {
+    this.#world = world;
+    this.#permissions = permissions;
+    this.#dryRun = dryRun;
+  }
+
+  static async of(world: Payments): Promise<Takes> {
+    const { rows } = await world.owner.query<{ permission: string }>(
+      "select distinct permission from app_private.role_permissions order by 1",
+    );
+    const host = await (globalThis.platHost?.() ?? import("../harness/host.ts"));
+    return new Takes(
+      world,
+      rows.map(({ permission }) => permission),
+      host.dryRun,
+    );
+  }
+
+  /** What comes of the operation for somebody, in a dry run where that is possible: "done", or the code of its refusal. */
+  async #outcome(person: Person, { kind, field }: Operation, variables: Variables): Promise<string> {
+    this.#dryRun.on = !inSeveralTransactions.has(field.name);
+    try {
+      const ask = () => person.ask(bareDocumentOf(kind, field), variables);
+      let { data, errors } = await ask();
+      if (errors?.[0]!.extensions.code === "RATE_LIMITED") {
+        await this.#world.owner.query("delete from app_private.limit_uses");
+        ({ data, errors } = await ask());
+      }
+      if (errors) return `${errors[0]!.extensions.code} ${errors[0]!.extensions.field ?? ""}`;
+      if (data[field.name]?.refusedCount > 0) return "refuses rows";
+      return data[field.name] === null ? "null" : "done";
+    } finally {
+      this.#dryRun.on = false;
+    }
+  }
+
+  /** The player's program, with such permissions alone. */
+  async #program(player: Player, scopes: readonly string[]): Promise<Person> {
+    const key = `${player.person.id} ${player.home}`;
+    const known = this.#programs.get(key);
+    const { rowCount } = await this.#world.owner.query(
+      "update app_public.access_tokens set scopes = $2, expires_at = null where id = $1 and revoked_at is null",
+      [known?.id, scopes.length > 0 ? scopes : ["nothing"]],
+    );
+    if (known && rowCount === 1) return known.person;
+    const { createAccessToken } = await player.person.get(mutationOf("createAccessToken", "{ id token }"), {
+      input: { name: "Takes" },
+    });
+    const person = this.#world.person(createAccessToken.token, player.person.id);
+    this.#programs.set(key, { id: createAccessToken.id, person });
+    return await this.#program(player, scopes);
+  }
+
+  async #does(player: Player, operation: Operation, input: Variables, scopes: readonly string[]) {
+    return (await this.#outcome(await this.#program(player, scopes), operation, input)) === "done";
+  }
+
+  /**
+   * The permissions that the operation takes with this input, less what the input has beside what it needs.
+   */
+  async find(player: Player, operation: Operation, variables: Variables): Promise<string> {
+    const input = await this.#least(player, operation, variables);
+    const does = (scopes: readonly string[]) => this.#does(player, operation, input, scopes);
+    const visitor = await this.#outcome(this.#world.anonymous, operation, input);
+    // They may not see what it is about: it is no mutation for those alone who are signed in.
+    if (!isUnauthenticated(visitor)) return nothing;
+    if (!(await does(this.#permissions))) return session;
+    let taken: readonly string[] = this.#permissions;
+    // Halves first: most operations take one or two of thirty.
+    for (let size = taken.length >> 1; size >= 1; size >>= 1)
+      for (let from = 0; from < taken.length;) {
+        const fewer = [...taken.slice(0, from), ...taken.slice(from + size)];
+        if (fewer.length < taken.length && (await does(fewer))) taken = fewer;
+        else from += size;
+      }
+    return taken.join(" ") || token;
+  }
+
+  /**
+   * Tries a token with such permissions, and tokens with all but one of them each.
+   * @param listed what the operation takes, depending on what it is about: permissions with a space between them, or a word for none
+   * @returns `refused` where the player does not succeed with the input, or what it takes, where it is none of these
+   */
+  async differs(
+    player: Player,
+    operation: Operation,
+    variables: Variables,
+    listed: readonly string[],
+  ): Promise<string | undefined> {
+    if (
+      !inSeveralTransactions.has(operation.field.name) &&
+      !(await this.#works(player, operation, variables))
+    )
+      return refused;
+    const does = (scopes: readonly string[]) => this.#does(player, operation, variables, scopes);
+    if (inSeveralTransactions.has(operation.field.name)) {
+      for (const one of listed[0] === session ? [] : listed[0]!.split(" "))
+        if (await does(this.#permissions.filter((permission) => permission !== one)))
+          return `less than ${one}`;
+      if (listed[0] !== session) return (await does(listed[0]!.split(" "))) ? undefined : refused;
+      if (await does(this.#permissions)) return token;
+      return (await this.#works(player, operation, variables)) ? undefined : refused;
+    }
+    const visitor = await this.#outcome(this.#world.anonymous, operation, variables);
+    if (!isUnauthenticated(visitor) && listed.includes(nothing)) return undefined;
+    if (isUnauthenticated(visitor))
+      for (const one of listed.filter((text) => text !== nothing))
+        if (await this.#takes(one, does)) return undefined;
+    // With what the input has beside what it needs it may take more.
+    const found = await this.find(player, operation, variables);
+    return listed.some((one) => withoutReading(one) === withoutReading(found)) ? undefined : found;
+  }
+
+  /** Whether tokens with that do, and such with less do not. */
+  async #takes(listed: string, does: (scopes: readonly string[]) => Promise<boolean>): Promise<boolean> {
+    if (listed === session) return !(await does(this.#permissions));
+    const permissions = listed === token ? [] : listed.split(" ");
+    if (!(await does(permissions))) return false;
+    for (const one of permissions)
+      if (await does(this.#permissions.filter((permission) => permission !== one))) return false;
+    return true;
+  }
+
+  /** Whether the player succeeds with it. */
+  async #works({ person }: Player, operation: Operation, variables: Variables): Promise<boolean> {
+    return (await this.#outcome(person, operation, variables)) === "done";
+  }
+
+  /** The input without what it does as well without. */
+  async #least(player: Player, operation: Operation, variables: Variables): Promise<Variables> {
+    let least = variables;
+    for (const path of pathsOf(variables)) {
+      const fewer = without(least, path);
+      if (await this.#works(player, operation, fewer)) least = fewer;
+    }
+    return least;
+  }
+}
+
+/** Of what is public everybody reads what is about it, whoever the token is of. */
+const withoutReading = (takes: string): string =>
+  takes
+    .split(" ")
+    .filter((permission) => !/^org\.member$|\.read$/.test(permission))
+    .join(" ");
+
+const isUnauthenticated = (outcome: string): boolean => outcome.startsWith("UNAUTHENTICATED");
+
+/** The arguments, and the members of the input. */
+const pathsOf = (variables: Variables): string[][] =>
+  Object.entries(variables).flatMap(([key, value]) =>
+    key === "input" && value ? Object.keys(value).map((member) => [key, member]) : [[key]],
+  );
+
+function without(variables: Variables, [key, member]: string[]): Variables {
+  const { [key!]: value, ...others } = variables;
+  if (member === undefined) return others;
+  const { [member]: _, ...members } = value as Variables;
+  return { ...others, [key!]: members };
+}

@@ -1,0 +1,84 @@
+/**
+ * Functions with one check taken away, tried on mutations: whether each still takes the permissions that docs/mutations.md lists, which
+ * test/fuzz/takes.test.ts notices. Dry runs of inputs that work: a tenth of a second for most.
+ */
+import { explore } from "../fuzz/explore.ts";
+import { readTakes } from "../fuzz/takes.ts";
+import { startFuzzWorld } from "../fuzz/world.ts";
+import { calledIn, type Mutant } from "./mutants.ts";
+
+export interface OperationTrial {
+  /** @returns the operation that takes other permissions, or nothing where all take the same */
+  notices(mutant: Mutant): Promise<string | undefined>;
+  /** Mutations without an input that works. */
+  readonly untried: string[];
+  end(): Promise<void>;
+}
+
+/** The global set-up of the tests has been done. */
+export async function startOperationTrial(): Promise<OperationTrial> {
+  const fuzz = await startFuzzWorld({ engine: false });
+  const { owner } = fuzz.world;
+  const { working, missing, differs } = await explore(fuzz, {
+    takesOf: readTakes(),
+    rounds: 60,
+    idleRounds: 10,
+  });
+  // What was played since may have made an end of what an input is about.
+  for (const [name, one] of working) if ((await differs(one)) !== undefined) working.delete(name);
+  const reached = await reachedBy([...working.keys()]);
+
+  /** The functions and triggers that each operation may come to, by the names in their sources. */
+  async function reachedBy(names: string[]): Promise<Map<string, Set<string>>> {
+    const { rows } = await owner.query<{ name: string; source: string }>(
+      `select n.nspname || '.' || p.proname as name, string_agg(p.prosrc, ' ') as source
+       from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname like 'app\\_%' group by 1`,
+    );
+    const { rows: triggers } = await owner.query<{ table: string; functions: string[] }>(
+      `select c.relnamespace::regnamespace || '.' || c.relname as table, array_agg(distinct n.nspname || '.' || p.proname) as functions
+       from pg_trigger t join pg_class c on c.oid = t.tgrelid join pg_proc p on p.oid = t.tgfoid join pg_namespace n on n.oid = p.pronamespace
+       where n.nspname like 'app\\_%' group by 1`,
+    );
+    const sources = new Map(rows.map(({ name, source }) => [name, source]));
+    const triggersOf = new Map(triggers.map(({ table, functions }) => [table, functions]));
+    const next = new Map<string, string[]>();
+    for (const [name, source] of sources)
+      next.set(name, [
+        ...calledIn(source),
+        ...(source.match(/\bapp_\w+\.\w+/g) ?? []).flatMap((table) => triggersOf.get(table) ?? []),
+      ]);
+    const found = new Map<string, Set<string>>();
+    for (const name of names) {
+      const { texts } = await fuzz.world.statements(() => differs(working.get(name)!));
+      const seen = new Set(
+        texts.flatMap((text) =>
+          (text.replaceAll('"', "").match(/\bapp_\w+\.\w+/g) ?? []).flatMap((object) => [
+            object,
+            ...(triggersOf.get(object) ?? []),
+          ]),
+        ),
+      );
+      for (const object of seen) for (const further of next.get(object) ?? []) seen.add(further);
+      found.set(name, seen);
+    }
+    return found;
+  }
+
+  return {
+    untried: missing,
+    async notices({ about, sql, undo }) {
+      await owner.query(sql);
+      try {
+        for (const [name, one] of working)
+          if (reached.get(name)!.has(about)) {
+            const found = await differs(one);
+            if (found !== undefined) return `${name}: ${found}`;
+          }
+        return undefined;
+      } finally {
+        await owner.query(undo!);
+      }
+    },
+    end: () => fuzz.stop(),
+  };
+}
