@@ -17468,7 +17468,7 @@ create table app_public.organization_user_connections (
   --
   -- Which mails the member gets.
   notifications            app_public.notification_settings not null default row(
-      true, true, true, true, true, true, true, true, true, true, true
+      true, true, true, true, true, true, true, true, true, true, true, true
     ),
   joined_at                timestamp with time zone     not null default now(), -- Since when.
   -- @inert Members act for themselves.
@@ -39561,7 +39561,11 @@ create type app_public.notification_settings as (
   -- @notNull
   --
   -- A workflow has something to tell the team.
-  team_message boolean
+  team_message boolean,
+  -- @notNull
+  --
+  -- An agreement was signed by all, declined, or not signed in time.
+  agreement boolean
 );
 
 -- @interface mode:union
@@ -66733,6 +66737,7 @@ insert into app_private.message_words (word, meaning) values
   ('unsubscribe', 'STOP');
 
 insert into app_private.notification_kinds (kind, place, wait, name, heading) values
+  ('agreement', 12, '00:01:00', 'agreements', 'updates on agreements'),
   ('appointment', 5, '00:01:00', 'appointments', 'updates on appointments'),
   ('contact_message', 2, '00:01:00', 'messages to the sales office', 'messages to the sales office'),
   ('escalation', 9, '00:01:00', 'escalations', 'escalations'),
@@ -66747,6 +66752,9 @@ insert into app_private.notification_kinds (kind, place, wait, name, heading) va
 
 insert into app_private.notification_rules (kind, events, changed, wanted, channels, permission, audience, else_team,
   actor_too, line, details, quote) values
+  ('agreement', array['agreement.signed', 'agreement.executed', 'agreement.declined', 'agreement.expired'], null, null,
+    null, 'lead.read', array['ASSIGNEE'], true, false,
+    '{{ data.title }} of {{ person }} in {{ project }}, {{ data.status | words }}', null, null),
   ('appointment',
     array['appointment.created', 'appointment.scheduled', 'appointment.confirmed', 'appointment.rescheduled',
       'appointment.cancelled'], null, null, null, 'lead.read', array['hostId', 'ASSIGNEE'], true, false,
