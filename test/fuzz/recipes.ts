@@ -412,6 +412,16 @@ export function recipes(
       email: email(),
       phone: undefined,
     })),
+    exportCustomReport: async (player) => {
+      const { id } = await run(bossOf(player), "createCustomReport", {
+        organizationId: homeOf(player),
+        name: name(),
+        subject: "LEADS",
+        groupBy: ["status"],
+        visibility: "ORGANIZATION",
+      });
+      return { id };
+    },
     createCustomExport: async (player) => ({
       ...(await inHome(player)),
       subject: "LEADS",
