@@ -195,6 +195,7 @@ export function recipes(
       `select b.id as "buyerId" from app_public.buyers b, home where b.${ofHome} and b.deleted_at is null and b.status <> 'CANCELLED'
        and (b.user_id = home.player or not exists (select from app_public.buyers o where o.user_id = home.player))`,
     )),
+    organizationId: undefined,
     category: "IDENTITY",
     file: `data:application/pdf;name=fuzz.pdf;base64,${Buffer.from("%PDF-1.7\n%%EOF\n").toString("base64")}`,
   });
