@@ -39131,7 +39131,7 @@ create type app_public.cancellation_effect as (
   kind app_public.cancellation_effect_kind,
   -- @notNull
   --
-  -- What kind of record it is, by the name that events have for it: unit, deposit, charge …
+  -- What kind of record it is, by the name that events have for it, such as unit, deposit or charge.
   record_type text,
   -- @notNull
   --
