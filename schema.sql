@@ -12588,8 +12588,9 @@ begin
   end if;
   -- PERF: a condition with a query in it is run as one, whatever comes before it; so the cheap ones stand around it.
   -- Who sees own leads only keeps the lead they bring.
+  -- Of many at once the list has said whose they are.
   if tg_op = 'INSERT' and new.assignee_id is null and app_public.current_user_id() is not null
-    and not coalesce(app_hidden.is_service(), false) then
+    and not coalesce(app_hidden.is_service(), false) and app_hidden.setting('leads_at_once') is null then
     if new.project_id = any (array(select app_hidden.viewer_own_projects('lead.write'))) then
       new.assignee_id := app_public.current_user_id();
     end if;
@@ -44561,7 +44562,7 @@ grant execute on function app_public.update_lead(jsonb, app_public.agent_input) 
 -- @arg ids The leads, 1,000 at most; or give filter.
 -- @arg filter Selects the leads, 1,000 at most; or give ids.
 -- @arg assigneeId The member who works on them from now on.
--- @arg unassign Leaves them to nobody.
+-- @arg unassign Leaves them to nobody; whoever sees own leads only gives them back so.
 -- @arg addTags Tags that they get besides those that they have.
 -- @arg removeTags Tags that they lose.
 -- @arg status New status.
@@ -44590,6 +44591,8 @@ declare
   removed constant text[] := array(select btrim(t) from unnest(remove_tags::text[]) t);
   targets uuid[];
   open_targets uuid[];
+  given_back uuid[] := '{}';
+  lead_id uuid;
   portions jsonb[];
   portion uuid[];
   done uuid[];
@@ -44658,7 +44661,13 @@ begin
             array(select distinct a.project_id from app_public.leads a where a.id = any (targets)))))
       limit 1) p;
   errors := coalesce(errors, '{}');
-  portions := array[to_jsonb(array(select t from unnest(targets) t where not errors ? t::text))];
+  -- Whoever sees own leads only gives them back; their team does not see them afterwards.
+  if unassign then
+    given_back := array(select l.id from app_public.leads l where l.id = any (targets) and not errors ? l.id::text
+      and app_private.gives_back(l.project_id, l.organization_id, l.assignee_id, 'lead.write', null));
+  end if;
+  portions := array[to_jsonb(array(select t from unnest(targets) t where not errors ? t::text
+    and t <> all (given_back)))];
   begin
     while cardinality(portions) > 0 loop
       portion := array(select jsonb_array_elements_text(portions[cardinality(portions)])::uuid);
@@ -44680,6 +44689,19 @@ begin
             else jsonb_build_object('code', 'CONFLICT', 'message', coalesce((select obj_description(c.oid, 'pg_class')
               from pg_class c where c.relname = violated limit 1), 'This contradicts what is there.')) end);
         end if;
+      end;
+    end loop;
+    foreach lead_id in array given_back loop
+      begin
+        if change - 'assignee_id' <> '{}' or cardinality(added || removed) > 0 then
+          perform app_hidden.change_leads(array[lead_id], change - 'assignee_id', added, removed);
+        end if;
+        perform app_private.give_back_lead(lead_id);
+        changed := changed || lead_id;
+      exception when sqlstate 'PLAT0' then
+        get stacked diagnostics found_message = message_text, found_details = pg_exception_detail;
+        errors := errors || jsonb_build_object(lead_id, jsonb_build_object('code', found_details::jsonb -> 'code',
+          'field', found_details::jsonb -> 'field', 'message', found_message));
       end;
     end loop;
     result.rows := array(
@@ -54971,7 +54993,11 @@ begin
       'You see your own leads only in this project; others hand them on.', null
     from pg_temp.import_rows r where own_only and num_nonnulls(r.assignee, r.assignee_id) > 0
       and not exists (select from pg_temp.import_assignees a where a.user_id = viewer
-        and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id));
+        and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id))
+    union all
+    select c.row, 'assignee_id', 'FORBIDDEN', 'Give leads back by updateLeads with unassign.', null
+    from pg_temp.import_cleared c join pg_temp.import_leads m using (row)
+    where own_only and c.column_name = 'assignee_id' and m.id is not null;
 
   -- What each row makes of its lead: what it says, else what the lead has.
   execute format($build$
@@ -55051,7 +55077,9 @@ begin
       and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED') and l.id <> r.existing_id
     where r.is_linked and r.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED');
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
-  if project.lead_assignment = 'ROUND_ROBIN' and not own_only then
+  if own_only then
+    update pg_temp.import_ready r set assignee_id = viewer where r.existing_id is null;
+  elsif project.lead_assignment = 'ROUND_ROBIN' then
     update pg_temp.import_ready r set assignee_id = t.user_id
       from (select n.row, row_number() over (order by n.row) as place from pg_temp.import_ready n
         where n.existing_id is null and n.assignee_id is null) n
@@ -64462,6 +64490,7 @@ begin
       and not exists (select from pg_temp.import_same s where s.row = r.row);
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
   select array[min(r.row)], array[max(r.row)] into first_rows, last_rows from pg_temp.import_ready r;
+  perform set_config('plat.leads_at_once', 'on', true);
   while cardinality(array_remove(first_rows, null)) > 0 loop
     first_row := first_rows[cardinality(first_rows)];
     last_row := last_rows[cardinality(last_rows)];
@@ -64498,6 +64527,7 @@ begin
       end if;
     end;
   end loop;
+  perform set_config('plat.leads_at_once', '', true);
 end $function$;
 
 -- upsertLeads for whoever was seen to see the project.
