@@ -4599,7 +4599,10 @@ begin
       new.purchase_date := coalesce(new.purchase_date, today);
     end if;
     if new.status = any (firm) then
-      new.purchase_firm_date := coalesce(new.purchase_firm_date, greatest(today, new.purchase_date));
+      new.purchase_firm_date := coalesce(new.purchase_firm_date,
+        -- What is imported became so before today.
+        case when app_hidden.setting('channel') = 'IMPORT' then new.purchase_date end,
+        greatest(today, new.purchase_date));
     end if;
     if new.status = 'CLOSED' then
       new.closing_date := coalesce(new.closing_date, greatest(today, new.purchase_date));
@@ -8245,6 +8248,13 @@ create trigger _300_state_first before insert on app_public.exports
   execute function app_private.tg__state('export', 't');
 create trigger _500_run after insert on app_public.exports
   for each row execute function app_private.tg__add_job('export__requested');
+create trigger _505_next_exports after update of status on app_public.exports
+  for each row
+  when (
+    old.status::text = any (array['PENDING', 'PROCESSING'])
+    and new.status::text <> all (array['PENDING', 'PROCESSING'])
+  )
+  execute function app_private.tg_exports__next();
 create trigger _600_deadline_again_export after update of status, expires_at on app_public.exports
   for each row
   when (old.status::text is distinct from new.status::text or old.expires_at is distinct from new.expires_at)
@@ -8525,6 +8535,17 @@ begin
   return null;
 end$function$;
 
+-- Has those begun whose turn it is, where one is over.
+create function app_private.tg_exports__next() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  -- Behind whoever is just asking for its turn, who then sees that one is over.
+  perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || new.organization_id, 0));
+  perform app_private.add_job('export__requested', jsonb_build_object('id', q.id), job_key => 'export ' || q.id)
+    from app_private.export_queue(new.organization_id) q where q.starts;
+  return null;
+end $function$;
+
 -- @notNull
 --
 -- The steps that it can take by hand from its status.
@@ -8561,6 +8582,15 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       and exists (select from app_hidden.viewer_organizations('report.run') o where o = e.organization_id)), 0) end
 $function$;
 grant execute on function app_public.exports_progress(app_public.exports) to plat_anonymous, plat_user;
+
+-- Its place among the exports of the organization that wait, while it is PENDING: 1 is the next. People take turns.
+create function app_public.exports_queue_position(e app_public.exports) returns integer
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select q.place from app_private.export_queue(e.organization_id) q
+  where q.id = e.id and e.status = 'PENDING'
+    and exists (select from app_hidden.viewer_organizations('report.run') o where o = e.organization_id)
+$function$;
+grant execute on function app_public.exports_queue_position(app_public.exports) to plat_anonymous, plat_user;
 
 -- Where the file is, for a few minutes; for whoever asked for it only.
 create function app_public.exports_url(e app_public.exports) returns app_public.file_address
@@ -42992,8 +43022,8 @@ begin
         r.legal_name, 'email', lower(r.email),
         'phone', app_private.try_e164(r.phone, coalesce((project.address).country, 'US')), 'company', r.company,
           'status', r.status, 'price', r.price,
-        'purchase_date', r.purchase_date, 'estimated_closing_date', r.estimated_closing_date, 'closing_date',
-          r.closing_date,
+        'purchase_date', r.purchase_date, 'purchase_firm_date', r.purchase_firm_date, 'estimated_closing_date',
+          r.estimated_closing_date, 'closing_date', r.closing_date,
         'occupancy_type', r.occupancy_type, 'financing_type', r.financing_type, 'financing_contingency',
           r.financing_contingency::boolean,
         'amount_financed', r.amount_financed,
@@ -43018,8 +43048,7 @@ begin
       where r.unit is null and r.lot is null and x.project_id = project.id and x.email = lower(r.email)
         and x.deleted_at is null and x.status <> 'CANCELLED' and x.unit_id is null and x.lot_id is null
       order by x.id limit 1) of_email on true
-    left join app_public.buyers b on b.id = coalesce(of_unit.id, of_lot.id, of_email.id)
-    where not exists (select from pg_temp.import_errors e where e.row = r.row);
+    left join app_public.buyers b on b.id = coalesce(of_unit.id, of_lot.id, of_email.id);
   insert into pg_temp.import_errors
     select r.row, case when r.unit_id is not null then 'unit' else 'lot' end, 'INVENTORY_UNAVAILABLE',
       'Somebody else with another e-mail address buys it.', null
@@ -43242,11 +43271,12 @@ begin
     left join pg_temp.import_plans p on p.name = lower(r.floor_plan)
     left join app_public.lots l on l.project_id = project.id and l.deleted_at is null and lower(l.number) = lower(r.lot)
     left join app_public.units u on u.project_id = project.id and u.deleted_at is null
-      and lower(u.number) = lower(r.number)
-    where not exists (select from pg_temp.import_errors e where e.row = r.row);
+      and lower(u.number) = lower(r.number);
   if not coalesce(update_existing, false) then
-    delete from pg_temp.import_ready r where r.existing_id is not null;
+    delete from pg_temp.import_ready r where r.existing_id is not null
+      and not exists (select from pg_temp.import_errors e where e.row = r.row);
     get diagnostics result.skipped_count = row_count;
+    delete from pg_temp.import_ready r where r.existing_id is not null;
   else
     delete from pg_temp.import_ready r using app_public.units u where u.id = r.existing_id and
       row(r.title, r.subtitle, r.description, r.floor_plan_id, r.lot_id, r.building, r.level, r.phase, r.status,
@@ -43258,7 +43288,8 @@ begin
         u.phase, u.status, u.price, u.hoa_fee,
         u.bedrooms, u.baths, u.half_baths, u.garage, u.sqft, u.orientation, u.view, u.address, u.model, u.is_spec,
           u.is_bmr, u.is_furnished, u.is_accessible,
-        u.mls_id, u.construction_status, u.listing_date, u.estimated_delivery_date);
+        u.mls_id, u.construction_status, u.listing_date, u.estimated_delivery_date)
+      and not exists (select from pg_temp.import_errors e where e.row = r.row);
     get diagnostics result.skipped_count = row_count;
   end if;
   -- Nobody is held up while rows are judged, nor by rows that change nothing. Plans before units, as a change of a plan
@@ -43286,7 +43317,7 @@ begin
         null
     from pg_temp.import_ready r join app_hidden.claims c on c.unit_id = r.existing_id and c.released_at is null
     where ((r.status <> r.status_before and not app_hidden.claim_is_over(c)) or r.lot_id is distinct from r.lot_before)
-      and not exists (select from pg_temp.import_errors e where e.row = r.row);
+      and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name in ('status', 'lot'));
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
   select count(distinct e.row) into result.failed_count from pg_temp.import_errors e;
   result.errors := app_private.import_errors();
@@ -51423,7 +51454,8 @@ begin
   end if;
 end $function$;
 
--- Notes what is wrong with cells: required and empty, not of its type, refused by a check of the table's column.
+-- Notes what is wrong with cells: required and empty, not of its type, refused by a check of the table's column; and
+--   empties them, so that the rest of their row can be looked at.
 create function app_private.check_import_rows(operation text) returns void
 language plpgsql as $function$
 declare
@@ -51463,6 +51495,11 @@ begin
       -- What else dates are read from depends on the place: 3/4 is March or April, and "tomorrow" is no date.
       case when part.is_date then format(' and r.%I ~ ''^\d{4}-\d\d-\d\d$''', part.column_name) else '' end);
   end loop;
+  -- A row is judged on, without them: it is told all that is wrong with it.
+  for part in select distinct e.column_name from pg_temp.import_errors e where e.column_name is not null loop
+    execute format('update pg_temp.import_rows r set %1$I = null from pg_temp.import_errors e where e.row = r.row and '
+      'e.column_name = %1$L and r.%1$I is not null', part.column_name);
+  end loop;
 end $function$;
 
 -- Notes which rows of import_ready (row, existing_id, status_before, status …) would take a step that is not there,
@@ -51481,11 +51518,13 @@ begin
     where r.status is distinct from r.status_before and not exists (select from app_hidden.transitions t
       where t.subject = check_import_states.subject and t.from_state is not distinct from r.status_before
         and t.to_state = r.status
-        and not t.by_service and t.permission is null);
+        and not t.by_service and t.permission is null)
+      and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = 'status');
   for requirement in select * from app_hidden.transition_requirements q where q.subject = check_import_states.subject
     loop
     execute format('insert into pg_temp.import_errors select r.row, %1$L, ''BAD_USER_INPUT'', %2$L, null from '
-      'pg_temp.import_ready r where r.status = %3$L and r.%1$I is null',
+      'pg_temp.import_ready r where r.status = %3$L and r.%1$I is null and not exists (select from '
+      'pg_temp.import_errors e where e.row = r.row and e.column_name = %1$L)',
       requirement.column_name, requirement.message, requirement.to_state);
   end loop;
 end $function$;
@@ -53388,6 +53427,32 @@ grant execute on function app_private.export_goes_on(uuid, uuid, integer) to pla
 create function app_private.export_lacks(e app_public.exports) returns text
 language sql stable
 as $function$ select app_private.lacking_permission(e.organization_id, e.project_id, '{report.run}') $function$;
+
+-- How many exports are written at a time, of a person and of an organization, and how many may be asked for at all
+--   until some are over.
+create function app_private.export_limits(
+  out of_person integer, out of_organization integer, out waiting_of_person integer,
+  out waiting_of_organization integer
+) returns record
+language sql immutable as $function$ select 3, 10, 30, 100 $function$;
+
+-- The exports of an organization that wait, each with its place, and whether it may start now: who has fewer of them
+--   under way comes first.
+create function app_private.export_queue(organization_id uuid) returns table(id uuid, place integer, starts boolean)
+language sql stable as $function$
+  with unfinished as (
+    select e.id, e.status, count(*) filter (where e.status = 'PROCESSING') over (partition by e.requested_by_id)
+        + count(*) filter (where e.status = 'PENDING') over (partition by e.requested_by_id order by e.id) as turn,
+      count(*) filter (where e.status = 'PROCESSING') over () as being_written
+    from app_public.exports e
+    where e.organization_id = export_queue.organization_id and e.status in ('PENDING', 'PROCESSING')
+  ), waiting as (
+    select u.id, row_number() over (order by u.turn > l.of_person, u.turn, u.id)::int as place, u.turn, u.being_written,
+      l.of_person, l.of_organization
+    from unfinished u cross join app_private.export_limits() l where u.status = 'PENDING'
+  )
+  select w.id, w.place, w.turn <= w.of_person and w.being_written + w.place <= w.of_organization from waiting w
+$function$;
 
 -- Gives an integration up until somebody refreshes it; for one of an organization a ticket is opened.
 create function app_private.fail_integration(of_scope text, id uuid, message text) returns void
@@ -56663,22 +56728,29 @@ declare
   present text;
   wanted text;
   step text;
+  project app_public.projects;
 begin
   if claim.id is null then
     return;
   end if;
   present := coalesce((select u.status from app_public.units u where u.id = claim.unit_id),
     (select l.status from app_public.lots l where l.id = claim.lot_id));
+  select * into project from app_public.projects p where p.id = purchase.project_id;
   wanted := case
     when purchase.status = 'CLOSED' then 'CLOSED'
     when purchase.status in ('FIRM', 'CLEAR_TO_CLOSE') then 'SOLD'
     when purchase.status in ('IN_REVIEW', 'CONDITIONAL')
-      and (select p.sold_trigger = 'SIGNED' from app_public.projects p where p.id = purchase.project_id) then 'SOLD'
+      and project.sold_trigger = 'SIGNED' then 'SOLD'
     else 'PENDING' end;
   foreach step in array ladder loop
     if array_position(ladder, step) > coalesce(array_position(ladder, present), 0)
       and array_position(ladder, step) <= array_position(ladder, wanted) then
-      perform app_private.set_inventory(claim, step, sold_price => purchase.price);
+      perform app_private.set_inventory(claim, step, sold_price => purchase.price,
+        -- An imported sale keeps its days: it was not sold today.
+        at => case when app_hidden.setting('channel') = 'IMPORT' then least(now(), (case
+          when step = 'CLOSED' then purchase.closing_date
+          else coalesce(purchase.purchase_firm_date, purchase.purchase_date) end)::timestamp
+            at time zone project.time_zone) end);
     end if;
   end loop;
   update app_public.units u set sold_price = purchase.price where u.id = claim.unit_id
@@ -59098,8 +59170,8 @@ language sql as $function$
     job_key => 'user__email_change_requested ' || user_id)
 $function$;
 
--- Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than a
---   few at a time.
+-- Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than
+--   may wait.
 create function app_private.request_export(
   organization_id uuid, project_id uuid, subject text, format text, columns jsonb, filter jsonb, sort jsonb,
   custom_export_id uuid, name text, group_by text[] default null::text[], custom_report_id uuid default null::uuid
@@ -59107,8 +59179,7 @@ create function app_private.request_export(
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
-  most_of_person constant int := 3;
-  most_of_organization constant int := 10;
+  most constant record := app_private.export_limits();
   viewer constant uuid := app_hidden.require_viewer();
   running record;
   result app_public.exports;
@@ -59120,11 +59191,12 @@ begin
   select count(*) filter (where e.requested_by_id = viewer) as of_person, count(*) as of_organization into running
     from app_public.exports e where e.organization_id = request_export.organization_id
       and e.status in ('PENDING', 'PROCESSING');
-  if running.of_person >= most_of_person or running.of_organization >= most_of_organization then
+  if running.of_person >= most.waiting_of_person or running.of_organization >= most.waiting_of_organization then
     perform app_hidden.fail('RATE_LIMITED',
-      format('%s exports of yours and %s of the organization are being written; at most %s and %s are at a time. Wait '
-      'until one is ready.',
-        running.of_person, running.of_organization, most_of_person, most_of_organization), '{"retryAfterSeconds": 15}');
+      format('%s exports of yours and %s of the organization wait or are being written; at most %s and %s do. Wait '
+      'until one is ready, or cancel one.',
+        running.of_person, running.of_organization, most.waiting_of_person, most.waiting_of_organization),
+      '{"retryAfterSeconds": 15}');
   end if;
   perform app_private.rate_limit('export', viewer::text, 60, '1 hour');
   insert into app_public.exports (organization_id, project_id, custom_export_id, subject, format, columns, filter, sort,
@@ -60790,9 +60862,12 @@ begin
 end $function$;
 
 -- Gives the unit and lot of a claim a status, as the service; optionally the price back that they were listed at.
+--   at: when it was sold or closed, where that was not now.
 create function app_private.set_inventory(
   claim app_hidden.claims, status text, restore_price boolean default false,
-  sold_price numeric default null::numeric
+  sold_price numeric default null::numeric, at timestamp
+  with time zone default null::timestamp
+  with time zone
 ) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -60802,7 +60877,10 @@ begin
   update app_public.units u set status = set_inventory.status,
       price = case when restore_price then claim.unit_price else u.price end,
       sold_price = case when set_inventory.status = 'SOLD' then coalesce(set_inventory.sold_price, u.price)
-        else u.sold_price end
+        else u.sold_price end,
+      sold_at = case when set_inventory.status = 'SOLD' then coalesce(set_inventory.at, u.sold_at) else u.sold_at end,
+      closed_at = case when set_inventory.status = 'CLOSED' then coalesce(set_inventory.at, u.closed_at)
+        else u.closed_at end
     where u.id = claim.unit_id and u.deleted_at is null
       and u.status in ('AVAILABLE', 'HELD', 'RESERVED', 'PENDING', 'SOLD', 'CLOSED');
   -- A lot that is sold with a home only is not for sale itself, and stays so.
@@ -61646,6 +61724,14 @@ begin
     and e.status in ('PENDING', 'PROCESSING') for no key update;
   if chosen.id is null then
     return;
+  end if;
+  if chosen.status = 'PENDING' then
+    -- One after the other: two at once must not both take the last turn.
+    perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || chosen.organization_id, 0));
+    -- Whichever is over next has it begun when its turn has come.
+    if not (select q.starts from app_private.export_queue(chosen.organization_id) q where q.id = chosen.id) then
+      return;
+    end if;
   end if;
   select * into run from app_private.export_runs r where r.export_id = chosen.id for update;
   if run.lease_until > clock_timestamp() and (run.holder is null or app_private.worker_lives(run.holder)) then
@@ -64438,12 +64524,12 @@ begin
     result := jsonb_populate_record(null::app_public.buyers, entry);
     insert into app_public.buyers (project_id, unit_id, lot_id, lead_id, assignee_id, first_name, last_name, legal_name,
       email, phone, company, status, price,
-        purchase_date, estimated_closing_date, closing_date, occupancy_type, financing_type, financing_contingency,
-          amount_financed, address)
+        purchase_date, purchase_firm_date, estimated_closing_date, closing_date, occupancy_type, financing_type,
+          financing_contingency, amount_financed, address)
       values (result.project_id, result.unit_id, result.lot_id, result.lead_id, result.assignee_id, result.first_name,
         result.last_name, result.legal_name,
         result.email, result.phone, result.company, coalesce(result.status, 'DRAFT'), result.price,
-          result.purchase_date, result.estimated_closing_date,
+          result.purchase_date, result.purchase_firm_date, result.estimated_closing_date,
         result.closing_date, result.occupancy_type, result.financing_type, result.financing_contingency,
           result.amount_financed, result.address)
       returning * into result;
@@ -64455,7 +64541,8 @@ begin
     last_name = result.last_name, legal_name = result.legal_name,
       email = result.email, phone = result.phone, company = result.company, status = result.status,
         price = result.price,
-      purchase_date = result.purchase_date, estimated_closing_date = result.estimated_closing_date,
+      purchase_date = result.purchase_date, purchase_firm_date = result.purchase_firm_date,
+      estimated_closing_date = result.estimated_closing_date,
         closing_date = result.closing_date,
       occupancy_type = result.occupancy_type, financing_type = result.financing_type,
         financing_contingency = result.financing_contingency,
@@ -65045,30 +65132,33 @@ insert into app_hidden.import_columns (operation, "position", column_name, type,
   ('importBuyers', 10, 'price', null, true, array['Purchase Price', 'Sale Price', 'Contract Price'], 'Purchase price.'),
   ('importBuyers', 11, 'purchase_date', null, false, array['Contract Date', 'Sale Date', 'Date Signed', 'Signed'],
     'When all parties had signed, such as 2027-05-31.'),
-  ('importBuyers', 12, 'estimated_closing_date', null, false, array['Estimated Closing', 'Expected Closing'],
+  ('importBuyers', 12, 'purchase_firm_date', null, false,
+    array['Firm Date', 'Sold', 'Sold Date', 'Sold At', 'Sold On', 'Date Sold'],
+    'When nothing was open any more, such as 2027-05-31; purchaseDate where left out.'),
+  ('importBuyers', 13, 'estimated_closing_date', null, false, array['Estimated Closing', 'Expected Closing'],
     'When closing is expected.'),
-  ('importBuyers', 13, 'closing_date', null, false, array['Closing', 'Closed'], 'When it was closed.'),
-  ('importBuyers', 14, 'occupancy_type', null, false, array['Occupancy'],
+  ('importBuyers', 14, 'closing_date', null, false, array['Closing', 'Closed'], 'When it was closed.'),
+  ('importBuyers', 15, 'occupancy_type', null, false, array['Occupancy'],
     'What the home is bought for, such as PRIMARY_RESIDENCE.'),
-  ('importBuyers', 15, 'financing_type', null, false, array['Financing', 'Loan Type'],
+  ('importBuyers', 16, 'financing_type', null, false, array['Financing', 'Loan Type'],
     'How it is paid, such as CONVENTIONAL.'),
-  ('importBuyers', 16, 'financing_contingency', null, false, array['Contingent', 'Financing Condition'],
+  ('importBuyers', 17, 'financing_contingency', null, false, array['Contingent', 'Financing Condition'],
     'yes or no: whether it depends on a loan.'),
-  ('importBuyers', 17, 'amount_financed', null, false, array['Loan Amount', 'Mortgage'],
+  ('importBuyers', 18, 'amount_financed', null, false, array['Loan Amount', 'Mortgage'],
     'How much of the price is a loan.'),
-  ('importBuyers', 18, 'assignee', 'app_public.email_address', false, array['Agent Email', 'Sales Rep', 'Salesperson'],
+  ('importBuyers', 19, 'assignee', 'app_public.email_address', false, array['Agent Email', 'Sales Rep', 'Salesperson'],
     'E-mail address of the member who serves the buyer.'),
-  ('importBuyers', 19, 'thoroughfare', 'app_public.short_text', false, array['Street', 'Address', 'Street Address'],
-    'Street and number of the buyer.'),
   ('importBuyers', 2, 'lot', 'app_public.short_text', false, array['Lot #', 'Lot No', 'Lot Number'],
     'Number of a lot of the project, where it is sold without a unit.'),
-  ('importBuyers', 20, 'premise', 'app_public.short_text', false, '{}', 'Apartment or suite of the buyer.'),
-  ('importBuyers', 21, 'locality', 'app_public.short_text', false, array['City', 'Town'], 'City of the buyer.'),
-  ('importBuyers', 22, 'administrative_area', 'app_public.short_text', false, array['State', 'Province', 'Region'],
+  ('importBuyers', 20, 'thoroughfare', 'app_public.short_text', false, array['Street', 'Address', 'Street Address'],
+    'Street and number of the buyer.'),
+  ('importBuyers', 21, 'premise', 'app_public.short_text', false, '{}', 'Apartment or suite of the buyer.'),
+  ('importBuyers', 22, 'locality', 'app_public.short_text', false, array['City', 'Town'], 'City of the buyer.'),
+  ('importBuyers', 23, 'administrative_area', 'app_public.short_text', false, array['State', 'Province', 'Region'],
     'State or province of the buyer.'),
-  ('importBuyers', 23, 'postal_code', 'app_public.short_text', false, array['Zip', 'Zip Code', 'Postcode'],
+  ('importBuyers', 24, 'postal_code', 'app_public.short_text', false, array['Zip', 'Zip Code', 'Postcode'],
     'Postal code of the buyer.'),
-  ('importBuyers', 24, 'country', 'app_public.country_code', false, '{}',
+  ('importBuyers', 25, 'country', 'app_public.country_code', false, '{}',
     'Country of the buyer by ISO 3166-1, such as CA; the one of the project where left out.'),
   ('importBuyers', 3, 'first_name', null, false, array['First', 'Given Name'], 'Given name.'),
   ('importBuyers', 4, 'last_name', null, false, array['Last', 'Surname', 'Family Name'], 'Family name.'),
