@@ -3035,6 +3035,384 @@ $function$;
 grant execute on function app_public.appointments_sales_office(app_public.appointments) to plat_user;
 
 ----------------------------------------------------------------------------------------------------
+-- app_public.buyer_documents
+
+-- @file Document
+--
+-- A document that shows who a buyer is, or that they can pay.
+create table app_public.buyer_documents (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  project_id               uuid                         not null,
+  -- @writeOnly
+  -- @secret
+  --
+  -- The file: PDF, Office, text, CSV or an image, 50 MB at most.
+  file                     app_public.document_upload   not null,
+  title                    app_public.short_text, -- What people read instead of the file name.
+  description              app_public.long_text, -- What it is about.
+  -- What it is: IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.
+  category                 app_public.document_category not null default 'OTHER',
+  public                   boolean                      not null default false, -- Whether everybody sees it: never.
+  filename                 text                         not null, -- Name for those who save it.
+  filemime                 text                         not null, -- Media type, by the content of the file.
+  filesize                 integer                      not null, -- Size in bytes.
+  checksum                 text                         not null, -- SHA-256 of the content, in hexadecimal digits.
+  -- @behavior -*
+  --
+  -- Who uploaded it.
+  uploaded_by_id           uuid                         default app_public.current_user_id(),
+  inserted_at              timestamp with time zone     not null default now(),
+  updated_at               timestamp with time zone     not null default now(),
+  version                  integer                      not null default 1,
+  deleted_at               timestamp with time zone,
+  -- @behavior -attribute:select
+  --
+  -- The buyer that it belongs to.
+  buyer_id                 uuid                         not null,
+  constraint buyer_documents_pkey primary key (id),
+  -- @parent
+  -- @fieldName buyer
+  -- @foreignFieldName privateDocuments
+  -- @backwardDescription The private documents, in their order.
+  --
+  -- The buyer that it belongs to.
+  constraint buyer_documents_buyer_id_fkey foreign key (buyer_id, project_id)
+    references app_public.buyers(id, project_id) on delete cascade,
+  -- @behavior -*
+  -- @backwardBehavior -*
+  --
+  -- The project.
+  constraint buyer_documents_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects(id, organization_id) on delete cascade,
+  -- @fieldName uploadedBy
+  -- @backwardBehavior -*
+  --
+  -- Who uploaded it; seen by colleagues.
+  constraint buyer_documents_uploaded_by_id_fkey foreign key (uploaded_by_id)
+    references app_public.users(id) on delete set null,
+  -- A private document of a buyer is IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.
+  constraint buyer_documents_kinds check (
+    category::text = any (array['IDENTITY', 'PROOF_OF_FUNDS', 'PREAPPROVAL', 'OTHER'])
+  ),
+  constraint buyer_documents_private check (not public), -- A private document of a buyer is not public.
+  constraint document_record_category_not_null not null category,
+  constraint document_record_checksum_not_null not null checksum,
+  constraint document_record_file_not_null not null file,
+  constraint document_record_filemime_not_null not null filemime,
+  constraint document_record_filename_not_null not null filename,
+  constraint document_record_filesize_not_null not null filesize,
+  constraint document_record_id_not_null not null id,
+  constraint document_record_inserted_at_not_null not null inserted_at,
+  constraint document_record_organization_id_not_null not null organization_id,
+  constraint document_record_project_id_not_null not null project_id,
+  constraint document_record_public_not_null not null public,
+  constraint document_record_updated_at_not_null not null updated_at,
+  constraint document_record_version_not_null not null version
+);
+
+create index buyer_documents_checksum on app_public.buyer_documents (checksum);
+create index buyer_documents_documents on app_public.buyer_documents (buyer_id, id) where deleted_at is null;
+create index buyer_documents_project on app_public.buyer_documents (project_id, id);
+create index buyer_documents_uploaded_by on app_public.buyer_documents (uploaded_by_id);
+
+alter table app_public.buyer_documents enable row level security;
+create policy own_delete on app_public.buyer_documents for delete to plat_user
+  using (
+    buyer_id = any (array(select app_hidden.viewer_purchases()))
+    and uploaded_by_id = (select app_public.current_user_id())
+  );
+create policy own_insert on app_public.buyer_documents for insert to plat_user
+  with check (buyer_id = any (array(select app_hidden.viewer_purchases())));
+create policy own_update on app_public.buyer_documents for update to plat_user
+  using (
+    buyer_id = any (array(select app_hidden.viewer_purchases()))
+    and uploaded_by_id = (select app_public.current_user_id())
+  );
+create policy readers on app_public.buyer_documents for select to plat_user
+  using (
+    deleted_at is null
+    and (
+      organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+      or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+      or buyer_id = any (array(select app_hidden.viewer_purchases()))
+    )
+  );
+create policy writers_delete on app_public.buyer_documents for delete to plat_user
+  using (
+    organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+    or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+  );
+create policy writers_insert on app_public.buyer_documents for insert to plat_user
+  with check (
+    organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+    or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+  );
+create policy writers_update on app_public.buyer_documents for update to plat_user
+  using (
+    organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+    or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+  );
+
+grant select on app_public.buyer_documents to plat_anonymous, plat_user;
+grant delete on app_public.buyer_documents to plat_user;
+grant insert (file, title, description, category, buyer_id) on app_public.buyer_documents to plat_user;
+grant update (title, description, category) on app_public.buyer_documents to plat_user;
+
+create trigger _040_file before insert on app_public.buyer_documents
+  for each row execute function app_private.tg__file('buyers', 'buyer_id', 'Document');
+create trigger _050_organization before insert on app_public.buyer_documents
+  for each row execute function app_private.tg__project_organization();
+create trigger _060_refuse_archived before delete or update on app_public.buyer_documents
+  for each row execute function app_private.tg__refuse_archived();
+create trigger _200_prepare before insert on app_public.buyer_documents
+  for each row execute function app_private.tg_buyer_documents__prepare();
+create trigger _500_let_go after delete or update of deleted_at on app_public.buyer_documents
+  for each row execute function app_private.tg__let_go_of_file();
+create trigger _900_soft_delete before delete on app_public.buyer_documents
+  for each row execute function app_private.tg__soft_delete();
+create trigger _900_touch before update on app_public.buyer_documents
+  for each row execute function app_private.tg__touch();
+create trigger _950_events_delete after delete on app_public.buyer_documents
+  referencing old table as old_rows
+  for each statement execute function app_private.tg_buyer_documents__event_delete();
+create trigger _950_events_insert after insert on app_public.buyer_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_buyer_documents__event_insert();
+create trigger _950_events_update after update on app_public.buyer_documents
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_buyer_documents__event_update();
+create trigger _970_parents after insert on app_public.buyer_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_buyer_documents__parents();
+create trigger _970_parents_again after update of buyer_id, project_id on app_public.buyer_documents
+  for each row
+  when (old.buyer_id is distinct from new.buyer_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_buyer_documents__parents();
+
+create function app_private.tg_buyer_documents__event_delete() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'buyer_document' || '.' || 'deleted', 'buyer_document', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.title as title,
+    n.public as public,
+    n.buyer_id as "buyerId",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_buyer_documents__event_insert() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting('numbers_at_once') = 'on' then
+    _streams := array(select distinct coalesce(n.organization_id, n.id) from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'buyer_document' || '.' || 'created', 'buyer_document', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.title as title,
+    n.public as public,
+    n.buyer_id as "buyerId",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'buyer_document' || '.' || 'created', 'buyer_document', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
+    n.title as title,
+    n.public as public,
+    n.buyer_id as "buyerId",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+create function app_private.tg_buyer_documents__event_update() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  _actor_type text := coalesce(app_hidden.setting('actor_type'),
+    case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null
+      then 'ACCESS_TOKEN' else 'USER' end);
+  _channel text := coalesce(app_hidden.setting('channel'), 'SYSTEM');
+  _request_id text := app_hidden.setting('request_id');
+  _caused_by uuid := app_hidden.setting('caused_by')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select coalesce(n.organization_id, n.id), n.organization_id, n.project_id, 'buyer_document' || '.' || case when false then null when o.deleted_at is null and n.deleted_at is not null then 'deleted' else 'updated' end, 'buyer_document', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+    || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
+    || case when o.project_id is distinct from n.project_id then jsonb_build_object('projectId', jsonb_build_array(o.project_id, n.project_id)) else '{}' end
+    || case when o.title is distinct from n.title then jsonb_build_object('title', jsonb_build_array(o.title, n.title)) else '{}' end
+    || case when o.description is distinct from n.description then jsonb_build_object('description', jsonb_build_array(o.description, n.description)) else '{}' end
+    || case when o.category is distinct from n.category then jsonb_build_object('category', jsonb_build_array(o.category, n.category)) else '{}' end
+    || case when o.public is distinct from n.public then jsonb_build_object('public', jsonb_build_array(o.public, n.public)) else '{}' end
+    || case when o.filename is distinct from n.filename then jsonb_build_object('filename', jsonb_build_array(o.filename, n.filename)) else '{}' end
+    || case when o.filemime is distinct from n.filemime then jsonb_build_object('filemime', jsonb_build_array(o.filemime, n.filemime)) else '{}' end
+    || case when o.filesize is distinct from n.filesize then jsonb_build_object('filesize', jsonb_build_array(o.filesize, n.filesize)) else '{}' end
+    || case when o.checksum is distinct from n.checksum then jsonb_build_object('checksum', jsonb_build_array(o.checksum, n.checksum)) else '{}' end
+    || case when o.uploaded_by_id is distinct from n.uploaded_by_id then jsonb_build_object('uploadedById', jsonb_build_array(o.uploaded_by_id, n.uploaded_by_id)) else '{}' end
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.buyer_id is distinct from n.buyer_id then jsonb_build_object('buyerId', jsonb_build_array(o.buyer_id, n.buyer_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    n.title as title,
+    n.public as public,
+    n.buyer_id as "buyerId",
+    n.category as category,
+    n.checksum as checksum,
+    n.filemime as filemime,
+    n.filename as filename,
+    n.filesize as filesize,
+    to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
+    n.project_id as "projectId",
+    to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    n.description as description,
+    n.uploaded_by_id as "uploadedById",
+    n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    o.organization_id,
+    o.project_id,
+    o.title,
+    o.description,
+    o.category,
+    o.public,
+    o.filename,
+    o.filemime,
+    o.filesize,
+    o.checksum,
+    o.uploaded_by_id,
+    o.inserted_at,
+    o.deleted_at,
+    o.buyer_id) is distinct
+      from row(n.id,
+    n.organization_id,
+    n.project_id,
+    n.title,
+    n.description,
+    n.category,
+    n.public,
+    n.filename,
+    n.filemime,
+    n.filesize,
+    n.checksum,
+    n.uploaded_by_id,
+    n.inserted_at,
+    n.deleted_at,
+    n.buyer_id) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_buyer_documents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
+create function app_private.tg_buyer_documents__prepare() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_public.buyers b where b.id = new.buyer_id and b.status = 'CANCELLED') then
+    perform app_hidden.fail('CONFLICT', 'This purchase was cancelled.', '{"field": "buyerId"}');
+  end if;
+  return new;
+end $function$;
+
+-- What happened to it, latest first.
+create function app_public.buyer_documents_events(r app_public.buyer_documents) returns setof app_public.events
+language sql stable rows 20
+as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
+grant execute on function app_public.buyer_documents_events(app_public.buyer_documents) to plat_anonymous,
+plat_user;
+
+-- @notNull
+--
+-- Where it is: an address that works for a few minutes, or as long as everybody may see it.
+create function app_public.buyer_documents_url(f app_public.buyer_documents) returns app_public.file_address
+language sql stable as $function$
+      select app_hidden.file_address('buyer_documents', f.id, f.checksum, f.filename, f.public, true) $function$;
+grant execute on function app_public.buyer_documents_url(app_public.buyer_documents) to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_public.buyers
 
 --
@@ -3375,6 +3753,10 @@ create trigger _410_assignee_of_reservation after update of assignee_id on app_p
   for each row
   when (old.assignee_id is distinct from new.assignee_id)
   execute function app_private.tg__assignee_of_deal('purchase_id');
+create trigger _415_leave after update of assignee_id on app_public.buyers
+  for each row
+  when (old.assignee_id <> new.assignee_id or (old.assignee_id is not null and new.assignee_id is null))
+  execute function app_private.tg__leave_deal('buyer_id', 'buyer.read');
 create trigger _450_negotiations after insert on app_public.buyers
   for each row
   when (new.lead_id is not null and new.unit_id is not null)
@@ -4217,7 +4599,10 @@ begin
       new.purchase_date := coalesce(new.purchase_date, today);
     end if;
     if new.status = any (firm) then
-      new.purchase_firm_date := coalesce(new.purchase_firm_date, greatest(today, new.purchase_date));
+      new.purchase_firm_date := coalesce(new.purchase_firm_date,
+        -- What is imported became so before today.
+        case when app_hidden.setting('channel') = 'IMPORT' then new.purchase_date end,
+        greatest(today, new.purchase_date));
     end if;
     if new.status = 'CLOSED' then
       new.closing_date := coalesce(new.closing_date, greatest(today, new.purchase_date));
@@ -4397,6 +4782,14 @@ language sql stable rows 5 as $function$
     order by d.id desc
 $function$;
 grant execute on function app_public.buyers_documents(app_public.buyers) to plat_anonymous, plat_user;
+
+-- @notNull
+--
+-- Which kinds of private documents there are, for whoever works on the purchase; the documents themselves take the
+--   permission buyer.pii.
+create function app_public.buyers_documents_on_file(b app_public.buyers) returns app_public.document_category[]
+language sql stable as $function$ select app_private.kinds_on_file(b.id)::app_public.document_category[] $function$;
+grant execute on function app_public.buyers_documents_on_file(app_public.buyers) to plat_anonymous, plat_user;
 
 -- What happened to it, latest first.
 create function app_public.buyers_events(r app_public.buyers) returns setof app_public.events
@@ -5305,6 +5698,7 @@ create table app_public.custom_reports (
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
   constraint custom_reports_pkey primary key (id),
+  constraint custom_reports_id_organization_id_key unique (id, organization_id),
   -- @fieldName createdBy
   -- @backwardBehavior -*
   --
@@ -5399,12 +5793,15 @@ language plpgsql as $function$
 declare
   query app_hidden.report_query;
 begin
+  if not app_hidden.organization_can(new.organization_id, 'report.manage') then
+    return new; -- the policy refuses it
+  end if;
+  if tg_op = 'INSERT' or new.kind <> old.kind then
+    perform app_hidden.refuse_report_kind(new.kind);
+  end if;
   if tg_op = 'UPDATE' and (old.columns, old.filter, old.group_by) is not distinct
     from (new.columns, new.filter, new.group_by) then
     return new;
-  end if;
-  if not app_hidden.organization_can(new.organization_id, 'report.manage') then
-    return new; -- the policy refuses it
   end if;
   if length(new.columns::text) + length(new.filter::text) > 100000 then
     perform app_hidden.refuse_report('A report has 100,000 characters at most.', 'filter');
@@ -5670,6 +6067,7 @@ begin
     perform app_hidden.fail('LIMIT_EXCEEDED', format('first is %s at most; take further rows with after.', most),
       jsonb_build_object('field', 'first', 'limit', most));
   end if;
+  perform app_hidden.refuse_report_kind(r.kind);
   query := app_hidden.report_query(r.subject, r.organization_id, r.project_id, r.columns, r.filter, r.group_by);
   is_grouped := query.group_by <> '{}';
   if after is not null then
@@ -5708,10 +6106,7 @@ begin
     query.relation, query.conditions,
     case when page_after is not null and not is_grouped
       then format(' and (t.%I, t.id) < (%L, %L::uuid)', query.latest, page_after ->> 0, page_after ->> 1) end,
-    case when is_grouped then ' group by ' || array_to_string(query.group_by, ', ') end,
-    case when is_grouped then coalesce(nullif((select string_agg(g.expression || ' nulls last', ', ' order by g.place)
-        from unnest(query.group_by) with ordinality g (expression, place) where g.expression <> '()'), ''), '1')
-          else query.ordering end,
+    app_hidden.report_groups(query), app_hidden.report_order(query),
     amount + 1,
     case when is_grouped and page_after is not null then format(' offset %s', greatest(0, (page_after ->> 0)::int)) end)
     into rows, has_more, ends;
@@ -6400,6 +6795,14 @@ create trigger _300_state_first before insert on app_public.deposits
   execute function app_private.tg__state('deposit', 't');
 create trigger _310_paid before update of amount_paid, amount_refunded on app_public.deposits
   for each row execute function app_private.tg_deposits__paid();
+create trigger _600_confirm after update on app_public.deposits
+  for each row
+  when (
+    old.status::text is distinct from new.status::text
+    and new.is_reservation_fee
+    and new.status::text = any (array['PAID', 'WAIVED'])
+  )
+  execute function app_private.tg_deposits__confirm();
 create trigger _900_soft_delete before delete on app_public.deposits
   for each row execute function app_private.tg__soft_delete();
 create trigger _900_touch before update on app_public.deposits for each row execute function app_private.tg__touch();
@@ -6425,6 +6828,21 @@ reservation_id on app_public.deposits
     or old.reservation_id is distinct from new.reservation_id
   )
   execute function app_private.tg_deposits__parents();
+
+-- A visitor's reservation is confirmed when its fee is paid, or waived.
+create function app_private.tg_deposits__confirm() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  reservation app_public.reservations := app_private.lock_reservation(new.reservation_id);
+begin
+  if reservation.is_self_service and reservation.status = 'PENDING' then
+    perform set_config('plat.service', 'on', true);
+    update app_public.reservations r set status = 'CONFIRMED' where r.id = reservation.id;
+    perform set_config('plat.service', before, true);
+  end if;
+  return null;
+end $function$;
 
 create function app_private.tg_deposits__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -7747,6 +8165,11 @@ create table app_public.exports (
   --
   -- The access token that it was made, or taken over, with.
   principal_token_id       uuid,
+  -- @behavior -*
+  --
+  -- The report whose figures it has.
+  custom_report_id         uuid,
+  group_by                 text[], -- What its figures are grouped by, as the report had it; null for an export of rows.
   constraint exports_pkey primary key (id),
   -- @fieldName customExport
   -- @foreignFieldName exports
@@ -7755,6 +8178,13 @@ create table app_public.exports (
   -- The custom export that it is a run of.
   constraint exports_custom_export_id_fkey foreign key (custom_export_id, organization_id)
     references app_public.custom_exports(id, organization_id) on delete set null (custom_export_id),
+  -- @fieldName customReport
+  -- @foreignFieldName exports
+  -- @backwardDescription The files of its figures that the viewer may see, latest first.
+  --
+  -- The report whose figures it has; null where the viewer does not find it.
+  constraint exports_custom_report_id_fkey foreign key (custom_report_id, organization_id)
+    references app_public.custom_reports(id, organization_id) on delete set null (custom_report_id),
   -- @fieldName organization
   -- @foreignFieldName exports
   -- @backwardPermission org.member
@@ -7786,6 +8216,7 @@ create table app_public.exports (
 );
 
 create index exports_custom_export on app_public.exports (custom_export_id, id desc);
+create index exports_custom_report on app_public.exports (custom_report_id, id desc);
 create index exports_organization on app_public.exports (organization_id, id desc);
 create index exports_principal_token on app_public.exports (principal_token_id);
 create index exports_project on app_public.exports (project_id);
@@ -7817,6 +8248,13 @@ create trigger _300_state_first before insert on app_public.exports
   execute function app_private.tg__state('export', 't');
 create trigger _500_run after insert on app_public.exports
   for each row execute function app_private.tg__add_job('export__requested');
+create trigger _505_next_exports after update of status on app_public.exports
+  for each row
+  when (
+    old.status::text = any (array['PENDING', 'PROCESSING'])
+    and new.status::text <> all (array['PENDING', 'PROCESSING'])
+  )
+  execute function app_private.tg_exports__next();
 create trigger _600_deadline_again_export after update of status, expires_at on app_public.exports
   for each row
   when (old.status::text is distinct from new.status::text or old.expires_at is distinct from new.expires_at)
@@ -7879,6 +8317,7 @@ begin
     n.format as format,
     n.status as status,
     n.columns as columns,
+    n.group_by as "groupBy",
     n.subject as subject,
     n.checksum as checksum,
     n.filename as filename,
@@ -7891,6 +8330,7 @@ begin
     to_char(n.completed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "completedAt",
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
+    n.custom_report_id as "customReportId",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
@@ -7931,6 +8371,7 @@ begin
     n.format as format,
     n.status as status,
     n.columns as columns,
+    n.group_by as "groupBy",
     n.subject as subject,
     n.checksum as checksum,
     n.filename as filename,
@@ -7943,6 +8384,7 @@ begin
     to_char(n.completed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "completedAt",
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
+    n.custom_report_id as "customReportId",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
@@ -7959,6 +8401,7 @@ begin
     n.format as format,
     n.status as status,
     n.columns as columns,
+    n.group_by as "groupBy",
     n.subject as subject,
     n.checksum as checksum,
     n.filename as filename,
@@ -7971,6 +8414,7 @@ begin
     to_char(n.completed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "completedAt",
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
+    n.custom_report_id as "customReportId",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
@@ -8014,13 +8458,16 @@ begin
     || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.error is distinct from n.error then jsonb_build_object('error', jsonb_build_array(o.error, n.error)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end
+    || case when o.custom_report_id is distinct from n.custom_report_id then jsonb_build_object('customReportId', jsonb_build_array(o.custom_report_id, n.custom_report_id)) else '{}' end
+    || case when o.group_by is distinct from n.group_by then jsonb_build_object('groupBy', jsonb_build_array(o.group_by, n.group_by)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.sort as sort,
     n.error as error,
     n.filter as filter,
     n.format as format,
     n.status as status,
     n.columns as columns,
+    n.group_by as "groupBy",
     n.subject as subject,
     n.checksum as checksum,
     n.filename as filename,
@@ -8033,6 +8480,7 @@ begin
     to_char(n.completed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "completedAt",
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
+    n.custom_report_id as "customReportId",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
@@ -8056,7 +8504,9 @@ begin
     o.expires_at,
     o.error,
     o.inserted_at,
-    o.principal_token_id) is distinct
+    o.principal_token_id,
+    o.custom_report_id,
+    o.group_by) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -8078,10 +8528,23 @@ begin
     n.expires_at,
     n.error,
     n.inserted_at,
-    n.principal_token_id) order by n.id returning stream_id)
+    n.principal_token_id,
+    n.custom_report_id,
+    n.group_by) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
+
+-- Has those begun whose turn it is, where one is over.
+create function app_private.tg_exports__next() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  -- Behind whoever is just asking for its turn, who then sees that one is over.
+  perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || new.organization_id, 0));
+  perform app_private.add_job('export__requested', jsonb_build_object('id', q.id), job_key => 'export ' || q.id)
+    from app_private.export_queue(new.organization_id) q where q.starts;
+  return null;
+end $function$;
 
 -- @notNull
 --
@@ -8119,6 +8582,15 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       and exists (select from app_hidden.viewer_organizations('report.run') o where o = e.organization_id)), 0) end
 $function$;
 grant execute on function app_public.exports_progress(app_public.exports) to plat_anonymous, plat_user;
+
+-- Its place among the exports of the organization that wait, while it is PENDING: 1 is the next. People take turns.
+create function app_public.exports_queue_position(e app_public.exports) returns integer
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select q.place from app_private.export_queue(e.organization_id) q
+  where q.id = e.id and e.status = 'PENDING'
+    and exists (select from app_hidden.viewer_organizations('report.run') o where o = e.organization_id)
+$function$;
+grant execute on function app_public.exports_queue_position(app_public.exports) to plat_anonymous, plat_user;
 
 -- Where the file is, for a few minutes; for whoever asked for it only.
 create function app_public.exports_url(e app_public.exports) returns app_public.file_address
@@ -11319,8 +11791,9 @@ create table app_public.leads (
   --
   -- The technical way in; API where a program does not say.
   origin                   app_public.lead_origin       not null default 'API',
-  -- Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the
-  --   project; any other is refused, and the error says which there are.
+  -- Code of the source, such as WEB_DIRECT, or the key of a tracker. Given to createLead, the code or the name of a
+  --   lead source of the project, or the key of one of its trackers; any other is refused, and the error says which
+  --   there are.
   source                   app_public.short_text,
   -- @filter leadSourceIds
   --
@@ -11561,6 +12034,10 @@ create trigger _400_assign before insert on app_public.leads
 create trigger _400_assignee after update on app_public.leads
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_leads__hand_over();
+create trigger _410_leave after update of assignee_id on app_public.leads
+  for each row
+  when (old.assignee_id <> new.assignee_id or (old.assignee_id is not null and new.assignee_id is null))
+  execute function app_private.tg__leave_deal('lead_id', 'lead.read');
 create trigger _420_person_of_purchases after update of email on app_public.leads
   for each row
   when (old.person_id is distinct from new.person_id)
@@ -12141,8 +12618,9 @@ begin
   end if;
   -- PERF: a condition with a query in it is run as one, whatever comes before it; so the cheap ones stand around it.
   -- Who sees own leads only keeps the lead they bring.
+  -- Of many at once the list has said whose they are.
   if tg_op = 'INSERT' and new.assignee_id is null and app_public.current_user_id() is not null
-    and not coalesce(app_hidden.is_service(), false) then
+    and not coalesce(app_hidden.is_service(), false) and app_hidden.setting('leads_at_once') is null then
     if new.project_id = any (array(select app_hidden.viewer_own_projects('lead.write'))) then
       new.assignee_id := app_public.current_user_id();
     end if;
@@ -12173,7 +12651,12 @@ begin
     end if;
   elsif tg_op = 'INSERT' and new.source is not null then
     new.source_id := app_private.lead_source_named(new.project_id, new.source);
-    new.source := coalesce((select s.code from app_public.lead_sources s where s.id = new.source_id), new.source);
+    if new.source_id is not null then
+      select s.code into new.source from app_public.lead_sources s where s.id = new.source_id;
+    else
+      -- The key of a tracker stays, for it to be counted by.
+      new.source_id := (app_private.tracker_with_key(new.project_id, new.source)).lead_source_id;
+    end if;
   end if;
   if tg_op = 'INSERT' or new.status is distinct from old.status then
     if new.status = 'LOST' or new.lost_at is not null then
@@ -17053,7 +17536,7 @@ create table app_public.organization_user_connections (
   --
   -- Which mails the member gets.
   notifications            app_public.notification_settings not null default row(
-      true, true, true, true, true, true, true, true, true, true, true
+      true, true, true, true, true, true, true, true, true, true, true, true
     ),
   joined_at                timestamp with time zone     not null default now(), -- Since when.
   -- @inert Members act for themselves.
@@ -17064,6 +17547,14 @@ create table app_public.organization_user_connections (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- @masked
+  --
+  -- From when on the member is refused the data of the organization, unless they get a second factor.
+  second_factor_due_at     timestamp with time zone,
+  -- @masked
+  --
+  -- When an administrator last took the second factor of the member away.
+  second_factor_reset_at   timestamp with time zone,
   constraint organization_user_connections_pkey primary key (id),
   constraint organization_user_connections_once unique (organization_id, user_id),
   -- @backwardBehavior -*
@@ -17086,6 +17577,9 @@ create table app_public.organization_user_connections (
 );
 
 create index organization_user_connections_invited_by on app_public.organization_user_connections (invited_by_id);
+-- Members without a second factor of organizations that require one.
+create index organization_user_connections_second_factor_due on app_public.organization_user_connections (user_id)
+  where second_factor_due_at is not null;
 create index organization_user_connections_user on app_public.organization_user_connections (
   user_id, organization_id
 );
@@ -17093,6 +17587,15 @@ create index organization_user_connections_user on app_public.organization_user_
 alter table app_public.organization_user_connections enable row level security;
 create policy members on app_public.organization_user_connections for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
+create policy own_while_refused on app_public.organization_user_connections for select to plat_user
+  using (
+    user_id = (select app_public.current_user_id())
+    and second_factor_due_at <= now()
+    and (select app_hidden.scopes_allow('org.member'))
+    and organization_id = coalesce(
+      (select (app_hidden.setting('organization_id'))::uuid as setting), organization_id
+    )
+  );
 
 grant select on app_public.organization_user_connections to plat_masker;
 grant
@@ -17103,6 +17606,8 @@ grant
 
 create trigger _200_keep_owner before delete or update on app_public.organization_user_connections
   for each row execute function app_private.tg_organization_user_connections__keep_owner();
+create trigger _200_second_factor_due before insert on app_public.organization_user_connections
+  for each row execute function app_private.tg_members__second_factor_due();
 create trigger _500_unassign_deals after delete on app_public.organization_user_connections
   for each row execute function app_private.tg_members__unassign_deals();
 create trigger _510_leave_affiliations after delete on app_public.organization_user_connections
@@ -17142,6 +17647,13 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 begin
   perform app_private.review_principals(old.user_id, old.organization_id);
   return null;
+end $function$;
+
+create function app_private.tg_members__second_factor_due() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  new.second_factor_due_at := app_private.second_factor_due(new.organization_id, new.user_id, now());
+  return new;
 end $function$;
 
 -- Deals that a former member worked on have nobody assigned; those of leads follow their leads.
@@ -17184,7 +17696,9 @@ begin
     n.invited_by_id as "invitedById",
     to_char(n.last_active_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "lastActiveAt",
     n.notifications as notifications,
-    n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
+    n.organization_id as "organizationId",
+    to_char(n.second_factor_due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorDueAt",
+    to_char(n.second_factor_reset_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorResetAt") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -17224,7 +17738,9 @@ begin
     n.invited_by_id as "invitedById",
     to_char(n.last_active_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "lastActiveAt",
     n.notifications as notifications,
-    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
+    n.organization_id as "organizationId",
+    to_char(n.second_factor_due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorDueAt",
+    to_char(n.second_factor_reset_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorResetAt") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -17240,7 +17756,9 @@ begin
     n.invited_by_id as "invitedById",
     to_char(n.last_active_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "lastActiveAt",
     n.notifications as notifications,
-    n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
+    n.organization_id as "organizationId",
+    to_char(n.second_factor_due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorDueAt",
+    to_char(n.second_factor_reset_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorResetAt") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -17260,7 +17778,7 @@ declare
 begin
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, null::uuid, 'member' || '.' || case when false then null else 'updated' end, 'member', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, null::uuid, 'member' || '.' || case when false then null when o.second_factor_reset_at is distinct from n.second_factor_reset_at then 'second_factor_reset' else 'updated' end, 'member', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
     || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
     || case when o.user_id is distinct from n.user_id then jsonb_build_object('userId', jsonb_build_array(o.user_id, n.user_id)) else '{}' end
     || case when o.role is distinct from n.role then jsonb_build_object('role', jsonb_build_array(o.role, n.role)) else '{}' end
@@ -17269,7 +17787,9 @@ begin
     || case when o.joined_at is distinct from n.joined_at then jsonb_build_object('joinedAt', jsonb_build_array(to_char(o.joined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.joined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.invited_by_id is distinct from n.invited_by_id then jsonb_build_object('invitedById', jsonb_build_array(o.invited_by_id, n.invited_by_id)) else '{}' end
     || case when o.last_active_at is distinct from n.last_active_at then jsonb_build_object('lastActiveAt', jsonb_build_array(to_char(o.last_active_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.last_active_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.second_factor_due_at is distinct from n.second_factor_due_at then jsonb_build_object('secondFactorDueAt', jsonb_build_array(to_char(o.second_factor_due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.second_factor_due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.second_factor_reset_at is distinct from n.second_factor_reset_at then jsonb_build_object('secondFactorResetAt', jsonb_build_array(to_char(o.second_factor_reset_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.second_factor_reset_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.title as title,
     n.user_id as "userId",
@@ -17278,7 +17798,9 @@ begin
     n.invited_by_id as "invitedById",
     to_char(n.last_active_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "lastActiveAt",
     n.notifications as notifications,
-    n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.organization_id as "organizationId",
+    to_char(n.second_factor_due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorDueAt",
+    to_char(n.second_factor_reset_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorResetAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.user_id,
     o.role,
@@ -17287,7 +17809,9 @@ begin
     o.joined_at,
     o.invited_by_id,
     o.last_active_at,
-    o.inserted_at) is distinct
+    o.inserted_at,
+    o.second_factor_due_at,
+    o.second_factor_reset_at) is distinct
       from row(n.id,
     n.organization_id,
     n.user_id,
@@ -17297,7 +17821,9 @@ begin
     n.joined_at,
     n.invited_by_id,
     n.last_active_at,
-    n.inserted_at) order by n.id returning stream_id)
+    n.inserted_at,
+    n.second_factor_due_at,
+    n.second_factor_reset_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -17340,6 +17866,33 @@ grant execute on function app_public.organization_user_connections_notifications
   app_public.organization_user_connections
 ) to plat_user;
 
+-- From when on the member is refused the data of the organization, unless they get a second factor; null where they
+--   have one or it is not required. Seen by the member and by admins.
+create function app_public.organization_user_connections_second_factor_due_at(
+  m app_public.organization_user_connections
+) returns timestamp
+  with time zone
+language sql stable as $function$
+  select case when m.second_factor_due_at is not null and (m.user_id = (select app_public.current_user_id())
+    or app_hidden.organization_can(m.organization_id, 'org.admin')) then m.second_factor_due_at end
+$function$;
+grant execute on function app_public.organization_user_connections_second_factor_due_at(
+  app_public.organization_user_connections
+) to plat_user;
+
+-- When an administrator last took the second factor of the member away; seen by the member and by admins.
+create function app_public.organization_user_connections_second_factor_reset_at(
+  m app_public.organization_user_connections
+) returns timestamp
+  with time zone
+language sql stable as $function$
+  select case when m.second_factor_reset_at is not null and (m.user_id = (select app_public.current_user_id())
+    or app_hidden.organization_can(m.organization_id, 'org.admin')) then m.second_factor_reset_at end
+$function$;
+grant execute on function app_public.organization_user_connections_second_factor_reset_at(
+  app_public.organization_user_connections
+) to plat_user;
+
 ----------------------------------------------------------------------------------------------------
 -- app_public.organizations
 
@@ -17373,9 +17926,20 @@ create table app_public.organizations (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
+  -- Language of mails to people whose own is not known.
+  language                 app_public.language_code     not null default 'en',
+  -- @masked
+  --
+  -- From when on members without a second factor are refused its data; null where none is required.
+  second_factor_required_from timestamp with time zone,
+  -- @masked
+  --
+  -- How many days members have to get a second factor.
+  second_factor_grace_days integer                      not null default 7,
   constraint organizations_pkey primary key (id),
   -- This is no phone number; give one with its country code, such as +1 416 555 0123.
-  constraint organizations_phone_e164 check (phone::text ~ '^\+[1-9][0-9]{6,14}$')
+  constraint organizations_phone_e164 check (phone::text ~ '^\+[1-9][0-9]{6,14}$'),
+  constraint organizations_second_factor_grace check (second_factor_grace_days >= 0) -- Give no less than 0 days.
 );
 
 -- This slug is taken; choose another.
@@ -17400,10 +17964,10 @@ grant select on app_public.organizations to plat_masker;
 grant
   select (
       id, name, slug, kind, description, website_url, time_zone, has_public_project, inserted_at, updated_at,
-      version, deleted_at
+      version, deleted_at, language
     ) on app_public.organizations to plat_anonymous, plat_user;
 grant update (
-  name, slug, kind, description, email, phone, website_url, address, time_zone
+  name, slug, kind, description, email, phone, website_url, address, time_zone, language
 ) on app_public.organizations to plat_user;
 
 create trigger _100_slug before insert or update on app_public.organizations
@@ -17461,12 +18025,15 @@ begin
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.website_url as "websiteUrl",
     n.description as description,
-    n.has_public_project as "hasPublicProject") d), null from old_rows n order by n.id returning stream_id)
+    n.has_public_project as "hasPublicProject",
+    n.second_factor_grace_days as "secondFactorGraceDays",
+    to_char(n.second_factor_required_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorRequiredFrom") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -17504,12 +18071,15 @@ begin
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.website_url as "websiteUrl",
     n.description as description,
-    n.has_public_project as "hasPublicProject") d), _last - _amount + row_number() over () from new_rows n;
+    n.has_public_project as "hasPublicProject",
+    n.second_factor_grace_days as "secondFactorGraceDays",
+    to_char(n.second_factor_required_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorRequiredFrom") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -17523,12 +18093,15 @@ begin
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.website_url as "websiteUrl",
     n.description as description,
-    n.has_public_project as "hasPublicProject") d), null from new_rows n returning stream_id)
+    n.has_public_project as "hasPublicProject",
+    n.second_factor_grace_days as "secondFactorGraceDays",
+    to_char(n.second_factor_required_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorRequiredFrom") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -17548,7 +18121,7 @@ declare
 begin
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.id, n.id), n.id, null::uuid, 'organization' || '.' || case when false then null when o.deleted_at is null and n.deleted_at is not null then 'deleted' else 'updated' end, 'organization', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+      select coalesce(n.id, n.id), n.id, null::uuid, 'organization' || '.' || case when false then null when o.second_factor_required_from is distinct from n.second_factor_required_from then 'second_factor_required' when o.deleted_at is null and n.deleted_at is not null then 'deleted' else 'updated' end, 'organization', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
     || case when o.name is distinct from n.name then jsonb_build_object('name', jsonb_build_array(o.name, n.name)) else '{}' end
     || case when o.slug is distinct from n.slug then jsonb_build_object('slug', jsonb_build_array(o.slug, n.slug)) else '{}' end
     || case when o.kind is distinct from n.kind then jsonb_build_object('kind', jsonb_build_array(o.kind, n.kind)) else '{}' end
@@ -17560,19 +18133,25 @@ begin
     || case when o.time_zone is distinct from n.time_zone then jsonb_build_object('timeZone', jsonb_build_array(o.time_zone, n.time_zone)) else '{}' end
     || case when o.has_public_project is distinct from n.has_public_project then jsonb_build_object('hasPublicProject', jsonb_build_array(o.has_public_project, n.has_public_project)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.language is distinct from n.language then jsonb_build_object('language', jsonb_build_array(o.language, n.language)) else '{}' end
+    || case when o.second_factor_required_from is distinct from n.second_factor_required_from then jsonb_build_object('secondFactorRequiredFrom', jsonb_build_array(to_char(o.second_factor_required_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.second_factor_required_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.second_factor_grace_days is distinct from n.second_factor_grace_days then jsonb_build_object('secondFactorGraceDays', jsonb_build_array(o.second_factor_grace_days, n.second_factor_grace_days)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.kind as kind,
     n.name as name,
     n.slug as slug,
     n.email as email,
     n.phone as phone,
     n.address as address,
+    n.language as language,
     n.time_zone as "timeZone",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.website_url as "websiteUrl",
     n.description as description,
-    n.has_public_project as "hasPublicProject") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.has_public_project as "hasPublicProject",
+    n.second_factor_grace_days as "secondFactorGraceDays",
+    to_char(n.second_factor_required_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorRequiredFrom") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.name,
     o.slug,
     o.kind,
@@ -17584,7 +18163,10 @@ begin
     o.time_zone,
     o.has_public_project,
     o.inserted_at,
-    o.deleted_at) is distinct
+    o.deleted_at,
+    o.language,
+    o.second_factor_required_from,
+    o.second_factor_grace_days) is distinct
       from row(n.id,
     n.name,
     n.slug,
@@ -17597,7 +18179,10 @@ begin
     n.time_zone,
     n.has_public_project,
     n.inserted_at,
-    n.deleted_at) order by n.id returning stream_id)
+    n.deleted_at,
+    n.language,
+    n.second_factor_required_from,
+    n.second_factor_grace_days) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -17684,6 +18269,26 @@ language sql stable as $function$
   order by p.updated_at desc, p.id desc
 $function$;
 grant execute on function app_public.organizations_projects(app_public.organizations) to plat_anonymous, plat_user;
+
+-- How many days members have to get a second factor; null for outsiders.
+create function app_public.organizations_second_factor_grace_days(o app_public.organizations) returns integer
+language sql stable as $function$
+  select case when app_hidden.organization_can(o.id, 'org.member') then o.second_factor_grace_days end
+$function$;
+grant execute on function app_public.organizations_second_factor_grace_days(
+  app_public.organizations
+) to plat_anonymous, plat_user;
+
+-- From when on members without a second factor are refused its data; null where none is required, and for outsiders.
+create function app_public.organizations_second_factor_required_from(o app_public.organizations) returns timestamp
+  with time zone
+language sql stable as $function$
+  select case when o.second_factor_required_from is not null and app_hidden.organization_can(o.id, 'org.member')
+    then o.second_factor_required_from end
+$function$;
+grant execute on function app_public.organizations_second_factor_required_from(
+  app_public.organizations
+) to plat_anonymous, plat_user;
 
 -- How much the organization may send to people outside of it, and has sent; seen by members.
 create function app_public.organizations_sending_quotas(
@@ -23981,6 +24586,13 @@ create table app_public.projects (
   holds_per_person         integer                      not null default 5,
   -- How many units and lots the people of an organization hold together at a time at most.
   holds_per_organization   integer                      not null default 20,
+  -- Whether visitors who signed in reserve its homes themselves, while it is public and PRESALE or SELLING.
+  public_reservations      boolean                      not null default false,
+  -- Whether a visitor's reservation ends with publicHoldExpiration unless its fee is paid; without a fee it makes no
+  --   difference.
+  public_reservation_fee_required boolean                      not null default true,
+  -- Hours that a visitor holds a home to reserve it, and to pay the fee.
+  public_hold_expiration   integer                      not null default 1,
   constraint projects_pkey primary key (id),
   constraint projects_id_organization_id_key unique (id, organization_id),
   -- @parent
@@ -24007,6 +24619,10 @@ create table app_public.projects (
   constraint projects_holds_per_person_range check (holds_per_person >= 0 and holds_per_person <= 10000),
   -- An overview has 1,500 characters at most.
   constraint projects_overview_length check (length(overview::text) <= 1500),
+  -- Give 1 to 72 hours.
+  constraint projects_public_hold_expiration_range check (
+    public_hold_expiration >= 1 and public_hold_expiration <= 72
+  ),
   -- Give 0 to 365 days.
   constraint projects_rescission_days_range check (rescission_days >= 0 and rescission_days <= 365),
   -- Give 1 to 8,760 hours.
@@ -24051,19 +24667,22 @@ grant
       design_heading, address, time_zone, currency, website_url, amenities, sales_start_date, completion_date,
       archived_at, archived_from, service_index, reservation_expiration, reservation_fee, cancellation_fee,
       rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, city, inserted_at, updated_at, version,
-      deleted_at, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
+      deleted_at, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization,
+      public_reservations, public_reservation_fee_required, public_hold_expiration
     ) on app_public.projects to plat_anonymous, plat_user;
 grant insert (
   organization_id, title, slug, status, visibility, type, overview, overview_headline, design, design_heading,
   address, time_zone, currency, website_url, amenities, sales_start_date, completion_date, reservation_expiration,
   reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment,
-  metadata, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
+  metadata, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization, public_reservations,
+  public_reservation_fee_required, public_hold_expiration
 ) on app_public.projects to plat_user;
 grant update (
   title, slug, status, visibility, type, overview, overview_headline, design, design_heading, address, time_zone,
   website_url, amenities, sales_start_date, completion_date, reservation_expiration, reservation_fee,
   cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata,
-  hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization
+  hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization, public_reservations,
+  public_reservation_fee_required, public_hold_expiration
 ) on app_public.projects to plat_user;
 
 create trigger _100_slug before insert or update on app_public.projects
@@ -24212,10 +24831,13 @@ begin
     n.sales_start_date as "salesStartDate",
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
+    n.public_reservations as "publicReservations",
     n.allow_multiple_offers as "allowMultipleOffers",
     n.hold_expiration_limit as "holdExpirationLimit",
     n.holds_per_organization as "holdsPerOrganization",
-    n.reservation_expiration as "reservationExpiration") d), null from old_rows n order by n.id returning stream_id)
+    n.public_hold_expiration as "publicHoldExpiration",
+    n.reservation_expiration as "reservationExpiration",
+    n.public_reservation_fee_required as "publicReservationFeeRequired") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -24277,10 +24899,13 @@ begin
     n.sales_start_date as "salesStartDate",
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
+    n.public_reservations as "publicReservations",
     n.allow_multiple_offers as "allowMultipleOffers",
     n.hold_expiration_limit as "holdExpirationLimit",
     n.holds_per_organization as "holdsPerOrganization",
-    n.reservation_expiration as "reservationExpiration") d), _last - _amount + row_number() over () from new_rows n;
+    n.public_hold_expiration as "publicHoldExpiration",
+    n.reservation_expiration as "reservationExpiration",
+    n.public_reservation_fee_required as "publicReservationFeeRequired") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -24318,10 +24943,13 @@ begin
     n.sales_start_date as "salesStartDate",
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
+    n.public_reservations as "publicReservations",
     n.allow_multiple_offers as "allowMultipleOffers",
     n.hold_expiration_limit as "holdExpirationLimit",
     n.holds_per_organization as "holdsPerOrganization",
-    n.reservation_expiration as "reservationExpiration") d), null from new_rows n returning stream_id)
+    n.public_hold_expiration as "publicHoldExpiration",
+    n.reservation_expiration as "reservationExpiration",
+    n.public_reservation_fee_required as "publicReservationFeeRequired") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -24375,7 +25003,10 @@ begin
     || case when o.hold_expiration is distinct from n.hold_expiration then jsonb_build_object('holdExpiration', jsonb_build_array(o.hold_expiration, n.hold_expiration)) else '{}' end
     || case when o.hold_expiration_limit is distinct from n.hold_expiration_limit then jsonb_build_object('holdExpirationLimit', jsonb_build_array(o.hold_expiration_limit, n.hold_expiration_limit)) else '{}' end
     || case when o.holds_per_person is distinct from n.holds_per_person then jsonb_build_object('holdsPerPerson', jsonb_build_array(o.holds_per_person, n.holds_per_person)) else '{}' end
-    || case when o.holds_per_organization is distinct from n.holds_per_organization then jsonb_build_object('holdsPerOrganization', jsonb_build_array(o.holds_per_organization, n.holds_per_organization)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.holds_per_organization is distinct from n.holds_per_organization then jsonb_build_object('holdsPerOrganization', jsonb_build_array(o.holds_per_organization, n.holds_per_organization)) else '{}' end
+    || case when o.public_reservations is distinct from n.public_reservations then jsonb_build_object('publicReservations', jsonb_build_array(o.public_reservations, n.public_reservations)) else '{}' end
+    || case when o.public_reservation_fee_required is distinct from n.public_reservation_fee_required then jsonb_build_object('publicReservationFeeRequired', jsonb_build_array(o.public_reservation_fee_required, n.public_reservation_fee_required)) else '{}' end
+    || case when o.public_hold_expiration is distinct from n.public_hold_expiration then jsonb_build_object('publicHoldExpiration', jsonb_build_array(o.public_hold_expiration, n.public_hold_expiration)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.city as city,
     n.slug as slug,
     n.type as type,
@@ -24406,10 +25037,13 @@ begin
     n.sales_start_date as "salesStartDate",
     n.cancellation_fee::text as "cancellationFee",
     n.overview_headline as "overviewHeadline",
+    n.public_reservations as "publicReservations",
     n.allow_multiple_offers as "allowMultipleOffers",
     n.hold_expiration_limit as "holdExpirationLimit",
     n.holds_per_organization as "holdsPerOrganization",
-    n.reservation_expiration as "reservationExpiration") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.public_hold_expiration as "publicHoldExpiration",
+    n.reservation_expiration as "reservationExpiration",
+    n.public_reservation_fee_required as "publicReservationFeeRequired") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.title,
     o.slug,
@@ -24443,7 +25077,10 @@ begin
     o.hold_expiration,
     o.hold_expiration_limit,
     o.holds_per_person,
-    o.holds_per_organization) is distinct
+    o.holds_per_organization,
+    o.public_reservations,
+    o.public_reservation_fee_required,
+    o.public_hold_expiration) is distinct
       from row(n.id,
     n.organization_id,
     n.title,
@@ -24478,7 +25115,10 @@ begin
     n.hold_expiration,
     n.hold_expiration_limit,
     n.holds_per_person,
-    n.holds_per_organization) order by n.id returning stream_id)
+    n.holds_per_organization,
+    n.public_reservations,
+    n.public_reservation_fee_required,
+    n.public_hold_expiration) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -25839,6 +26479,8 @@ create table app_public.reservations (
   -- Free data of the organization's own programs.
   metadata                 jsonb,
   currency                 app_public.currency_code     not null, -- Currency of its amounts: the one of the project.
+  -- Whether a visitor made it for themselves, in a project that allows it; its fee confirms it.
+  is_self_service          boolean                      not null default false,
   constraint reservations_pkey primary key (id),
   constraint reservations_id_project_id_key unique (id, project_id),
   -- @fieldName assignee
@@ -25992,7 +26634,7 @@ grant
       list_price_snapshot, premium_snapshot, fee, cancellation_fee, occupancy_type, occupancy_type_other,
       financing_type, financing_contingency, preapproved, accepted_terms, accepted_terms_at, purchase_authorization,
       expiration, expires_at, extended_count, executed_at, cancelled_at, fallout_reason_id, refunded_at,
-      transaction_id, currency
+      transaction_id, currency, is_self_service
     ) on app_public.reservations to plat_anonymous, plat_user;
 grant insert (
   unit_id, lot_id, lead_id, status, buyer_legal_name, occupancy_type, occupancy_type_other, financing_type,
@@ -26199,6 +26841,7 @@ begin
     n.accepted_terms as "acceptedTerms",
     n.extended_count as "extendedCount",
     n.financing_type as "financingType",
+    n.is_self_service as "isSelfService",
     n.occupancy_type as "occupancyType",
     n.transaction_id as "transactionId",
     n.buyer_legal_name as "buyerLegalName",
@@ -26270,6 +26913,7 @@ begin
     n.accepted_terms as "acceptedTerms",
     n.extended_count as "extendedCount",
     n.financing_type as "financingType",
+    n.is_self_service as "isSelfService",
     n.occupancy_type as "occupancyType",
     n.transaction_id as "transactionId",
     n.buyer_legal_name as "buyerLegalName",
@@ -26317,6 +26961,7 @@ begin
     n.accepted_terms as "acceptedTerms",
     n.extended_count as "extendedCount",
     n.financing_type as "financingType",
+    n.is_self_service as "isSelfService",
     n.occupancy_type as "occupancyType",
     n.transaction_id as "transactionId",
     n.buyer_legal_name as "buyerLegalName",
@@ -26390,7 +27035,8 @@ begin
     || case when o.transaction_id is distinct from n.transaction_id then jsonb_build_object('transactionId', jsonb_build_array(o.transaction_id, n.transaction_id)) else '{}' end
     || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
-    || case when o.currency is distinct from n.currency then jsonb_build_object('currency', jsonb_build_array(o.currency, n.currency)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.currency is distinct from n.currency then jsonb_build_object('currency', jsonb_build_array(o.currency, n.currency)) else '{}' end
+    || case when o.is_self_service is distinct from n.is_self_service then jsonb_build_object('isSelfService', jsonb_build_array(o.is_self_service, n.is_self_service)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.fee::text as fee,
     n.lot_id as "lotId",
     n.notes as notes,
@@ -26417,6 +27063,7 @@ begin
     n.accepted_terms as "acceptedTerms",
     n.extended_count as "extendedCount",
     n.financing_type as "financingType",
+    n.is_self_service as "isSelfService",
     n.occupancy_type as "occupancyType",
     n.transaction_id as "transactionId",
     n.buyer_legal_name as "buyerLegalName",
@@ -26470,7 +27117,8 @@ begin
     o.transaction_id,
     o.notes,
     o.metadata,
-    o.currency) is distinct
+    o.currency,
+    o.is_self_service) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -26511,7 +27159,8 @@ begin
     n.transaction_id,
     n.notes,
     n.metadata,
-    n.currency) order by n.id returning stream_id)
+    n.currency,
+    n.is_self_service) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -26684,6 +27333,11 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 begin
   if new.status = 'CONFIRMED' then
     new.executed_at := coalesce(new.executed_at, now());
+    if new.is_self_service and new.expires_at is not null then
+      new.expires_at := now() + make_interval(hours => new.expiration);
+      update app_hidden.claims c set expires_at = new.expires_at
+        where c.subject_id = new.id and c.released_at is null and c.kind = 'RESERVATION';
+    end if;
   elsif new.status = 'CONVERTED' then
     if new.purchase_id is null then
       perform app_hidden.fail('CONFLICT', 'A reservation is converted into a purchase.', '{"field": "status"}');
@@ -26726,6 +27380,13 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 1 to 8,760 hours.', '{"field": "expiration"}');
   end if;
   new.expires_at := now() + make_interval(hours => new.expiration);
+  -- A visitor has as long as the hold to pay the fee; then its hours begin.
+  if new.is_self_service and (select app_private.wants_fee_first(p) from app_public.projects p
+    where p.id = new.project_id) then
+    new.expires_at := coalesce((app_private.active_hold(new.unit_id, new.lot_id, new.lead_id)).expires_at,
+      now() + (select make_interval(hours => p.public_hold_expiration) from app_public.projects p
+        where p.id = new.project_id));
+  end if;
   perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'reservation', new.id);
   claim := app_private.take_claim(new.unit_id, new.lot_id, 'RESERVATION', 'reservation', new.id, new.expires_at);
   new.currency := project.currency;
@@ -28784,29 +29445,56 @@ grant execute on function app_public.spec_options_events(app_public.spec_options
 ----------------------------------------------------------------------------------------------------
 -- app_public.tasks
 
+--
+-- @portfolio lead.read
+-- @portfolioAlso org.member lead_id buyer_id
+-- @ownFinder viewer_tasks_of_deals
 -- @defaultOrder due_at asc, id asc
+-- @filterLists status
 --
 -- Something to do.
 create table app_public.tasks (
   id                       uuid                         not null default uuidv7(),
+  -- @filter organizationIds
   -- @insertOptional
   --
   -- The organization; needed where neither a lead, a buyer nor a project is named.
   organization_id          uuid                         not null,
-  project_id               uuid, -- The project.
-  lead_id                  uuid, -- The lead that it is about.
+  -- @filter projectIds
+  --
+  -- The project.
+  project_id               uuid,
+  -- @filter
+  --
+  -- The lead that it is about.
+  lead_id                  uuid,
   title                    app_public.short_text        not null, -- What to do, in a line.
   description              app_public.long_text, -- What to do, at length.
-  type                     app_public.task_type         not null default 'TODO', -- Kind of the task.
-  status                   app_public.task_status       not null default 'OPEN', -- How far it is.
+  -- @filter
+  --
+  -- Kind of the task.
+  type                     app_public.task_type         not null default 'TODO',
+  -- @filter
+  --
+  -- How far it is.
+  status                   app_public.task_status       not null default 'OPEN',
   status_changed_at        timestamp with time zone     not null default now(), -- Since when it has its status.
-  priority                 app_public.task_priority     not null default 'MEDIUM', -- How urgent it is.
-  assignee_id              uuid, -- Who does it.
+  -- @filter
+  --
+  -- How urgent it is.
+  priority                 app_public.task_priority     not null default 'MEDIUM',
+  -- @filter assigneeIds
+  --
+  -- Who does it; whoever writes it down where nobody is named.
+  assignee_id              uuid,
   -- @inert A task does nothing by itself.
   --
   -- Who created it.
   created_by_id            uuid                         default app_public.current_user_id(),
-  due_at                   timestamp with time zone, -- Until when.
+  -- @filter
+  --
+  -- Until when.
+  due_at                   timestamp with time zone,
   started_at               timestamp with time zone, -- When somebody began.
   completed_at             timestamp with time zone, -- When it was done.
   completed_by_id          uuid, -- Who completed it.
@@ -28814,7 +29502,10 @@ create table app_public.tasks (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
-  buyer_id                 uuid, -- The buyer that it is about.
+  -- @filter
+  --
+  -- The buyer that it is about.
+  buyer_id                 uuid,
   -- @behavior -*
   --
   -- The execution that created it.
@@ -28882,7 +29573,12 @@ create index tasks_lead on app_public.tasks (lead_id, id desc) where deleted_at 
 create index tasks_lead_open on app_public.tasks (lead_id)
   where deleted_at is null and status::text = any (array['OPEN', 'IN_PROGRESS', 'WAITING']);
 create index tasks_organization on app_public.tasks (organization_id, due_at, id) where deleted_at is null;
+create index tasks_organization_alone on app_public.tasks (organization_id, due_at, id)
+  where deleted_at is null and lead_id is null and buyer_id is null;
+create index tasks_organization_status on app_public.tasks (organization_id, status, due_at, id)
+  where deleted_at is null;
 create index tasks_project on app_public.tasks (project_id, due_at, id) where deleted_at is null;
+create index tasks_project_status on app_public.tasks (project_id, status, due_at, id) where deleted_at is null;
 create index tasks_workflow_execution on app_public.tasks (workflow_execution_id)
   where workflow_execution_id is not null;
 
@@ -29306,6 +30002,11 @@ begin
         'Name the lead, the buyer, the project or the organization that the task is for.',
         '{"field": "organizationId"}');
     end if;
+    -- What somebody writes down for nobody is theirs to do; what a workflow makes goes where its step says.
+    if new.assignee_id is null and app_public.current_user_id() is not null
+      and not coalesce(app_hidden.is_service(), false) then
+      new.assignee_id := app_public.current_user_id();
+    end if;
   end if;
   if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id)
     and not exists (
@@ -29338,6 +30039,50 @@ create function app_public.tasks_events(r app_public.tasks) returns setof app_pu
 language sql stable rows 20
 as $function$ select e.* from app_hidden.masked_events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.tasks_events(app_public.tasks) to plat_anonymous, plat_user;
+
+-- @filter due
+-- @impliesList status OPEN,IN_PROGRESS,WAITING
+--
+-- Only what is still to be done and is due today, where the viewer is, or was due before; or only the rest.
+create function app_public.tasks_filter_due(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.due_at < app_hidden.end_of_viewers_day()
+      and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.due_at is null or t.due_at >= app_hidden.end_of_viewers_day() or t.status in ('COMPLETED', 'CANCELLED') end
+$function$;
+grant execute on function app_public.tasks_filter_due(app_public.tasks, boolean) to plat_anonymous, plat_user;
+
+-- @filter mine
+--
+-- Only tasks that the viewer does, or only the others.
+create function app_public.tasks_filter_mine(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.assignee_id = app_public.current_user_id()
+    else t.assignee_id is distinct from app_public.current_user_id() end
+$function$;
+grant execute on function app_public.tasks_filter_mine(app_public.tasks, boolean) to plat_anonymous, plat_user;
+
+-- @filter open
+-- @impliesList status OPEN,IN_PROGRESS,WAITING
+--
+-- Only what is still to be done, or only what is over.
+create function app_public.tasks_filter_open(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.status in ('COMPLETED', 'CANCELLED') end
+$function$;
+grant execute on function app_public.tasks_filter_open(app_public.tasks, boolean) to plat_anonymous, plat_user;
+
+-- @filter overdue
+-- @impliesList status OPEN,IN_PROGRESS,WAITING
+--
+-- Only what is still to be done and was due before now, or only the rest.
+create function app_public.tasks_filter_overdue(t app_public.tasks, value boolean) returns boolean
+language sql stable as $function$
+  select case when value then t.due_at < now() and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.due_at is null or t.due_at >= now() or t.status in ('COMPLETED', 'CANCELLED') end
+$function$;
+grant execute on function app_public.tasks_filter_overdue(app_public.tasks, boolean) to plat_anonymous, plat_user;
 
 -- @notNull
 --
@@ -29717,6 +30462,7 @@ grant execute on function app_public.trackers_lead_count(app_public.trackers) to
 
 --
 -- @portfolio sale.read
+-- @ownFinder viewer_holds
 -- @defaultOrder inserted_at desc
 -- @filterLists status
 --
@@ -29777,6 +30523,10 @@ create table app_public.unit_holds (
   --
   -- What the sales team notes.
   notes                    app_public.long_text,
+  -- Whether a visitor made it for themselves, in a project that allows it.
+  is_self_service          boolean                      not null default false,
+  -- The list price when it was made, at which it becomes a reservation; older holds have none.
+  held_price               app_public.money,
   constraint unit_holds_pkey primary key (id),
   -- @fieldName assignee
   -- @backwardBehavior -*
@@ -29866,7 +30616,7 @@ create policy sellers on app_public.unit_holds for select to plat_user
         assignee_id = (select app_public.current_user_id())
         and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
       )
-      or false
+      or id = any (array(select app_hidden.viewer_holds()))
     )
   );
 create policy sellers_insert on app_public.unit_holds for insert to plat_user
@@ -29893,7 +30643,7 @@ grant
   select (
       id, organization_id, project_id, inserted_at, updated_at, version, deleted_at, unit_id, lot_id, lead_id,
       user_id, holder_organization_id, assignee_id, status, status_changed_at, expiration, held_since, expires_at,
-      extended_count
+      extended_count, is_self_service, held_price
     ) on app_public.unit_holds to plat_anonymous, plat_user;
 grant insert (unit_id, lot_id, lead_id, expiration, notes) on app_public.unit_holds to plat_user;
 grant update (lead_id, expiration, notes) on app_public.unit_holds to plat_user;
@@ -29985,12 +30735,14 @@ begin
     n.user_id as "userId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.held_price::text as "heldPrice",
     to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
     n.project_id as "projectId",
     n.assignee_id as "assigneeId",
     n.expiration as expiration,
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.extended_count as "extendedCount",
+    n.is_self_service as "isSelfService",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.holder_organization_id as "holderOrganizationId") d), null from old_rows n order by n.id returning stream_id)
@@ -30033,12 +30785,14 @@ begin
     n.user_id as "userId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.held_price::text as "heldPrice",
     to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
     n.project_id as "projectId",
     n.assignee_id as "assigneeId",
     n.expiration as expiration,
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.extended_count as "extendedCount",
+    n.is_self_service as "isSelfService",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.holder_organization_id as "holderOrganizationId") d), _last - _amount + row_number() over () from new_rows n;
@@ -30057,12 +30811,14 @@ begin
     n.user_id as "userId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.held_price::text as "heldPrice",
     to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
     n.project_id as "projectId",
     n.assignee_id as "assigneeId",
     n.expiration as expiration,
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.extended_count as "extendedCount",
+    n.is_self_service as "isSelfService",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.holder_organization_id as "holderOrganizationId") d), null from new_rows n returning stream_id)
@@ -30102,7 +30858,9 @@ begin
     || case when o.held_since is distinct from n.held_since then jsonb_build_object('heldSince', jsonb_build_array(to_char(o.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.extended_count is distinct from n.extended_count then jsonb_build_object('extendedCount', jsonb_build_array(o.extended_count, n.extended_count)) else '{}' end
-    || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.notes is distinct from n.notes then jsonb_build_object('notes', jsonb_build_array(o.notes, n.notes)) else '{}' end
+    || case when o.is_self_service is distinct from n.is_self_service then jsonb_build_object('isSelfService', jsonb_build_array(o.is_self_service, n.is_self_service)) else '{}' end
+    || case when o.held_price is distinct from n.held_price then jsonb_build_object('heldPrice', jsonb_build_array(o.held_price::text, n.held_price::text)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.lot_id as "lotId",
     n.notes as notes,
     n.lead_id as "leadId",
@@ -30111,12 +30869,14 @@ begin
     n.user_id as "userId",
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "expiresAt",
+    n.held_price::text as "heldPrice",
     to_char(n.held_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "heldSince",
     n.project_id as "projectId",
     n.assignee_id as "assigneeId",
     n.expiration as expiration,
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.extended_count as "extendedCount",
+    n.is_self_service as "isSelfService",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.holder_organization_id as "holderOrganizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
@@ -30136,7 +30896,9 @@ begin
     o.held_since,
     o.expires_at,
     o.extended_count,
-    o.notes) is distinct
+    o.notes,
+    o.is_self_service,
+    o.held_price) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -30154,7 +30916,9 @@ begin
     n.held_since,
     n.expires_at,
     n.extended_count,
-    n.notes) order by n.id returning stream_id)
+    n.notes,
+    n.is_self_service,
+    n.held_price) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -30202,12 +30966,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   lead app_public.leads;
 begin
-  if tg_op = 'UPDATE' and old.status <> 'ACTIVE' and new.lead_id is distinct from old.lead_id then
-    perform app_hidden.fail('CONFLICT', 'This hold is over; make a new one.', '{"field": "leadId"}');
-  end if;
   if new.lead_id is null or (tg_op = 'UPDATE' and new.lead_id is not distinct from old.lead_id) then
     if tg_op = 'INSERT' or new.lead_id is distinct from old.lead_id then
-      new.assignee_id := new.user_id;
+      new.assignee_id := case when not new.is_self_service then new.user_id end;
     end if;
     return new;
   end if;
@@ -30215,11 +30976,11 @@ begin
     and l.deleted_at is null;
   if lead.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
-  elsif lead.status in ('LOST', 'UNQUALIFIED') then
+  elsif lead.status in ('LOST', 'UNQUALIFIED') and new.status = 'ACTIVE' then
     perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
       '{"field": "leadId"}');
   end if;
-  new.assignee_id := coalesce(lead.assignee_id, new.user_id);
+  new.assignee_id := coalesce(lead.assignee_id, case when not new.is_self_service then new.user_id end);
   return new;
 end $function$;
 
@@ -30228,31 +30989,37 @@ create function app_private.tg_unit_holds__take() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   project record;
+  claim app_hidden.claims;
   former app_public.unit_holds;
 begin
   -- Who may not, whom the policy refuses in a moment, is told nothing about what is claimed.
   if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
+    and not new.is_self_service
     and not app_hidden.deal_can(new.organization_id, new.project_id, new.assignee_id, 'sale.write') then
     new.expires_at := now();
     new.expiration := coalesce(new.expiration, 1);
     return new;
   end if;
-  select p.status, p.hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
+  select p.status, case when new.is_self_service then p.public_hold_expiration else p.hold_expiration end
+      as hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
     from app_public.projects p where p.id = new.project_id;
   if project.status = 'PAUSED' then
     perform app_hidden.fail('CONFLICT', 'The sales of this project are paused; nothing is held meanwhile.');
   end if;
   new.expiration := coalesce(new.expiration, project.hold_expiration);
-  new.holder_organization_id := app_private.selling_organization(new.project_id);
+  new.holder_organization_id := case when not new.is_self_service
+    then app_private.selling_organization(new.project_id) end;
   perform app_private.lock_inventory(new.unit_id, new.lot_id);
   -- Held again before it was free for as long as a hold may last, it goes on.
   select h.* into former from app_public.unit_holds h
     where (h.unit_id = new.unit_id or h.lot_id = new.lot_id) and h.user_id = new.user_id
-      and h.status in ('EXPIRED', 'RELEASED') and h.status_changed_at > now() - project.most
+      and h.is_self_service = new.is_self_service and h.status in ('EXPIRED', 'RELEASED')
+      and h.status_changed_at > now() - project.most and not new.is_self_service
     order by h.inserted_at desc, h.id desc limit 1;
   new.held_since := coalesce(former.held_since, clock_timestamp());
   new.expires_at := app_private.hold_until(new);
-  perform app_private.take_claim(new.unit_id, new.lot_id, 'HOLD', 'unit_hold', new.id, new.expires_at);
+  claim := app_private.take_claim(new.unit_id, new.lot_id, 'HOLD', 'unit_hold', new.id, new.expires_at);
+  new.held_price := case when new.unit_id is not null then claim.unit_price else claim.lot_price end;
   perform app_private.require_fewer_holds(new);
   return new;
 end $function$;
@@ -32035,7 +32802,8 @@ create table app_public.users (
   phone                    app_public.phone_number, -- Phone number for work.
   -- Time zone of mails and digests, such as America/Toronto.
   time_zone                app_public.time_zone         not null default 'UTC',
-  language                 app_public.language_code     not null default 'en', -- Language of mails.
+  -- Language of messages and mails; that of the browser which the account was made with, until it is changed.
+  language                 app_public.language_code     not null default 'en',
   status                   app_public.user_status       not null default 'ACTIVE', -- Whether the user can sign in.
   -- @masked
   --
@@ -36170,6 +36938,26 @@ create index second_factors_open on app_private.second_factors (inserted_at) whe
 
 alter table app_private.second_factors enable row level security;
 
+create trigger _500_members_enabled after update on app_private.second_factors
+  for each row
+  when (old.confirmed_at is null and new.confirmed_at is not null)
+  execute function app_private.tg_second_factors__members();
+create trigger _500_members_removed after delete on app_private.second_factors
+  for each row
+  when (old.confirmed_at is not null)
+  execute function app_private.tg_second_factors__members();
+
+create function app_private.tg_second_factors__members() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  account constant uuid := coalesce(new.user_id, old.user_id);
+begin
+  update app_public.organization_user_connections m
+    set second_factor_due_at = app_private.second_factor_due(m.organization_id, account, now())
+    where m.user_id = account;
+  return null;
+end $function$;
+
 ----------------------------------------------------------------------------------------------------
 -- app_private.sending_changes
 
@@ -37265,7 +38053,8 @@ create domain app_public.lead_origin as text check (value in (
   'REFERRAL', -- A referral.
   'AGENT_PORTAL', -- An agent.
   'INTEGRATION', -- A connected application.
-  'MARKETPLACE' -- A marketplace.
+  'MARKETPLACE', -- A marketplace.
+  'RESERVATION' -- A reservation that they made themselves.
 ));
 
 -- What became of a row.
@@ -37651,7 +38440,7 @@ create domain app_public.report_kind as text check (value in (
   'FALLOUT', -- What was lost, and why.
   'PRICING', -- What things cost.
   'DEPOSITS', -- What was paid, and is to be paid.
-  'COMMISSION', -- What is due to agents.
+  'COMMISSION', -- Not offered yet: what is due to agents. A report of this kind is refused until commissions are kept.
   'ACTIVITY', -- What the team did.
   'CUSTOM' -- Anything else.
 ));
@@ -38373,7 +39162,7 @@ create type app_public.cancellation_effect as (
   kind app_public.cancellation_effect_kind,
   -- @notNull
   --
-  -- What kind of record it is, by the name that events have for it: unit, deposit, charge …
+  -- What kind of record it is, by the name that events have for it, such as unit, deposit or charge.
   record_type text,
   -- @notNull
   --
@@ -38837,7 +39626,11 @@ create type app_public.notification_settings as (
   -- @notNull
   --
   -- A workflow has something to tell the team.
-  team_message boolean
+  team_message boolean,
+  -- @notNull
+  --
+  -- An agreement was signed by all, declined, or not signed in time.
+  agreement boolean
 );
 
 -- @interface mode:union
@@ -38991,7 +39784,7 @@ create type app_public.recovery_codes as (
 create type app_public.remove_organization_member_payload as (
   organization app_public.organizations, -- The organization.
   "user" app_public.users, -- The former member.
-  -- The projects of the organization in which leads were assigned to the member.
+  -- The projects of the organization, or that it is affiliated with, in which leads were assigned to the member.
   removed_projects app_public.projects[],
   -- @notNull
   --
@@ -39472,7 +40265,9 @@ grant select on app_public.price_changes to plat_anonymous, plat_user;
 create view app_public.user_organization_connections
   with (security_barrier=true) as
   select id, user_id, organization_id, role, title,
-    app_public.organization_user_connections_notifications(m.*) as notifications, joined_at
+    app_public.organization_user_connections_notifications(m.*) as notifications, joined_at,
+    app_public.organization_user_connections_second_factor_due_at(m.*) as second_factor_due_at,
+    app_hidden.own_organization_name(organization_id) as organization_name
   from app_public.organization_user_connections m
   where (
     user_id = (select app_public.current_user_id())
@@ -39486,9 +40281,14 @@ create view app_public.user_organization_connections
 -- Column notifications: @notNull
 --
 -- Which mails the viewer gets.
+-- Column organization_name: @notNull
+--
+-- The name of the organization, also while it refuses its data.
 -- Column role: @notNull
 --
 -- What the viewer may do.
+-- Column second_factor_due_at: From when on the organization refuses its data to the viewer, unless they get a
+--   second factor; null where they have one or need none.
 -- Column title: Position in this organization.
 grant select on app_public.user_organization_connections to plat_anonymous, plat_user;
 
@@ -39794,7 +40594,9 @@ grant select on app_hidden.masked_organization_payments_representatives to plat_
 create view app_hidden.masked_organization_user_connections as
   select id, organization_id, user_id, role, title,
     app_public.organization_user_connections_notifications(r.*) as notifications, joined_at, invited_by_id,
-    last_active_at, inserted_at, updated_at, version
+    last_active_at, inserted_at, updated_at, version,
+    app_public.organization_user_connections_second_factor_due_at(r.*) as second_factor_due_at,
+    app_public.organization_user_connections_second_factor_reset_at(r.*) as second_factor_reset_at
   from app_public.organization_user_connections r
   where (
     current_user <> 'plat_anonymous'::name
@@ -39814,7 +40616,19 @@ create view app_hidden.masked_organizations as
         when id = any (array(select app_hidden.viewer_organizations('org.member'))) then phone::text else null::text
       end
     )::app_public.phone_number as phone, website_url, app_public.organizations_address(r.*) as address, time_zone,
-    has_public_project, inserted_at, updated_at, version, deleted_at
+    has_public_project, inserted_at, updated_at, version, deleted_at, language,
+    case
+      when (
+        second_factor_required_from is not null
+        and id = any (array(select app_hidden.viewer_organizations('org.member')))
+      ) then second_factor_required_from
+      else null::timestamp
+      with time zone
+    end as second_factor_required_from,
+    case
+      when id = any (array(select app_hidden.viewer_organizations('org.member'))) then second_factor_grace_days
+      else null::integer
+    end as second_factor_grace_days
   from app_public.organizations r; alter view app_hidden.masked_organizations owner to plat_masker;
 grant select on app_hidden.masked_organizations to plat_anonymous, plat_user;
 
@@ -39917,7 +40731,8 @@ create view app_hidden.masked_projects as
       ) then metadata
       else null::jsonb
     end as metadata, city, inserted_at, updated_at, version, deleted_at, hold_expiration, hold_expiration_limit,
-    holds_per_person, holds_per_organization
+    holds_per_person, holds_per_organization, public_reservations, public_reservation_fee_required,
+    public_hold_expiration
   from app_public.projects r; alter view app_hidden.masked_projects owner to plat_masker;
 grant select on app_hidden.masked_projects to plat_anonymous, plat_user;
 
@@ -39982,7 +40797,7 @@ create view app_hidden.masked_reservations as
         )
       ) then metadata
       else null::jsonb
-    end as metadata, currency
+    end as metadata, currency, is_self_service
   from app_public.reservations r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_reservations owner to plat_masker;
 grant select on app_hidden.masked_reservations to plat_anonymous, plat_user;
@@ -40025,7 +40840,7 @@ create view app_hidden.masked_unit_holds as
         ) then notes::text
         else null::text
       end
-    )::app_public.long_text as notes
+    )::app_public.long_text as notes, is_self_service, held_price
   from app_public.unit_holds r
   where (current_user <> 'plat_anonymous'::name); alter view app_hidden.masked_unit_holds owner to plat_masker;
 grant select on app_hidden.masked_unit_holds to plat_anonymous, plat_user;
@@ -40956,8 +41771,9 @@ begin
     jsonb_build_object('first_name', first_name, 'last_name', last_name));
   -- It is the new user who causes the events.
   perform set_config('plat.user_id', uuidv7()::text, true);
-  insert into app_public.users (id, first_name, last_name, password_changed_at)
-    values (app_public.current_user_id(), first_name, last_name, now()) returning * into new_user;
+  insert into app_public.users (id, first_name, last_name, password_changed_at, language)
+    values (app_public.current_user_id(), first_name, last_name, now(),
+      coalesce(app_hidden.setting('language'), 'en')) returning * into new_user;
   -- Only the owner of the address learns, by mail, whether it has an account: from here on both cases do the same,
   -- and the answer is the same.
   insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, address, username)
@@ -41059,7 +41875,8 @@ begin
     return lead;
   end;
   -- After the policy, which decides who may know anything of the project.
-  if lead.source_id is null and lead.source is not null then
+  if lead.source_id is null and lead.source is not null
+    and not app_hidden.is_tracker_key(lead.project_id, lead.source) then
     perform app_hidden.refuse_unknown_source(lead.project_id, lead.source);
   end if;
   if agent is distinct from null then
@@ -41169,13 +41986,15 @@ grant execute on function app_public.create_offer_response(
 -- @arg website_url Address of its website.
 -- @arg address Postal address.
 -- @arg time_zone Time zone of its office, such as America/Toronto; the founder's where left out.
+-- @arg language Language of mails to people whose own is not known, such as fr; the founder's where left out.
 --
 -- Founds an organization; the viewer is its first owner. Ten a day at most.
 create function app_public.create_organization(
   name text, slug text default null::text, kind app_public.organization_kind default null::text,
   description text default null::text, email app_public.email_address default null::text,
   phone app_public.phone_number default null::text, website_url app_public.url default null::text,
-  address app_public.address default null::app_public.address, time_zone text default null::text
+  address app_public.address default null::app_public.address, time_zone text default null::text,
+  language app_public.language_code default null::text
 ) returns app_public.organizations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -41191,14 +42010,15 @@ begin
   result := app_hidden.create_record(null::app_public.organizations, jsonb_build_object(
     'name', name, 'slug', slug, 'kind', kind, 'description', description, 'email', lower(email), 'phone', phone,
     'website_url', website_url, 'address', to_jsonb(address),
-    'time_zone', coalesce(time_zone, (select u.time_zone from app_public.users u where u.id = viewer))));
+    'time_zone', coalesce(time_zone, (select u.time_zone from app_public.users u where u.id = viewer)),
+    'language', coalesce(language, (select u.language from app_public.users u where u.id = viewer))));
   insert into app_public.organization_user_connections (organization_id, user_id, role)
     values (result.id, viewer, 'OWNER');
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_public.create_organization(
   text, text, app_public.organization_kind, text, app_public.email_address, app_public.phone_number, app_public.url,
-  app_public.address, text
+  app_public.address, text, app_public.language_code
 ) to plat_anonymous, plat_user;
 
 -- @arg organization_id The organization that connects it.
@@ -41482,41 +42302,57 @@ grant execute on function app_public.create_project_organization(
 ) to plat_anonymous, plat_user;
 
 -- Reserves a unit or a lot: nobody else can until it is over. Charges nobody. A buyer who signed in reserves for
---   themselves in a project where they have a purchase.
+--   themselves in a project where they have a purchase, and so does any visitor who signed in, in a public project
+--   that allows it (publicReservations); there the fee confirms it.
 create function app_public.create_reservation(input jsonb) returns app_public.reservations
 language plpgsql as $function$
 declare
-  unit uuid;
-  lot uuid;
-  field text;
-  place record;
+  home record;
   result app_public.reservations;
 begin
   perform app_hidden.require_viewer();
-  unit := app_hidden.record_id('units', nullif(btrim(input ->> 'unit_id'), ''), 'unitId');
-  lot := app_hidden.record_id('lots', nullif(btrim(input ->> 'lot_id'), ''), 'lotId');
-  if num_nonnulls(unit, lot) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
-  end if;
-  field := case when unit is not null then 'unitId' else 'lotId' end;
-  select p.project_id, p.organization_id into place from (
-    select u.project_id, u.organization_id from app_public.units u where u.id = unit
-    union all select l.project_id, l.organization_id from app_public.lots l where l.id = lot) p;
-  if app_hidden.project_can(place.project_id, place.organization_id, 'sale.write') then
+  select * into home from app_hidden.home_of(input);
+  if app_hidden.project_can(home.project_id, home.organization_id, 'sale.write') then
     return app_hidden.create_record(null::app_public.reservations, input);
   end if;
-  result := app_private.reserve_as_buyer(input || jsonb_build_object('unit_id', unit, 'lot_id', lot));
+  result := app_private.reserve_as_buyer(input || jsonb_build_object('unit_id', home.unit_id, 'lot_id', home.lot_id));
+  if result.id is null then
+    result := app_private.reserve_as_visitor(input
+      || jsonb_build_object('unit_id', home.unit_id, 'lot_id', home.lot_id));
+  end if;
   if result.id is not null then
     return result;
-  elsif place.project_id is null then
+  elsif home.project_id is null then
     perform app_hidden.fail('NOT_FOUND',
-      format('There is no such %s.', case when unit is not null then 'unit' else 'lot' end),
-      jsonb_build_object('field', field));
+      format('There is no such %s.', case when home.unit_id is not null then 'unit' else 'lot' end),
+      jsonb_build_object('field', home.field));
   end if;
   perform app_hidden.refuse('reservations', 'create');
   return null;
 end $function$;
 grant execute on function app_public.create_reservation(jsonb) to plat_anonymous, plat_user;
+
+-- Holds a unit or a lot for a short time: nobody else reserves it meanwhile. A visitor who signed in holds it for
+--   themselves in a project that allows it (publicReservations), for publicHoldExpiration hours.
+create function app_public.create_unit_hold(input jsonb) returns app_public.unit_holds
+language plpgsql as $function$
+declare
+  home record;
+  result app_public.unit_holds;
+begin
+  perform app_hidden.require_viewer();
+  select * into home from app_hidden.home_of(input);
+  if not app_hidden.project_can(home.project_id, home.organization_id, 'sale.write') then
+    result := app_private.hold_as_visitor(input || jsonb_build_object('unit_id', home.unit_id, 'lot_id', home.lot_id));
+    if result.id is not null then
+      return result;
+    elsif home.project_id is not null then
+      perform app_hidden.refuse('unit_holds', 'create');
+    end if;
+  end if;
+  return app_hidden.create_record(null::app_public.unit_holds, input);
+end $function$;
+grant execute on function app_public.create_unit_hold(jsonb) to plat_anonymous, plat_user;
 
 -- @arg app_key The key of the application, of userIntegrationApps.
 -- @arg name What it is called; the name of the application where left out.
@@ -41898,7 +42734,8 @@ grant execute on function app_public.disable_organization_integration(uuid, text
 -- @arg password The password of the account.
 -- @arg second_factor_code A code of the authenticator app, or a recovery code.
 --
--- Takes the second factor of the viewer's account away, with its recovery codes.
+-- Takes the second factor of the viewer's account away, with its recovery codes; not while an organization of theirs
+-- requires one.
 create function app_public.disable_second_factor(
   password app_public.password_proof, second_factor_code app_public.second_factor_code
 ) returns app_public.users
@@ -41909,6 +42746,10 @@ declare
 begin
   perform from app_public.users u where u.id = viewer for no key update;
   perform app_private.require_password(viewer, password);
+  if app_private.required_by(viewer) is not null then
+    perform app_hidden.fail('CONFLICT', format('%s requires a second factor of its members; renewRecoveryCodes gives '
+      'other recovery codes.', app_private.required_by(viewer)));
+  end if;
   perform app_private.require_second_factor(viewer, second_factor_code);
   perform app_private.remove_second_factor(viewer, 'SECOND_FACTOR_DISABLED');
   select * into result from app_public.users u where u.id = viewer;
@@ -42000,6 +42841,35 @@ end $function$;
 grant execute on function app_public.enroll_second_factor(
   app_public.password_proof, app_public.fresh_totp_secret
 ) to plat_user;
+
+-- @arg id The report.
+-- @arg format The kind of file; CSV where left out.
+--
+-- Makes a file of what a report shows, its figures or its rows, as the viewer may see them. It is written in the
+--   background: `url` of the export is there once it is COMPLETED.
+create function app_public.export_custom_report(
+  id uuid, format app_public.export_format default null::text
+) returns app_public.exports
+language plpgsql as $function$
+declare
+  wanted constant text := coalesce(format, 'CSV');
+  source app_public.custom_reports;
+begin
+  perform app_hidden.require_viewer();
+  select * into source from app_public.custom_reports r where r.id = export_custom_report.id;
+  if source.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such custom report.', '{"field": "id"}');
+  end if;
+  perform app_hidden.refuse_report_kind(source.kind);
+  if source.group_by = '{}' and not jsonb_path_exists(source.columns, '$[*].aggregate') then
+    perform app_hidden.refuse_long_export(source.subject, wanted, source.organization_id, source.project_id,
+      source.columns, source.filter);
+  end if;
+  return app_private.request_export(source.organization_id, source.project_id, source.subject, wanted, source.columns,
+    source.filter, null, null, source.name, source.group_by, source.id);
+end $function$;
+grant execute on function app_public.export_custom_report(uuid, app_public.export_format) to plat_anonymous,
+plat_user;
 
 -- @arg project_id The project.
 -- @arg format The kind of file: PDF where left out, with a page for each plan and its pictures.
@@ -42152,8 +43022,8 @@ begin
         r.legal_name, 'email', lower(r.email),
         'phone', app_private.try_e164(r.phone, coalesce((project.address).country, 'US')), 'company', r.company,
           'status', r.status, 'price', r.price,
-        'purchase_date', r.purchase_date, 'estimated_closing_date', r.estimated_closing_date, 'closing_date',
-          r.closing_date,
+        'purchase_date', r.purchase_date, 'purchase_firm_date', r.purchase_firm_date, 'estimated_closing_date',
+          r.estimated_closing_date, 'closing_date', r.closing_date,
         'occupancy_type', r.occupancy_type, 'financing_type', r.financing_type, 'financing_contingency',
           r.financing_contingency::boolean,
         'amount_financed', r.amount_financed,
@@ -42178,8 +43048,7 @@ begin
       where r.unit is null and r.lot is null and x.project_id = project.id and x.email = lower(r.email)
         and x.deleted_at is null and x.status <> 'CANCELLED' and x.unit_id is null and x.lot_id is null
       order by x.id limit 1) of_email on true
-    left join app_public.buyers b on b.id = coalesce(of_unit.id, of_lot.id, of_email.id)
-    where not exists (select from pg_temp.import_errors e where e.row = r.row);
+    left join app_public.buyers b on b.id = coalesce(of_unit.id, of_lot.id, of_email.id);
   insert into pg_temp.import_errors
     select r.row, case when r.unit_id is not null then 'unit' else 'lot' end, 'INVENTORY_UNAVAILABLE',
       'Somebody else with another e-mail address buys it.', null
@@ -42402,11 +43271,12 @@ begin
     left join pg_temp.import_plans p on p.name = lower(r.floor_plan)
     left join app_public.lots l on l.project_id = project.id and l.deleted_at is null and lower(l.number) = lower(r.lot)
     left join app_public.units u on u.project_id = project.id and u.deleted_at is null
-      and lower(u.number) = lower(r.number)
-    where not exists (select from pg_temp.import_errors e where e.row = r.row);
+      and lower(u.number) = lower(r.number);
   if not coalesce(update_existing, false) then
-    delete from pg_temp.import_ready r where r.existing_id is not null;
+    delete from pg_temp.import_ready r where r.existing_id is not null
+      and not exists (select from pg_temp.import_errors e where e.row = r.row);
     get diagnostics result.skipped_count = row_count;
+    delete from pg_temp.import_ready r where r.existing_id is not null;
   else
     delete from pg_temp.import_ready r using app_public.units u where u.id = r.existing_id and
       row(r.title, r.subtitle, r.description, r.floor_plan_id, r.lot_id, r.building, r.level, r.phase, r.status,
@@ -42418,7 +43288,8 @@ begin
         u.phase, u.status, u.price, u.hoa_fee,
         u.bedrooms, u.baths, u.half_baths, u.garage, u.sqft, u.orientation, u.view, u.address, u.model, u.is_spec,
           u.is_bmr, u.is_furnished, u.is_accessible,
-        u.mls_id, u.construction_status, u.listing_date, u.estimated_delivery_date);
+        u.mls_id, u.construction_status, u.listing_date, u.estimated_delivery_date)
+      and not exists (select from pg_temp.import_errors e where e.row = r.row);
     get diagnostics result.skipped_count = row_count;
   end if;
   -- Nobody is held up while rows are judged, nor by rows that change nothing. Plans before units, as a change of a plan
@@ -42446,7 +43317,7 @@ begin
         null
     from pg_temp.import_ready r join app_hidden.claims c on c.unit_id = r.existing_id and c.released_at is null
     where ((r.status <> r.status_before and not app_hidden.claim_is_over(c)) or r.lot_id is distinct from r.lot_before)
-      and not exists (select from pg_temp.import_errors e where e.row = r.row);
+      and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name in ('status', 'lot'));
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
   select count(distinct e.row) into result.failed_count from pg_temp.import_errors e;
   result.errors := app_private.import_errors();
@@ -42875,8 +43746,9 @@ grant execute on function app_public.remind_agreement_signer(uuid) to plat_user;
 -- @arg organization_id The organization.
 -- @arg user_id The member.
 --
--- Removes a member; the leads of the organization that were assigned to them have nobody assigned then. Takes the
---   role OWNER, also to remove oneself; the last owner stays.
+-- Removes a member; the leads of the organization that were assigned to them have nobody assigned then, nor have
+--   those that are open in projects that it is affiliated with. Takes the role OWNER, also to remove oneself; the
+--   last owner stays.
 create function app_public.remove_organization_member(
   organization_id uuid, user_id uuid
 ) returns app_public.remove_organization_member_payload
@@ -42885,14 +43757,24 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   member app_public.organization_user_connections := app_private.require_member(organization_id, user_id);
   result app_public.remove_organization_member_payload;
+  abroad uuid[];
 begin
+  -- In projects of others, whose deals the member leaves, too (tg_members__leave_affiliations).
+  abroad := array(select l.id from app_public.leads l
+    join app_public.project_organizations a on a.project_id = l.project_id and a.role <> 'OWNER'
+      and a.organization_id = member.organization_id
+    where l.assignee_id = member.user_id and l.deleted_at is null);
   select u into result."user" from app_public.users u where u.id = member.user_id;
   select o into result.organization from app_public.organizations o where o.id = member.organization_id;
   delete from app_public.organization_user_connections m where m.id = member.id;
-  with unassigned as (
+  with own as (
     update app_public.leads l set assignee_id = null
     where l.organization_id = member.organization_id and l.assignee_id = member.user_id and l.deleted_at is null
     returning l.project_id
+  ), unassigned as (
+    select o.project_id from own o
+    union all
+    select l.project_id from app_public.leads l where l.id = any (abroad) and l.assignee_id is null
   )
   select coalesce((select array_agg(p order by p.id) from app_public.projects p
     where p.id in (select project_id from unassigned)), '{}'), count(*)
@@ -43134,6 +44016,65 @@ begin
   return invite;
 end $function$;
 grant execute on function app_public.resend_project_organization_invite(uuid) to plat_anonymous, plat_user;
+
+--
+-- @arg organization_id The organization.
+-- @arg user_id The member, who has lost the authenticator app and the recovery codes.
+-- @arg password The password of the viewer's own account.
+-- @arg second_factor_code A code of the viewer's own authenticator app, or a recovery code, where they have one.
+--
+-- Takes the second factor of a member away and ends their sessions; they get a mail, sign in with their password
+--   alone and
+-- get another one. Takes the permission org.admin, the permissions of the member's role, and that the viewer
+--   administers
+-- all organizations of the member.
+create function app_public.reset_member_second_factor(
+  organization_id uuid, user_id uuid, password app_public.password_proof,
+  second_factor_code app_public.second_factor_code default null::text
+) returns app_public.organization_user_connections
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  host constant uuid := reset_member_second_factor.organization_id;
+  viewer constant uuid := app_hidden.require_whole_account();
+  member app_public.organization_user_connections;
+begin
+  perform app_hidden.require_organization(host, 'org.admin');
+  select m.* into member from app_public.organization_user_connections m
+    where m.organization_id = host and m.user_id = reset_member_second_factor.user_id;
+  if member.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'This organization has no such member.', '{"field": "userId"}');
+  elsif member.user_id = viewer then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Your own second factor is taken away by disableSecondFactor.',
+      '{"field": "userId"}');
+  end if;
+  -- Administrators take nothing from owners.
+  perform app_private.require_role_within(host, member.role);
+  perform app_private.require_password(viewer, password);
+  perform app_private.require_second_factor(viewer, second_factor_code);
+  perform from app_public.users u where u.id = member.user_id for no key update;
+  if not app_private.has_second_factor(member.user_id) then
+    perform app_hidden.fail('CONFLICT', 'This member has no second factor.', '{"field": "userId"}');
+  end if;
+  -- The account is not the organization's alone: what it opens elsewhere is not this administrator's to weaken.
+  if exists (select from app_public.organization_user_connections o
+      join app_public.organizations g on g.id = o.organization_id and g.deleted_at is null
+      where o.user_id = member.user_id and not app_hidden.organization_can(o.organization_id, 'org.admin')) then
+    perform app_hidden.fail('CONFLICT',
+      'This member belongs to organizations that you do not administer. A recovery code opens the account.',
+      '{"field": "userId"}');
+  end if;
+  perform app_private.remove_second_factor(member.user_id, 'SECOND_FACTOR_RESET', jsonb_build_object(
+    'organization', (select o.name from app_public.organizations o where o.id = host),
+    'name', (select app_public.users_full_name(u) from app_public.users u where u.id = viewer)));
+  perform app_private.end_sessions(member.user_id);
+  update app_public.organization_user_connections m set second_factor_reset_at = now() where m.id = member.id
+    returning m.* into member;
+  return app_hidden.masked(member);
+end $function$;
+grant execute on function app_public.reset_member_second_factor(
+  uuid, uuid, app_public.password_proof, app_public.second_factor_code
+) to plat_user;
 
 -- @withoutViewer For those who cannot sign in; the token of the mail says who it is.
 -- @becomes id
@@ -43577,7 +44518,8 @@ grant execute on function app_public.update_appointment(jsonb) to plat_anonymous
 -- @arg agent The agent who represents the buyer; null for none.
 --
 -- Changes a purchase. Its status moves the unit or lot along; CANCELLED, which needs a fallout reason, makes it
---   AVAILABLE again. Whoever sees own deals only gives one back with the assigneeId null.
+--   AVAILABLE again. Whoever sees own deals only gives one back with the assigneeId null. The buyer who accepted an
+--   invitation corrects their own email (to that of their account), phone, address and preferredLanguage.
 create function app_public.update_buyer(
   input jsonb, agent app_public.agent_input default null::app_public.agent_input
 ) returns app_public.buyers
@@ -43587,13 +44529,18 @@ declare
   gives_back boolean := false;
 begin
   perform app_hidden.require_viewer();
+  select b.* into buyer from app_hidden.masked_buyers b where b.id = app_hidden.record_id('buyers', input ->> 'id');
+  if buyer.user_id = app_public.current_user_id()
+    and not app_hidden.deal_can(buyer.organization_id, buyer.project_id, buyer.assignee_id, 'buyer.write') then
+    return app_private.correct_as_buyer(input || jsonb_build_object('id', buyer.id));
+  end if;
   if input ?| '{status,price,assignee_id}' then
     perform app_hidden.lock_seen('app_public.buyers', b.id) from app_public.buyers b
       where b.id = app_hidden.record_id('buyers', input ->> 'id');
   end if;
   if input ? 'assignee_id' then
     select b.* into buyer from app_hidden.masked_buyers b where b.id = app_hidden.record_id('buyers', input ->> 'id');
-    gives_back := app_private.gives_back(buyer.project_id, buyer.organization_id, buyer.assignee_id, 'buyer.write',
+    gives_back := app_private.gives_back(buyer.project_id, buyer.assignee_id, 'buyer.write',
       nullif(btrim(input ->> 'assignee_id'), ''));
   end if;
   buyer := app_hidden.update_record(null::app_public.buyers, case when gives_back then input - 'assignee_id' else input
@@ -43627,7 +44574,7 @@ begin
     perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
     select * into lead from app_public.leads l where l.id = app_hidden.record_id('leads', input ->> 'id');
-    gives_back := app_private.gives_back(lead.project_id, lead.organization_id, lead.assignee_id, 'lead.write',
+    gives_back := app_private.gives_back(lead.project_id, lead.assignee_id, 'lead.write',
       nullif(btrim(input ->> 'assignee_id'), ''));
   end if;
   lead := app_hidden.update_record(null::app_public.leads, case when gives_back then input - 'assignee_id' else input
@@ -43637,7 +44584,7 @@ begin
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
   if gives_back then
-    lead := app_private.give_back_lead(lead.id);
+    select g.* into lead from app_private.give_back_leads(array[lead.id]) g;
   end if;
   return lead;
 end $function$;
@@ -43646,7 +44593,7 @@ grant execute on function app_public.update_lead(jsonb, app_public.agent_input) 
 -- @arg ids The leads, 1,000 at most; or give filter.
 -- @arg filter Selects the leads, 1,000 at most; or give ids.
 -- @arg assigneeId The member who works on them from now on.
--- @arg unassign Leaves them to nobody.
+-- @arg unassign Leaves them to nobody; whoever sees own leads only gives them back so.
 -- @arg addTags Tags that they get besides those that they have.
 -- @arg removeTags Tags that they lose.
 -- @arg status New status.
@@ -43675,6 +44622,8 @@ declare
   removed constant text[] := array(select btrim(t) from unnest(remove_tags::text[]) t);
   targets uuid[];
   open_targets uuid[];
+  given_back uuid[] := '{}';
+  lead_id uuid;
   portions jsonb[];
   portion uuid[];
   done uuid[];
@@ -43736,13 +44685,20 @@ begin
         where q.subject = 'lead' and q.to_state = status and to_jsonb(l) ->> q.column_name is null
           and change ->> q.column_name is null
       union all
-      select 'BAD_USER_INPUT', 'assigneeId', 'A lead is assigned to a member of an organization of its project.'
+      select 'BAD_USER_INPUT', 'assigneeId', 'A lead is assigned to a member of an organization that '
+          'sells in its project.'
         where assignee_id is not null and l.assignee_id is distinct from assignee_id
           and l.project_id <> all (array(select app_private.projects_with_part(assignee_id,
             array(select distinct a.project_id from app_public.leads a where a.id = any (targets)))))
       limit 1) p;
   errors := coalesce(errors, '{}');
-  portions := array[to_jsonb(array(select t from unnest(targets) t where not errors ? t::text))];
+  -- Whoever sees own leads only gives them back; their team does not see them afterwards.
+  if unassign then
+    given_back := array(select l.id from app_public.leads l where l.id = any (targets) and not errors ? l.id::text
+      and app_private.gives_back(l.project_id, l.organization_id, l.assignee_id, 'lead.write', null));
+  end if;
+  portions := array[to_jsonb(array(select t from unnest(targets) t where not errors ? t::text
+    and t <> all (given_back)))];
   begin
     while cardinality(portions) > 0 loop
       portion := array(select jsonb_array_elements_text(portions[cardinality(portions)])::uuid);
@@ -43764,6 +44720,19 @@ begin
             else jsonb_build_object('code', 'CONFLICT', 'message', coalesce((select obj_description(c.oid, 'pg_class')
               from pg_class c where c.relname = violated limit 1), 'This contradicts what is there.')) end);
         end if;
+      end;
+    end loop;
+    foreach lead_id in array given_back loop
+      begin
+        if change - 'assignee_id' <> '{}' or cardinality(added || removed) > 0 then
+          perform app_hidden.change_leads(array[lead_id], change - 'assignee_id', added, removed);
+        end if;
+        perform app_private.give_back_lead(lead_id);
+        changed := changed || lead_id;
+      exception when sqlstate 'PLAT0' then
+        get stacked diagnostics found_message = message_text, found_details = pg_exception_detail;
+        errors := errors || jsonb_build_object(lead_id, jsonb_build_object('code', found_details::jsonb -> 'code',
+          'field', found_details::jsonb -> 'field', 'message', found_message));
       end;
     end loop;
     result.rows := array(
@@ -43910,6 +44879,54 @@ grant execute on function app_public.update_organization_payments_representative
   app_public.told_representative, uuid, text, text, app_public.email_address, app_public.phone_number, date, text,
   numeric, app_public.address, integer
 ) to plat_anonymous, plat_user;
+
+--
+-- @arg organization_id The organization.
+-- @arg required Whether its members have to have a second factor.
+-- @arg grace_days How many days they have to get one, 0 to 90, also when they join later; 7 where never given.
+--
+-- Requires a second factor of the members of an organization, or does so no longer. Members without one get a mail;
+--   when
+-- the grace is over they are refused its data, until they have one. Takes the role OWNER and a second factor of
+--   one's
+-- own.
+create function app_public.update_organization_second_factor(
+  organization_id uuid, required boolean, grace_days integer default null::integer
+) returns app_public.organizations
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  host constant uuid := update_organization_second_factor.organization_id;
+  result app_public.organizations;
+begin
+  perform app_hidden.require_organization(host, 'org.owner');
+  perform app_hidden.require_whole_account();
+  if required is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'required is required.', '{"field": "required"}');
+  elsif grace_days not between 0 and 90 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give 0 to 90 days.', '{"field": "graceDays"}');
+  elsif required and not app_private.has_second_factor(app_public.current_user_id()) then
+    perform app_hidden.fail('FORBIDDEN',
+      'Get a second factor for your own account first (enrollSecondFactor), so that an owner is not shut out.',
+      '{"reason": "SECOND_FACTOR_REQUIRED"}');
+  end if;
+  update app_public.organizations o set
+      second_factor_grace_days = coalesce(update_organization_second_factor.grace_days, o.second_factor_grace_days),
+      second_factor_required_from = case when update_organization_second_factor.required then
+        now() + make_interval(days => coalesce(update_organization_second_factor.grace_days,
+          o.second_factor_grace_days)) end
+    where o.id = host returning * into result;
+  update app_public.organization_user_connections m
+    set second_factor_due_at = app_private.second_factor_due(m.organization_id, m.user_id, now())
+    where m.organization_id = host and (m.second_factor_due_at is not null
+      or (update_organization_second_factor.required and not app_private.has_second_factor(m.user_id)));
+  if required then
+    perform app_private.add_job('second_factor__required', jsonb_build_object('id', host),
+      job_key => 'second_factor__required ' || host);
+  end if;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.update_organization_second_factor(uuid, boolean, integer) to plat_user;
 
 --
 -- @arg current_password The password up to now.
@@ -44101,6 +45118,10 @@ language plpgsql as $function$
 begin
   perform app_hidden.require_viewer();
   perform app_hidden.lock_seen('app_public.unit_holds', app_hidden.record_id('unit_holds', input ->> 'id'));
+  if input ? 'lead_id' and exists (select from app_public.unit_holds h
+    where h.id = app_hidden.record_id('unit_holds', input ->> 'id') and h.status <> 'ACTIVE') then
+    perform app_hidden.fail('CONFLICT', 'This hold is over; make a new one.', '{"field": "leadId"}');
+  end if;
   return app_hidden.update_record(null::app_public.unit_holds, input);
 end $function$;
 grant execute on function app_public.update_unit_hold(jsonb) to plat_anonymous, plat_user;
@@ -44515,6 +45536,51 @@ exception when data_exception or integrity_constraint_violation then
   return value || jsonb_build_object('notes', null, 'outcomeNote', null);
 end $function$;
 grant execute on function app_hidden.appointments_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
+-- The members of input that the type of their column, or a check of this column alone, does not take, each with the
+--   sentence for the caller.
+create function app_hidden.bad_values(_type anyelement, input jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  member record;
+  checked_by record;
+  row_of_one _type%type;
+  is_bad boolean;
+  message text;
+  domain_name text;
+  constraint_name text;
+  result jsonb := '[]';
+begin
+  for member in select key, value from jsonb_each(input) loop
+    begin
+      message := null;
+      row_of_one := jsonb_populate_record(_type, jsonb_build_object(member.key, member.value));
+      -- What the table asks of this column alone.
+      for checked_by in
+        select k.oid, pg_get_expr(k.conbin, k.conrelid) as condition from pg_constraint k
+          join pg_attribute a on a.attrelid = k.conrelid and k.conkey = array[a.attnum]
+          where k.conrelid = pg_typeof(_type)::text::regclass and k.contype = 'c' and a.attname = member.key
+      loop
+        execute format('select not (%s) from (select ($1).*) given', checked_by.condition) into is_bad using row_of_one;
+        if is_bad then
+          message := coalesce(obj_description(checked_by.oid, 'pg_constraint'), 'The value is not allowed here.');
+          exit;
+        end if;
+      end loop;
+    exception when data_exception or check_violation or program_limit_exceeded then
+      get stacked diagnostics domain_name = pg_datatype_name, constraint_name = constraint_name;
+      select obj_description(c.oid, 'pg_constraint') into message
+        from pg_constraint c join pg_type t on t.oid = c.contypid
+        where c.conname = constraint_name and t.typname = domain_name;
+      message := coalesce(message, 'This value has the wrong form.');
+    end;
+    if message is not null then
+      result := result || jsonb_build_object('path', app_hidden.camel(member.key), 'message', message);
+    end if;
+  end loop;
+  return result;
+end $function$;
+grant execute on function app_hidden.bad_values(anyelement, jsonb) to plat_anonymous, plat_user;
 
 -- How many bedrooms somebody looks for by their words, such as 2br, 2-3 beds, 3+ bedrooms, studio: each number that
 --   fits, 0 for a studio; none where the words say nothing of it.
@@ -45020,7 +46086,22 @@ declare
   tags constant text := '(select coalesce(array_agg(t.tag order by t.place), ''{}'') from (select x.tag, min(x.place) as
     place from unnest(l.tags::text[] || $3) with ordinality x (tag, place) where x.tag <> all ($4) group by x.tag) t)';
   changed uuid[];
+  given_back uuid[];
 begin
+  -- Who sees own leads only assigns them to nobody by giving them back.
+  if change -> 'assignee_id' = 'null' then
+    given_back := array(select l.id from app_public.leads l where l.id = any (ids)
+      and l.assignee_id = app_public.current_user_id()
+      and l.project_id = any (array(select app_hidden.viewer_own_projects('lead.write'))));
+    if given_back <> '{}' then
+      if change - 'assignee_id' <> '{}' or cardinality(add_tags || remove_tags) > 0 then
+        perform app_hidden.change_leads(given_back, change - 'assignee_id', add_tags, remove_tags);
+      end if;
+      perform app_private.give_back_leads(given_back);
+      return given_back || app_hidden.change_leads(array(select i from unnest(ids) i where i <> all (given_back)),
+        change, add_tags, remove_tags);
+    end if;
+  end if;
   execute format('with changed as (
       update app_public.leads l set %s where l.id = any ($1) and (%s) returning l.id)
     select coalesce(array_agg(c.id), ''{}'') from changed c',
@@ -45039,23 +46120,28 @@ begin
 end $function$;
 grant execute on function app_hidden.change_leads(uuid[], jsonb, text[], text[]) to plat_anonymous, plat_user;
 
--- The value, where the type takes it; the operations of functions use it, so that a refusal names the argument.
-create function app_hidden.checked(value text, type regtype, field text) returns text
+-- The value, where the type takes it; the operations of functions use it, so that a refusal names the argument, and
+--   all other bad ones among {field, value, type}.
+create function app_hidden.checked(
+  value text, type regtype, field text, others jsonb default '[]'::jsonb
+) returns text
 language plpgsql stable as $function$
 declare
-  violated text;
+  fault constant text := app_hidden.value_fault(value, type);
+  faults jsonb := '[]';
 begin
-  execute format('select $1::%s', type) using value;
+  if fault is null and others = '[]' then
+    return value;
+  elsif fault is not null then
+    faults := jsonb_build_array(jsonb_build_object('path', field, 'message', fault));
+  end if;
+  perform app_hidden.refuse_fields(faults
+    || coalesce((select jsonb_agg(jsonb_build_object('path', o.field, 'message', o.fault))
+      from (select e ->> 'field' as field, app_hidden.value_fault(e ->> 'value', (e ->> 'type')::regtype) as fault
+        from jsonb_array_elements(others) e) o where o.fault is not null), '[]'));
   return value;
-exception when data_exception or check_violation then
-  get stacked diagnostics violated = constraint_name;
-  perform app_hidden.fail('BAD_USER_INPUT',
-    coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.contypid = type
-      and c.conname = violated),
-      'This value has the wrong form.'),
-    jsonb_build_object('field', field));
 end $function$;
-grant execute on function app_hidden.checked(text, regtype, text) to plat_anonymous, plat_user;
+grant execute on function app_hidden.checked(text, regtype, text, jsonb) to plat_anonymous, plat_user;
 
 -- Replaces the options of a personalization, as the viewer; what is locked may stay in the list but not change.
 create function app_hidden.choose_options(
@@ -45199,7 +46285,7 @@ begin
     select distinct c.user_id
     from app_public.organization_user_connections m
     join app_public.organization_user_connections c on c.organization_id = m.organization_id
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       -- Whose records a token reads, of those it reads who they are.
@@ -45278,6 +46364,9 @@ begin
   execute format('select * from %s where id = $1', app_hidden.readable_source(relation)) into row_out using record_id;
   return row_out;
 exception
+  when check_violation then
+    perform app_hidden.refuse_bad_value(_type, value_list);
+    raise;
   when insufficient_privilege then
     perform app_hidden.refuse(table_name, 'create');
   when not_null_violation then
@@ -45401,6 +46490,15 @@ language sql immutable parallel safe as $function$
       + cosd(latitude) * cosd(other_latitude) * sind((other_longitude - longitude) / 2) ^ 2))) end
 $function$;
 
+-- When the day ends where the viewer is.
+create function app_hidden.end_of_viewers_day() returns timestamp with time zone
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select (date_trunc('day', now() at time zone z.name) + interval '1 day') at time zone z.name
+  from (select coalesce((select u.time_zone::text from app_public.users u where u.id = app_public.current_user_id()),
+    'UTC') as name) z
+$function$;
+grant execute on function app_hidden.end_of_viewers_day() to plat_anonymous, plat_user;
+
 -- The changes of an event without those whose value, before or after, the viewer may not read.
 create function app_hidden.event_changes(
   subject_type text, subject_id uuid, changes jsonb, record jsonb
@@ -45467,18 +46565,23 @@ begin
 end $function$;
 grant execute on function app_hidden.export_lines(integer) to plat_anonymous, plat_user;
 
--- What an export asks for, in SQL, as the viewer; refuses what no file of the format can hold.
+-- What an export asks for, in SQL, as the viewer; refuses what no file of the format can hold. group_by: of a
+--   report, whose figures it has; null for an export of rows.
 create function app_hidden.export_query(
-  subject text, format text, organization_id uuid, project_id uuid, columns jsonb, filter jsonb, sort jsonb
+  subject text, format text, organization_id uuid, project_id uuid, columns jsonb, filter jsonb, sort jsonb,
+  group_by text[] default null::text[]
 ) returns app_hidden.report_query
 language plpgsql stable as $function$
 declare
-  most constant int := case when format = 'PDF' and subject <> 'FLOOR_PLANS' then 12 end;
+  most constant int := case when format = 'PDF' and (subject <> 'FLOOR_PLANS' or group_by is not null)
+    then 12 end;
   asked app_hidden.report_query;
 begin
-  asked := app_hidden.report_query(subject, organization_id, project_id, columns, filter, '{}', sort);
-  if asked.group_by <> '{}' then
-    perform app_hidden.refuse_report('An export has rows, not figures; make a report of it.', 'columns');
+  asked := app_hidden.report_query(subject, organization_id, project_id, columns, filter, coalesce(group_by, '{}'),
+    sort);
+  if asked.group_by <> '{}' and group_by is null then
+    perform app_hidden.refuse_report('An export has rows, not figures; make a report of it, and export that.',
+      'columns');
   elsif jsonb_array_length(columns) > most then
     perform app_hidden.refuse_report(format('A page has room for %s columns; name those that matter, or choose another '
       'format.', most), 'columns');
@@ -45488,8 +46591,9 @@ begin
   end if;
   return asked;
 end $function$;
-grant execute on function app_hidden.export_query(text, text, uuid, uuid, jsonb, jsonb, jsonb) to plat_anonymous,
-plat_user;
+grant execute on function app_hidden.export_query(
+  text, text, uuid, uuid, jsonb, jsonb, jsonb, text[]
+) to plat_anonymous, plat_user;
 
 -- A fact: what it says, its record and field, its kind (person, name, place, link, unit, money, percent, count,
 --   time, month, state, or choice: why these homes) and its value; null without a value.
@@ -45610,6 +46714,24 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_hidden.highest_price(uuid) to plat_anonymous, plat_user;
 
+-- The unit or lot that an input names, and its project where the viewer sees it.
+create function app_hidden.home_of(
+  input jsonb, out unit_id uuid, out lot_id uuid, out field text, out project_id uuid, out organization_id uuid
+) returns record
+language plpgsql stable as $function$
+begin
+  unit_id := app_hidden.record_id('units', nullif(btrim(input ->> 'unit_id'), ''), 'unitId');
+  lot_id := app_hidden.record_id('lots', nullif(btrim(input ->> 'lot_id'), ''), 'lotId');
+  if num_nonnulls(unit_id, lot_id) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
+  end if;
+  field := case when unit_id is not null then 'unitId' else 'lotId' end;
+  select p.project_id, p.organization_id into project_id, organization_id from (
+    select u.project_id, u.organization_id from app_public.units u where u.id = unit_id
+    union all select l.project_id, l.organization_id from app_public.lots l where l.id = lot_id) p;
+end $function$;
+grant execute on function app_hidden.home_of(jsonb) to plat_anonymous, plat_user;
+
 -- An integration that the viewer may refresh or change.
 create function app_hidden.integration_to_connect(of_scope text, id uuid, repeat jsonb) returns jsonb
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -45643,6 +46765,15 @@ grant execute on function app_hidden.is_colleague(uuid) to plat_anonymous, plat_
 
 create function app_hidden.is_service() returns boolean
 language sql stable as $function$ select app_hidden.setting('service') = 'on' $function$;
+
+-- @withoutViewer Keys of trackers are public: they stand in advertisements.
+--
+-- Whether a tracker of the project has this key.
+create function app_hidden.is_tracker_key(project_id uuid, source text) returns boolean
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select (app_private.tracker_with_key(project_id, source)).id is not null
+$function$;
+grant execute on function app_hidden.is_tracker_key(uuid, text) to plat_anonymous, plat_user;
 
 -- Whether the viewer sees the reservation as its buyer.
 create function app_hidden.is_viewers_reservation(reservation_id uuid) returns boolean
@@ -46004,7 +47135,8 @@ language sql stable security definer rows 1 set search_path to 'pg_catalog', 'pg
   select x.lead_id from app_private.lead_external_ids x
   where x.system = split_part(value, ':', 1) and x.external_id = substr(value, length(split_part(value, ':', 1)) + 2)
     and x.organization_id = any (array(select m.organization_id from app_public.organization_user_connections m
-      where m.user_id = app_public.current_user_id() and (app_hidden.setting('organization_id') is null
+      where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
+        and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)))
 $function$;
 grant execute on function app_hidden.leads_with_external_id(text) to plat_anonymous, plat_user;
@@ -46162,14 +47294,14 @@ create function app_hidden.masked(
   r app_public.organization_user_connections
 ) returns app_public.organization_user_connections
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.user_id, r.role, r.title, app_public.organization_user_connections_notifications(r), r.joined_at, r.invited_by_id, r.last_active_at, r.inserted_at, r.updated_at, r.version)::app_public.organization_user_connections
+  select row(r.id, r.organization_id, r.user_id, r.role, r.title, app_public.organization_user_connections_notifications(r), r.joined_at, r.invited_by_id, r.last_active_at, r.inserted_at, r.updated_at, r.version, app_public.organization_user_connections_second_factor_due_at(r), app_public.organization_user_connections_second_factor_reset_at(r))::app_public.organization_user_connections
 $function$;
 grant execute on function app_hidden.masked(app_public.organization_user_connections) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.organizations) returns app_public.organizations
 language sql stable as $function$
-  select row(r.id, r.name, r.slug, r.kind, r.description, app_public.organizations_email(r), app_public.organizations_phone(r), r.website_url, app_public.organizations_address(r), r.time_zone, r.has_public_project, r.inserted_at, r.updated_at, r.version, r.deleted_at)::app_public.organizations
+  select row(r.id, r.name, r.slug, r.kind, r.description, app_public.organizations_email(r), app_public.organizations_phone(r), r.website_url, app_public.organizations_address(r), r.time_zone, r.has_public_project, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.language, app_public.organizations_second_factor_required_from(r), app_public.organizations_second_factor_grace_days(r))::app_public.organizations
 $function$;
 grant execute on function app_hidden.masked(app_public.organizations) to plat_anonymous, plat_user;
 
@@ -46197,14 +47329,14 @@ grant execute on function app_hidden.masked(app_public.processor_refunds) to pla
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.projects) returns app_public.projects
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.hold_expiration, r.hold_expiration_limit, r.holds_per_person, r.holds_per_organization)::app_public.projects
+  select row(r.id, r.organization_id, r.title, r.slug, r.status, r.visibility, r.type, r.overview, r.overview_headline, r.design, r.design_heading, r.address, r.time_zone, r.currency, r.website_url, r.amenities, r.sales_start_date, r.completion_date, r.archived_at, r.archived_from, r.service_index, r.reservation_expiration, r.reservation_fee, r.cancellation_fee, r.rescission_days, r.sold_trigger, r.allow_multiple_offers, r.lead_assignment, app_public.projects_metadata(r), r.city, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.hold_expiration, r.hold_expiration_limit, r.holds_per_person, r.holds_per_organization, r.public_reservations, r.public_reservation_fee_required, r.public_hold_expiration)::app_public.projects
 $function$;
 grant execute on function app_hidden.masked(app_public.projects) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.reservations) returns app_public.reservations
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.buyer_id, r.purchase_id, r.user_id, r.assignee_id, r.status, r.status_changed_at, r.number, r.buyer_legal_name, r.price, r.list_price_snapshot, r.premium_snapshot, r.fee, r.cancellation_fee, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.preapproved, r.accepted_terms, r.accepted_terms_at, r.purchase_authorization, r.expiration, r.expires_at, r.extended_count, r.executed_at, r.cancelled_at, app_public.reservations_cancellation_reason(r), r.fallout_reason_id, r.refunded_at, r.transaction_id, app_public.reservations_notes(r), app_public.reservations_metadata(r), r.currency)::app_public.reservations
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.buyer_id, r.purchase_id, r.user_id, r.assignee_id, r.status, r.status_changed_at, r.number, r.buyer_legal_name, r.price, r.list_price_snapshot, r.premium_snapshot, r.fee, r.cancellation_fee, r.occupancy_type, r.occupancy_type_other, r.financing_type, r.financing_contingency, r.preapproved, r.accepted_terms, r.accepted_terms_at, r.purchase_authorization, r.expiration, r.expires_at, r.extended_count, r.executed_at, r.cancelled_at, app_public.reservations_cancellation_reason(r), r.fallout_reason_id, r.refunded_at, r.transaction_id, app_public.reservations_notes(r), app_public.reservations_metadata(r), r.currency, r.is_self_service)::app_public.reservations
 $function$;
 grant execute on function app_hidden.masked(app_public.reservations) to plat_anonymous, plat_user;
 
@@ -46218,7 +47350,7 @@ grant execute on function app_hidden.masked(app_public.spec_options) to plat_ano
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.unit_holds) returns app_public.unit_holds
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.user_id, r.holder_organization_id, r.assignee_id, r.status, r.status_changed_at, r.expiration, r.held_since, r.expires_at, r.extended_count, app_public.unit_holds_notes(r))::app_public.unit_holds
+  select row(r.id, r.organization_id, r.project_id, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.unit_id, r.lot_id, r.lead_id, r.user_id, r.holder_organization_id, r.assignee_id, r.status, r.status_changed_at, r.expiration, r.held_since, r.expires_at, r.extended_count, app_public.unit_holds_notes(r), r.is_self_service, r.held_price)::app_public.unit_holds
 $function$;
 grant execute on function app_hidden.masked(app_public.unit_holds) to plat_anonymous, plat_user;
 
@@ -46255,8 +47387,8 @@ language sql immutable parallel safe as $function$
     when 'floor_plan' then '{metadata}'::text[]
     when 'lot' then '{price,premium,metadata}'::text[]
     when 'negotiation' then '{floorPrice,cancellationReason,notes}'::text[]
-    when 'member' then '{notifications}'::text[]
-    when 'organization' then '{email,phone,address}'::text[]
+    when 'member' then '{notifications,secondFactorDueAt,secondFactorResetAt}'::text[]
+    when 'organization' then '{email,phone,address,secondFactorRequiredFrom,secondFactorGraceDays}'::text[]
     when 'charge' then '{fee,net,metadata}'::text[]
     when 'project' then '{metadata}'::text[]
     when 'reservation' then '{cancellationReason,notes,metadata}'::text[]
@@ -46547,7 +47679,7 @@ begin
       '{"permission": "report.run"}');
   end if;
   query := app_hidden.export_query(chosen.subject, chosen.format, chosen.organization_id, chosen.project_id,
-    chosen.columns, chosen.filter, chosen.sort);
+    chosen.columns, chosen.filter, chosen.sort, chosen.group_by);
   form := case chosen.format when 'JSONL' then 'json' when 'CSV' then 'text' else 'local' end;
   -- Text formats as lines.
   answer := case form
@@ -46559,16 +47691,17 @@ begin
         ' || '','' || ' order by c.place)) || ' || E''\r\n''' from jsonb_array_elements(query.columns)
           with ordinality c (value, place))
     else 'a.*' end;
-  execute format('select count(*) from %s t where %s', query.relation, query.conditions) into total;
+  execute format('select count(*) from (select from %s t where %s%s) t', query.relation, query.conditions,
+    app_hidden.report_groups(query)) into total;
   -- Fewer when it was asked for.
   perform app_hidden.refuse_long_export(chosen.subject, chosen.format, chosen.organization_id, chosen.project_id, null,
     null, total);
-  open rows no scroll for execute format('select %s from (select %s%s from %s t where %s order by %s) a',
-    answer, case when form = 'local' then 't.id, ' else '' end,
+  open rows no scroll for execute format('select %s from (select %s%s from %s t where %s%s order by %s) a',
+    answer, case when form <> 'local' then '' when query.group_by = '{}' then 't.id, ' else 'null::uuid as id, ' end,
     (select string_agg(format('%s as %I', app_hidden.report_value(query.expressions[c.place], c.value ->> 'type', form,
       query.time_zone), c.value ->> 'name'), ', ' order by c.place)
       from jsonb_array_elements(query.columns) with ordinality c (value, place)),
-    query.relation, query.conditions, query.ordering);
+    query.relation, query.conditions, app_hidden.report_groups(query), app_hidden.report_order(query));
   return jsonb_build_object('columns', query.columns, 'total', total, 'permissions', query.permissions, 'timeZone',
     query.time_zone,
     'header', (select string_agg(app_hidden.csv_text(c.value ->> 'name'), ',' order by c.place)
@@ -46608,20 +47741,22 @@ language plpgsql stable as $function$
 declare
   r app_public.organization_user_connections;
 begin
-  if jsonb_strip_nulls(jsonb_build_object('notifications', value -> 'notifications')) = '{}' then
+  if jsonb_strip_nulls(jsonb_build_object('notifications', value -> 'notifications', 'secondFactorDueAt', value -> 'secondFactorDueAt', 'secondFactorResetAt', value -> 'secondFactorResetAt')) = '{}' then
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.user_id, t.role, t.title, null::app_public.notification_settings, t.joined_at, t.invited_by_id, t.last_active_at, t.inserted_at, t.updated_at, t.version into r from app_public.organization_user_connections t where t.id = record_id;
+  select t.id, t.organization_id, t.user_id, t.role, t.title, null::app_public.notification_settings, t.joined_at, t.invited_by_id, t.last_active_at, t.inserted_at, t.updated_at, t.version, null::timestamp with time zone, null::timestamp with time zone into r from app_public.organization_user_connections t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.organization_user_connections, app_hidden.columns_of('app_public.organization_user_connections', record));
   end if;
-  r := jsonb_populate_record(r, jsonb_build_object('notifications', value -> 'notifications'));
+  r := jsonb_populate_record(r, jsonb_build_object('notifications', value -> 'notifications', 'second_factor_due_at', value -> 'secondFactorDueAt', 'second_factor_reset_at', value -> 'secondFactorResetAt'));
   return value
-      || case when value ? 'notifications' and app_public.organization_user_connections_notifications(r) is distinct from r.notifications then jsonb_build_object('notifications', app_public.organization_user_connections_notifications(r)) else '{}' end;
+      || case when value ? 'notifications' and app_public.organization_user_connections_notifications(r) is distinct from r.notifications then jsonb_build_object('notifications', app_public.organization_user_connections_notifications(r)) else '{}' end
+      || case when value ? 'secondFactorDueAt' and app_public.organization_user_connections_second_factor_due_at(r) is distinct from r.second_factor_due_at then jsonb_build_object('secondFactorDueAt', app_public.organization_user_connections_second_factor_due_at(r)) else '{}' end
+      || case when value ? 'secondFactorResetAt' and app_public.organization_user_connections_second_factor_reset_at(r) is distinct from r.second_factor_reset_at then jsonb_build_object('secondFactorResetAt', app_public.organization_user_connections_second_factor_reset_at(r)) else '{}' end;
 exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
-  return value || jsonb_build_object('notifications', null);
+  return value || jsonb_build_object('notifications', null, 'secondFactorDueAt', null, 'secondFactorResetAt', null);
 end $function$;
 grant execute on function app_hidden.organization_user_connections_event_value(uuid, jsonb, jsonb) to plat_anonymous,
 plat_user;
@@ -46631,22 +47766,24 @@ language plpgsql stable as $function$
 declare
   r app_public.organizations;
 begin
-  if jsonb_strip_nulls(jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone', 'address', value -> 'address')) = '{}' then
+  if jsonb_strip_nulls(jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone', 'address', value -> 'address', 'secondFactorRequiredFrom', value -> 'secondFactorRequiredFrom', 'secondFactorGraceDays', value -> 'secondFactorGraceDays')) = '{}' then
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.name, t.slug, t.kind, t.description, null::app_public.email_address, null::app_public.phone_number, t.website_url, null::app_public.address, t.time_zone, t.has_public_project, t.inserted_at, t.updated_at, t.version, t.deleted_at into r from app_public.organizations t where t.id = record_id;
+  select t.id, t.name, t.slug, t.kind, t.description, null::app_public.email_address, null::app_public.phone_number, t.website_url, null::app_public.address, t.time_zone, t.has_public_project, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.language, null::timestamp with time zone, null::integer into r from app_public.organizations t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.organizations, app_hidden.columns_of('app_public.organizations', record));
   end if;
-  r := jsonb_populate_record(r, jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone', 'address', value -> 'address'));
+  r := jsonb_populate_record(r, jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone', 'address', value -> 'address', 'second_factor_required_from', value -> 'secondFactorRequiredFrom', 'second_factor_grace_days', value -> 'secondFactorGraceDays'));
   return value
       || case when value ? 'address' and app_public.organizations_address(r) is distinct from r.address then jsonb_build_object('address', app_public.organizations_address(r)) else '{}' end
       || case when value ? 'email' and app_public.organizations_email(r) is distinct from r.email then jsonb_build_object('email', app_public.organizations_email(r)) else '{}' end
-      || case when value ? 'phone' and app_public.organizations_phone(r) is distinct from r.phone then jsonb_build_object('phone', app_public.organizations_phone(r)) else '{}' end;
+      || case when value ? 'phone' and app_public.organizations_phone(r) is distinct from r.phone then jsonb_build_object('phone', app_public.organizations_phone(r)) else '{}' end
+      || case when value ? 'secondFactorGraceDays' and app_public.organizations_second_factor_grace_days(r) is distinct from r.second_factor_grace_days then jsonb_build_object('secondFactorGraceDays', app_public.organizations_second_factor_grace_days(r)) else '{}' end
+      || case when value ? 'secondFactorRequiredFrom' and app_public.organizations_second_factor_required_from(r) is distinct from r.second_factor_required_from then jsonb_build_object('secondFactorRequiredFrom', app_public.organizations_second_factor_required_from(r)) else '{}' end;
 exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
-  return value || jsonb_build_object('email', null, 'phone', null, 'address', null);
+  return value || jsonb_build_object('email', null, 'phone', null, 'address', null, 'secondFactorRequiredFrom', null, 'secondFactorGraceDays', null);
 end $function$;
 grant execute on function app_hidden.organizations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
@@ -46661,11 +47798,20 @@ begin
     select m.organization_id from app_public.organization_user_connections m
     join app_private.role_permissions r on r.role = m.role and r.permission = organizations_where.permission
       and not r.in_affiliated
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid);
 end $function$;
 grant execute on function app_hidden.organizations_where(text) to plat_anonymous, plat_user;
+
+-- The name of an organization for its member, also while it refuses them everything else.
+create function app_hidden.own_organization_name(organization_id uuid) returns app_public.short_text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select o.name from app_public.organizations o where o.id = $1
+    and exists (select from app_public.organization_user_connections m where m.organization_id = o.id
+      and m.user_id = (select app_public.current_user_id()))
+$function$;
+grant execute on function app_hidden.own_organization_name(uuid) to plat_anonymous, plat_user;
 
 -- Users whom the viewer knows by work in one project, by name and what they show of themselves: those of
 --   organizations affiliated with projects of the viewer's, also after that has ended where they had deals; and, for
@@ -46676,7 +47822,7 @@ declare
   -- Whose records a token reads, of those it reads who they are.
   organizations uuid[] := array(
     select m.organization_id from app_public.organization_user_connections m
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
@@ -46801,10 +47947,12 @@ begin
       join app_private.role_permissions r on r.role = m.role and r.permission = project_can.permission
         and not r.in_affiliated
       where m.user_id = viewer and m.organization_id = project_can.organization_id
+        and app_private.is_open(m.second_factor_due_at)
         and (only_organization is null or m.organization_id = only_organization))
     or exists (
       select from app_private.affiliate_permissions p
       join app_public.organization_user_connections m on m.organization_id = p.organization_id and m.user_id = viewer
+        and app_private.is_open(m.second_factor_due_at)
       where p.project_id = project_can.project_id and p.permission = project_can.permission
         and (only_organization is null or m.organization_id = only_organization));
 end $function$;
@@ -46850,7 +47998,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.hold_expiration, t.hold_expiration_limit, t.holds_per_person, t.holds_per_organization into r from app_public.projects t where t.id = record_id;
+  select t.id, t.organization_id, t.title, t.slug, t.status, t.visibility, t.type, t.overview, t.overview_headline, t.design, t.design_heading, t.address, t.time_zone, t.currency, t.website_url, t.amenities, t.sales_start_date, t.completion_date, t.archived_at, t.archived_from, t.service_index, t.reservation_expiration, t.reservation_fee, t.cancellation_fee, t.rescission_days, t.sold_trigger, t.allow_multiple_offers, t.lead_assignment, null::jsonb, t.city, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.hold_expiration, t.hold_expiration_limit, t.holds_per_person, t.holds_per_organization, t.public_reservations, t.public_reservation_fee_required, t.public_hold_expiration into r from app_public.projects t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.projects, app_hidden.columns_of('app_public.projects', record));
   end if;
@@ -46874,7 +48022,7 @@ begin
     select p.project_id from app_public.organization_user_connections m
     join app_private.affiliate_permissions p on p.organization_id = m.organization_id
       and p.permission = projects_where.permission
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid);
 end $function$;
@@ -46963,28 +48111,21 @@ begin
 end $function$;
 grant execute on function app_hidden.refuse_anonymous() to plat_anonymous, plat_user;
 
+-- Refuses an input whose members their columns do not take, with all of these members; nothing where they all do.
 create function app_hidden.refuse_bad_value(_type anyelement, input jsonb) returns void
-language plpgsql as $function$
-declare
-  member record;
-  message text;
-  domain_name text;
-  constraint_name text;
-begin
-  for member in select key, value from jsonb_each(input) loop
-    begin
-      perform jsonb_populate_record(_type, jsonb_build_object(member.key, member.value));
-    exception when data_exception or check_violation or program_limit_exceeded then
-      get stacked diagnostics domain_name = pg_datatype_name, constraint_name = constraint_name;
-      select obj_description(c.oid, 'pg_constraint') into message
-        from pg_constraint c join pg_type t on t.oid = c.contypid
-        where c.conname = constraint_name and t.typname = domain_name;
-      perform app_hidden.fail('BAD_USER_INPUT', coalesce(message, 'This value has the wrong form.'),
-        jsonb_build_object('field', app_hidden.camel(member.key)));
-    end;
-  end loop;
-end $function$;
+language sql stable as $function$ select app_hidden.refuse_fields(app_hidden.bad_values(_type, input)) $function$;
 grant execute on function app_hidden.refuse_bad_value(anyelement, jsonb) to plat_anonymous, plat_user;
+
+-- Refuses bad members of an input, all at once: each with its path and message; the first is that of the error.
+create function app_hidden.refuse_fields(fields jsonb) returns void
+language plpgsql stable as $function$
+begin
+  if fields <> '[]' then
+    perform app_hidden.fail('BAD_USER_INPUT', fields -> 0 ->> 'message',
+      jsonb_build_object('field', fields -> 0 -> 'path', 'fields', fields));
+  end if;
+end $function$;
+grant execute on function app_hidden.refuse_fields(jsonb) to plat_anonymous, plat_user;
 
 -- Refuses what has more rows, as the viewer sees them, than a file of the format can.
 create function app_hidden.refuse_long_export(
@@ -47018,6 +48159,17 @@ begin
   perform app_hidden.fail('BAD_USER_INPUT', message, jsonb_build_object('field', field) || more);
 end $function$;
 grant execute on function app_hidden.refuse_report(text, text, jsonb) to plat_anonymous, plat_user;
+
+-- Refuses a kind of report that is not offered: without commissions its rows would be those of something else.
+create function app_hidden.refuse_report_kind(kind text) returns void
+language plpgsql immutable as $function$
+begin
+  if kind = 'COMMISSION' then
+    perform app_hidden.refuse_report('Commissions are not kept yet, so there is no report of them; choose another '
+      'kind, such as CUSTOM.', 'kind');
+  end if;
+end $function$;
+grant execute on function app_hidden.refuse_report_kind(text) to plat_anonymous, plat_user;
 
 -- Refuses a code or name of a lead source that the project does not have, and tells those that it has.
 create function app_hidden.refuse_unknown_source(project_id uuid, source text) returns void
@@ -47131,6 +48283,13 @@ end $function$;
 grant execute on function app_hidden.report_condition(app_hidden.report_columns, jsonb, text) to plat_anonymous,
 plat_user;
 
+-- What the rows of a report are grouped by, as a clause of SQL; empty where it has rows.
+create function app_hidden.report_groups(query app_hidden.report_query) returns text
+language sql immutable as $function$
+  select case when query.group_by <> '{}' then ' group by ' || array_to_string(query.group_by, ', ') else '' end
+$function$;
+grant execute on function app_hidden.report_groups(app_hidden.report_query) to plat_anonymous, plat_user;
+
 -- A value of a filter as text that the type of the column takes.
 create function app_hidden.report_literal(wanted app_hidden.report_columns, value jsonb, field text) returns text
 language plpgsql stable as $function$
@@ -47169,6 +48328,15 @@ begin
 end $function$;
 grant execute on function app_hidden.report_literal(app_hidden.report_columns, jsonb, text) to plat_anonymous,
 plat_user;
+
+-- In which order the rows or groups of a report come, in SQL.
+create function app_hidden.report_order(query app_hidden.report_query) returns text
+language sql immutable as $function$
+  select case when query.group_by = '{}' then query.ordering
+    else coalesce((select string_agg(g.expression || ' nulls last', ', ' order by g.place)
+      from unnest(query.group_by) with ordinality g (expression, place) where g.expression <> '()'), '1') end
+$function$;
+grant execute on function app_hidden.report_order(app_hidden.report_query) to plat_anonymous, plat_user;
 
 -- What a report or export asks for, in SQL, as the viewer; refuses what is no column, no condition, or not theirs to
 --   see.
@@ -47515,7 +48683,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.buyer_id, t.purchase_id, t.user_id, t.assignee_id, t.status, t.status_changed_at, t.number, t.buyer_legal_name, t.price, t.list_price_snapshot, t.premium_snapshot, t.fee, t.cancellation_fee, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.preapproved, t.accepted_terms, t.accepted_terms_at, t.purchase_authorization, t.expiration, t.expires_at, t.extended_count, t.executed_at, t.cancelled_at, null::app_public.long_text, t.fallout_reason_id, t.refunded_at, t.transaction_id, null::app_public.long_text, null::jsonb, t.currency into r from app_public.reservations t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.buyer_id, t.purchase_id, t.user_id, t.assignee_id, t.status, t.status_changed_at, t.number, t.buyer_legal_name, t.price, t.list_price_snapshot, t.premium_snapshot, t.fee, t.cancellation_fee, t.occupancy_type, t.occupancy_type_other, t.financing_type, t.financing_contingency, t.preapproved, t.accepted_terms, t.accepted_terms_at, t.purchase_authorization, t.expiration, t.expires_at, t.extended_count, t.executed_at, t.cancelled_at, null::app_public.long_text, t.fallout_reason_id, t.refunded_at, t.transaction_id, null::app_public.long_text, null::jsonb, t.currency, t.is_self_service into r from app_public.reservations t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.reservations, app_hidden.columns_of('app_public.reservations', record));
   end if;
@@ -47972,7 +49140,7 @@ begin
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.user_id, t.holder_organization_id, t.assignee_id, t.status, t.status_changed_at, t.expiration, t.held_since, t.expires_at, t.extended_count, null::app_public.long_text into r from app_public.unit_holds t where t.id = record_id;
+  select t.id, t.organization_id, t.project_id, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.unit_id, t.lot_id, t.lead_id, t.user_id, t.holder_organization_id, t.assignee_id, t.status, t.status_changed_at, t.expiration, t.held_since, t.expires_at, t.extended_count, null::app_public.long_text, t.is_self_service, t.held_price into r from app_public.unit_holds t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.unit_holds, app_hidden.columns_of('app_public.unit_holds', record));
   end if;
@@ -48030,7 +49198,8 @@ declare
   record_id uuid;
   expected int := (input ->> 'expected_version')::int;
   value_list jsonb;
-  missing text;
+  missing jsonb;
+  column_name text;
   updated_id uuid;
   row_before _type%type;
   row_in _type%type;
@@ -48045,12 +49214,12 @@ begin
   end if;
   value_list := app_hidden.clean_values(relation, input - 'id');
   -- Before any trigger makes something of the null.
-  select a.attname into missing from pg_attribute a
-    where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null' order by a.attnum limit 1;
-  if found then
-    perform app_hidden.fail('BAD_USER_INPUT',
-      format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(missing)),
-      jsonb_build_object('field', app_hidden.camel(missing)));
+  select jsonb_agg(jsonb_build_object('path', app_hidden.camel(a.attname),
+      'message', format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(a.attname)))
+      order by a.attnum) into missing
+    from pg_attribute a where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null';
+  if missing is not null then
+    perform app_hidden.refuse_fields(missing || app_hidden.bad_values(row_before, jsonb_strip_nulls(value_list)));
   end if;
   begin
     -- Over the present row, so that members of an address that were left out stay as they are.
@@ -48082,12 +49251,15 @@ begin
   execute format('select * from %s where id = $1', source) into row_out using record_id;
   return row_out;
 exception
+  when check_violation then
+    perform app_hidden.refuse_bad_value(row_before, value_list);
+    raise;
   when insufficient_privilege then
     perform app_hidden.refuse(table_name, 'change');
   when not_null_violation then
-    get stacked diagnostics missing = column_name;
-    perform app_hidden.fail('BAD_USER_INPUT', format('%s may not be null.', app_hidden.camel(missing)),
-      jsonb_build_object('field', app_hidden.camel(missing)));
+    get stacked diagnostics column_name = column_name;
+    perform app_hidden.fail('BAD_USER_INPUT', format('%s may not be null.', app_hidden.camel(column_name)),
+      jsonb_build_object('field', app_hidden.camel(column_name)));
 end $function$;
 grant execute on function app_hidden.update_record(anyelement, jsonb) to plat_anonymous, plat_user;
 
@@ -48113,6 +49285,16 @@ exception when data_exception or integrity_constraint_violation then
   return value || jsonb_build_object('emailVerifiedAt', null, 'lastLoginAt', null);
 end $function$;
 grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
+
+-- Why a type does not take a value, for the caller; null where it does.
+create function app_hidden.value_fault(value text, type regtype) returns text
+language sql stable as $function$
+  select case when not pg_input_is_valid(value, type::text) then
+    coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.contypid = type
+      and c.conname = substring((select e.message from pg_input_error_info(value, type::text) e) from '"([^"]+)"$')),
+      'This value has the wrong form.') end
+$function$;
+grant execute on function app_hidden.value_fault(text, regtype) to plat_anonymous, plat_user;
 
 -- The purchases that are assigned to the viewer, where they have the permission.
 create function app_hidden.viewer_assigned_buyers(permission text) returns setof uuid
@@ -48187,6 +49369,19 @@ language sql stable security definer rows 20 set search_path to 'pg_catalog', 'p
 $function$;
 grant execute on function app_hidden.viewer_deal_agents() to plat_anonymous, plat_user;
 
+-- The holds that the viewer made as a visitor. A token with scopes needs purchase.own.
+create function app_hidden.viewer_holds() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if app_public.current_user_id() is null or app_hidden.setting('organization_id') is not null
+    or not app_hidden.scopes_allow('purchase.own') then
+    return;
+  end if;
+  return query select h.id from app_public.unit_holds h where h.user_id = app_public.current_user_id()
+    and h.is_self_service and h.deleted_at is null;
+end $function$;
+grant execute on function app_hidden.viewer_holds() to plat_anonymous, plat_user;
+
 -- The viewer as somebody with integrations of their own; null for a token of one organization, or with scopes.
 create function app_hidden.viewer_integrator() returns uuid
 language sql stable as $function$
@@ -48206,7 +49401,7 @@ begin
     select m.organization_id from app_public.organization_user_connections m
     join app_private.role_permissions r on r.role = m.role and r.permission = viewer_organizations.permission
       and not r.in_affiliated
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and (r.reach = 'ALL' or (r.reach = 'OWN_WHERE_PRIVATE' and not exists (
@@ -48232,7 +49427,7 @@ begin
     select p.project_id from app_public.organization_user_connections m
     join app_private.affiliate_permissions p on p.organization_id = m.organization_id
       and p.permission = viewer_own_projects.permission and p.reach = 'OWN'
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and p.owner_id <> all (organizations)
@@ -48244,7 +49439,7 @@ begin
       and r.reach = 'OWN_WHERE_PRIVATE'
     join app_public.projects p on p.organization_id = m.organization_id and p.lead_assignment = 'PRIVATE'
       and p.deleted_at is null
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and m.organization_id <> all (organizations)
@@ -48291,7 +49486,7 @@ begin
     select p.project_id from app_public.organization_user_connections m
     join app_private.affiliate_permissions p on p.organization_id = m.organization_id
       and p.permission = viewer_projects.permission and p.reach = 'ALL'
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and p.owner_id <> all (organizations)
@@ -48302,7 +49497,7 @@ begin
       and r.reach = 'OWN_WHERE_PRIVATE'
     join app_public.projects p on p.organization_id = m.organization_id and p.lead_assignment <> 'PRIVATE'
       and p.deleted_at is null
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and m.organization_id <> all (organizations);
@@ -48496,6 +49691,21 @@ begin
 end $function$;
 grant execute on function app_hidden.viewer_signers() to plat_anonymous, plat_user;
 
+-- Tasks about the leads and purchases assigned to the viewer, where they see their own only; whoever does them.
+create function app_hidden.viewer_tasks_of_deals() returns setof uuid
+language plpgsql stable security definer rows 100 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  projects constant uuid[] := array(select app_hidden.viewer_own_projects('lead.read'));
+begin
+  return query
+    select t.id from app_public.leads l join app_public.tasks t on t.lead_id = l.id and t.deleted_at is null
+      where l.assignee_id = app_public.current_user_id() and l.project_id = any (projects) and l.deleted_at is null
+    union
+    select t.id from app_hidden.viewer_assigned_buyers('buyer.read') b
+      join app_public.tasks t on t.buyer_id = b and t.deleted_at is null;
+end $function$;
+grant execute on function app_hidden.viewer_tasks_of_deals() to plat_anonymous, plat_user;
+
 -- Those of the records that the viewer sees.
 create function app_hidden.visible_subjects(subject_type text, ids uuid[]) returns setof uuid
 language plpgsql stable rows 100 as $function$
@@ -48545,7 +49755,7 @@ language sql stable as $function$
     ('assignee', 'firstName', 'text', 'First name.'),
     ('assignee', 'lastName', 'text', 'Last name.'), ('assignee', 'title', 'text', 'Title.'),
     ('assignee', 'phone', 'text', 'Phone number.'),
-    ('assignee', 'email', 'text', 'E-mail address.'),
+    ('assignee', 'email', 'text', 'E-mail address; null where they are of another organization.'),
     ('event', 'id', 'text', 'Id.'), ('event', 'name', 'text', 'What happened, such as lead.created.'),
     ('event', 'occurredAt', 'time', 'When.'),
     ('event', 'subjectType', 'text', 'The kind of record that changed.'),
@@ -48788,7 +49998,8 @@ begin
     join lateral (select i.column_name from app_hidden.import_columns i where i.operation = 'importLeads'
         and app_hidden.camel(i.column_name) = m.key
       union all select 'address' where m.key = 'address'
-      union all select 'assignee_id' where m.key = 'assignee') c on true
+      union all select 'assignee_id' where m.key = 'assignee'
+      union all select 'source_id' where m.key = 'source') c on true
     where m.value = 'null' or (jsonb_typeof(m.value) = 'string' and btrim(m.value #>> '{}', E' \t\n\r') = '');
 end $function$;
 
@@ -49014,6 +50225,30 @@ begin
       'there is room.', quota.per_day), jsonb_build_object('limit', quota.per_day, 'retryAfterSeconds',
       greatest(1, ceil(extract(epoch from quota.frees_at - now()))::int)));
   end if;
+end $function$;
+
+-- Refuses a visitor who has let the home go within the last day, or keeps as many as the limits say.
+create function app_private.admit_visitor(project app_public.projects, unit_id uuid, lot_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  former timestamptz;
+begin
+  select max(f.ended_at) into former from (
+    select h.status_changed_at as ended_at from app_public.unit_holds h
+      where h.user_id = app_public.current_user_id() and h.is_self_service and h.status in ('EXPIRED', 'RELEASED')
+        and (h.unit_id = admit_visitor.unit_id or h.lot_id = admit_visitor.lot_id)
+    union all
+    select r.status_changed_at from app_public.reservations r
+      where r.buyer_id = app_public.current_user_id() and r.is_self_service and r.status in ('EXPIRED', 'CANCELLED')
+        and (r.unit_id = admit_visitor.unit_id or r.lot_id = admit_visitor.lot_id)) f;
+  if former > clock_timestamp() - interval '24 hours' then
+    perform app_hidden.fail('CONFLICT',
+      format('You have had this %s already; it is open to others until %s.',
+        case when admit_visitor.unit_id is not null then 'unit' else 'lot' end,
+        to_char((former + interval '24 hours') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+      jsonb_build_object('field', case when admit_visitor.unit_id is not null then 'unitId' else 'lotId' end));
+  end if;
+  perform app_private.limit_visitor('visitor_hold', project.public_hold_expiration);
 end $function$;
 
 -- A permission that an affiliated organization would have and the viewer does not have in the organization that owns
@@ -49300,15 +50535,18 @@ $function$;
 -- Who and what an access token with this SHA-256 stands for; no row when it is unknown, expired or revoked, or its
 --   user may not sign in.
 create function app_private.authenticate_access_token(token_sha256 bytea) returns table(
-  viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[]
+  viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[],
+  second_factor_withholds text
 )
 language plpgsql security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
 declare
   used timestamptz;
 begin
-  select u.id, t.id, t.read_only, t.organization_id, nullif(t.scopes, '{}'), s.last_used_at
-    into viewer_id, token_id, read_only, organization_id, scopes, used
+  select u.id, t.id, t.read_only, t.organization_id, nullif(t.scopes, '{}'), s.last_used_at,
+      case when exists (select from app_public.organization_user_connections m where m.user_id = u.id
+        and m.second_factor_due_at <= now()) then app_private.second_factor_withholds(u.id, t.organization_id) end
+    into viewer_id, token_id, read_only, organization_id, scopes, used, second_factor_withholds
     from app_private.access_token_secrets s
     join app_public.access_tokens t on t.id = s.token_id
     join app_public.users u on u.id = t.user_id
@@ -49340,14 +50578,20 @@ create function app_private.authenticate_session(
   ip text default null::text, expires_at timestamp
   with time zone default null::timestamp
   with time zone
-) returns table(viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[])
+) returns table(
+  viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[],
+  second_factor_withholds text
+)
 language plpgsql security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
 declare
   known uuid;
   used timestamptz;
 begin
-  select u.id, false, s.id, s.last_used_at into viewer_id, read_only, known, used
+  -- PERF: nearly nobody is late, which the partial index tells.
+  select u.id, false, case when exists (select from app_public.organization_user_connections m where m.user_id = u.id
+      and m.second_factor_due_at <= now()) then app_private.second_factor_withholds(u.id) end, s.id, s.last_used_at
+    into viewer_id, read_only, second_factor_withholds, known, used
     from app_public.users u
     join app_private.user_passwords p on p.user_id = u.id
     left join app_private.sessions s on s.id = authenticate_session.session_id and s.user_id = u.id
@@ -50210,7 +51454,8 @@ begin
   end if;
 end $function$;
 
--- Notes what is wrong with cells: required and empty, not of its type, refused by a check of the table's column.
+-- Notes what is wrong with cells: required and empty, not of its type, refused by a check of the table's column; and
+--   empties them, so that the rest of their row can be looked at.
 create function app_private.check_import_rows(operation text) returns void
 language plpgsql as $function$
 declare
@@ -50250,6 +51495,11 @@ begin
       -- What else dates are read from depends on the place: 3/4 is March or April, and "tomorrow" is no date.
       case when part.is_date then format(' and r.%I ~ ''^\d{4}-\d\d-\d\d$''', part.column_name) else '' end);
   end loop;
+  -- A row is judged on, without them: it is told all that is wrong with it.
+  for part in select distinct e.column_name from pg_temp.import_errors e where e.column_name is not null loop
+    execute format('update pg_temp.import_rows r set %1$I = null from pg_temp.import_errors e where e.row = r.row and '
+      'e.column_name = %1$L and r.%1$I is not null', part.column_name);
+  end loop;
 end $function$;
 
 -- Notes which rows of import_ready (row, existing_id, status_before, status …) would take a step that is not there,
@@ -50268,11 +51518,13 @@ begin
     where r.status is distinct from r.status_before and not exists (select from app_hidden.transitions t
       where t.subject = check_import_states.subject and t.from_state is not distinct from r.status_before
         and t.to_state = r.status
-        and not t.by_service and t.permission is null);
+        and not t.by_service and t.permission is null)
+      and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = 'status');
   for requirement in select * from app_hidden.transition_requirements q where q.subject = check_import_states.subject
     loop
     execute format('insert into pg_temp.import_errors select r.row, %1$L, ''BAD_USER_INPUT'', %2$L, null from '
-      'pg_temp.import_ready r where r.status = %3$L and r.%1$I is null',
+      'pg_temp.import_ready r where r.status = %3$L and r.%1$I is null and not exists (select from '
+      'pg_temp.import_errors e where e.row = r.row and e.column_name = %1$L)',
       requirement.column_name, requirement.message, requirement.to_state);
   end loop;
 end $function$;
@@ -51341,6 +52593,39 @@ begin
   return amount;
 end $function$;
 
+-- Corrects how the viewer, as a buyer, is reached; everything else of a purchase is refused. buyer.updated tells
+--   what was changed, and that the buyer did.
+create function app_private.correct_as_buyer(input jsonb) returns app_public.buyers
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  corrected constant text[] := '{email,phone,address,preferred_language}';
+  buyer app_public.buyers;
+  other text;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+begin
+  select b.* into buyer from app_public.buyers b where b.id = (input ->> 'id')::uuid
+    and b.id = any (array(select app_hidden.viewer_purchases()));
+  select k into other from jsonb_object_keys(input - '{id,expected_version}'::text[] - corrected) k order by k limit 1;
+  if buyer.id is null or other is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      'A buyer corrects their own email, phone, address and preferredLanguage; everything else of the purchase is up '
+      'to the sales team.',
+      jsonb_strip_nulls(jsonb_build_object('permission', 'buyer.write', 'field', app_hidden.camel(other))));
+  elsif buyer.status = 'CANCELLED' then
+    perform app_hidden.fail('CONFLICT', 'This purchase is cancelled.', '{"field": "id"}');
+  elsif input ? 'email' and not app_private.viewer_owns_address(coalesce(btrim(input ->> 'email'), '')) then
+    -- Mails about the purchase go there.
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Give the confirmed e-mail address of your account; another one is yours once the account has it.',
+      '{"field": "email"}');
+  end if;
+  perform set_config('plat.actor_type', 'BUYER', true);
+  buyer := app_hidden.update_record(null::app_public.buyers, input);
+  perform set_config('plat.actor_type', before, true);
+  return app_hidden.masked(buyer);
+end $function$;
+grant execute on function app_private.correct_as_buyer(jsonb) to plat_user;
+
 -- Counts a new account, in a transaction of its own.
 create function app_private.count_sign_up(ip text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -52143,6 +53428,32 @@ create function app_private.export_lacks(e app_public.exports) returns text
 language sql stable
 as $function$ select app_private.lacking_permission(e.organization_id, e.project_id, '{report.run}') $function$;
 
+-- How many exports are written at a time, of a person and of an organization, and how many may be asked for at all
+--   until some are over.
+create function app_private.export_limits(
+  out of_person integer, out of_organization integer, out waiting_of_person integer,
+  out waiting_of_organization integer
+) returns record
+language sql immutable as $function$ select 3, 10, 30, 100 $function$;
+
+-- The exports of an organization that wait, each with its place, and whether it may start now: who has fewer of them
+--   under way comes first.
+create function app_private.export_queue(organization_id uuid) returns table(id uuid, place integer, starts boolean)
+language sql stable as $function$
+  with unfinished as (
+    select e.id, e.status, count(*) filter (where e.status = 'PROCESSING') over (partition by e.requested_by_id)
+        + count(*) filter (where e.status = 'PENDING') over (partition by e.requested_by_id order by e.id) as turn,
+      count(*) filter (where e.status = 'PROCESSING') over () as being_written
+    from app_public.exports e
+    where e.organization_id = export_queue.organization_id and e.status in ('PENDING', 'PROCESSING')
+  ), waiting as (
+    select u.id, row_number() over (order by u.turn > l.of_person, u.turn, u.id)::int as place, u.turn, u.being_written,
+      l.of_person, l.of_organization
+    from unfinished u cross join app_private.export_limits() l where u.status = 'PENDING'
+  )
+  select w.id, w.place, w.turn <= w.of_person and w.being_written + w.place <= w.of_organization from waiting w
+$function$;
+
 -- Gives an integration up until somebody refreshes it; for one of an organization a ticket is opened.
 create function app_private.fail_integration(of_scope text, id uuid, message text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -52695,22 +54006,25 @@ begin
 end $function$;
 grant execute on function app_private.give_back_buyer(uuid) to plat_user;
 
--- Assigns a lead of the viewer's to nobody, with its deals, and has those told who see all leads.
-create function app_private.give_back_lead(lead_id uuid) returns app_public.leads
+-- Assigns leads of the viewer's to nobody, with their deals, and has those told who see all leads.
+create function app_private.give_back_leads(ids uuid[]) returns setof app_public.leads
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  result app_public.leads;
+  lead app_public.leads;
 begin
-  perform app_private.lock_lead(l.id) from app_public.leads l where l.id = lead_id
-    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write');
-  update app_public.leads l set assignee_id = null where l.id = lead_id
-    and l.assignee_id = app_public.current_user_id() and l.deleted_at is null
-    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
-    returning l.* into result;
-  perform app_private.tell_given_back(result.project_id, result.id, result.name) where result.id is not null;
-  return result;
+  perform app_private.lock_lead(l.id) from (select l.id from app_public.leads l where l.id = any (ids)
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write') order by l.id) l;
+  for lead in
+    update app_public.leads l set assignee_id = null where l.id = any (ids)
+      and l.assignee_id = app_public.current_user_id() and l.deleted_at is null
+      and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
+      returning l.*
+  loop
+    perform app_private.tell_given_back(lead.project_id, lead.id, lead.name);
+    return next lead;
+  end loop;
 end $function$;
-grant execute on function app_private.give_back_lead(uuid) to plat_user;
+grant execute on function app_private.give_back_leads(uuid[]) to plat_user;
 
 -- Ten new recovery codes, in an alphabet without letters that look like digits; those of before work no more.
 create function app_private.give_recovery_codes(user_id uuid) returns app_public.recovery_codes
@@ -52800,14 +54114,12 @@ grant execute on function app_private.give_up_payment(uuid, text, text) to plat_
 -- Whether the viewer, who sees only deals of the project that are assigned to them, gives this one back by assigning
 --   it to nobody; refuses assigning it to somebody else.
 create function app_private.gives_back(
-  project_id uuid, organization_id uuid, assignee_id uuid, permission text, wanted text
+  project_id uuid, assignee_id uuid, permission text, wanted text
 ) returns boolean
 language plpgsql stable as $function$
 begin
   -- Refused elsewhere, or theirs to hand on.
   if coalesce(assignee_id <> app_public.current_user_id(), true) or wanted = assignee_id::text
-    or organization_id = any (array(select app_hidden.viewer_organizations(permission)))
-    or project_id = any (array(select app_hidden.viewer_projects(permission)))
     or project_id <> all (array(select app_hidden.viewer_own_projects(permission))) then
     return false;
   end if;
@@ -52817,7 +54129,7 @@ begin
   end if;
   return true;
 end $function$;
-grant execute on function app_private.gives_back(uuid, uuid, uuid, text, text) to plat_user;
+grant execute on function app_private.gives_back(uuid, uuid, text, text) to plat_user;
 
 -- Hands over what is open with those who work on no deals of the project any more once the affiliation has ended, or
 --   has the role and permissions given; to a user, or to nobody. For those who may end or change it.
@@ -52952,10 +54264,11 @@ begin
     return coalesce(is_open, false);
   end if;
   return exists (select from app_public.organization_user_connections m
-      where m.user_id = viewer and m.organization_id = owner_id
+      where m.user_id = viewer and m.organization_id = owner_id and app_private.is_open(m.second_factor_due_at)
         and (only_organization is null or m.organization_id = only_organization))
     or exists (select from app_public.project_organizations a
       join app_public.organization_user_connections m on m.organization_id = a.organization_id and m.user_id = viewer
+        and app_private.is_open(m.second_factor_due_at)
       where a.project_id = has_part_in.project_id
         and (only_organization is null or m.organization_id = only_organization))
     or has_part_in.project_id = any (array(select app_hidden.viewer_purchase_projects()));
@@ -52992,6 +54305,29 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.hit_tracker(text, boolean) to plat_authenticator;
 
+-- Holds a unit or lot for the viewer as a visitor; null where the project does not allow it.
+create function app_private.hold_as_visitor(input jsonb) returns app_public.unit_holds
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  project app_public.projects := app_private.project_for_visitor((input ->> 'unit_id')::uuid,
+    (input ->> 'lot_id')::uuid);
+  result app_public.unit_holds;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+begin
+  if project.id is null then
+    return null;
+  end if;
+  perform app_hidden.require_confirmed_address();
+  perform app_private.refuse_team_fields(input);
+  perform app_private.admit_visitor(project, (input ->> 'unit_id')::uuid, (input ->> 'lot_id')::uuid);
+  perform set_config('plat.actor_type', 'BUYER', true);
+  result := app_hidden.create_record(null::app_public.unit_holds, jsonb_build_object('unit_id', input ->> 'unit_id',
+    'lot_id', input ->> 'lot_id', 'lead_id', app_private.lead_of_visitor(project), 'is_self_service', true));
+  perform set_config('plat.actor_type', before, true);
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_private.hold_as_visitor(jsonb) to plat_user;
+
 -- Leaves executions to a worker while it asks somebody outside on behalf of a step: [{executionId, attempt}].
 create function app_private.hold_executions(step_id uuid, works jsonb, holder integer, lease interval) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -53018,7 +54354,8 @@ $function$;
 create function app_private.hold_until(hold app_public.unit_holds) returns timestamp with time zone
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  most constant interval := make_interval(hours => (select p.hold_expiration_limit from app_public.projects p
+  most constant interval := make_interval(hours => (select case when hold.is_self_service
+    then p.public_hold_expiration else p.hold_expiration_limit end from app_public.projects p
     where p.id = hold.project_id));
   until_when constant timestamptz := clock_timestamp() + make_interval(hours => hold.expiration);
   last_moment constant timestamptz := hold.held_since + most;
@@ -53288,6 +54625,12 @@ language sql stable as $function$
       'personalization', 'reservation', 'reservation_document'))
 $function$;
 
+-- Whether a membership gives its permissions: not where the organization requires a second factor that its member
+--   lacks. Whatever looks for memberships of the viewer asks it.
+create function app_private.is_open(second_factor_due_at timestamp with time zone) returns boolean
+language sql stable parallel safe
+as $function$ select second_factor_due_at is null or second_factor_due_at > now() $function$;
+
 -- Whether a claim is of this lead: of its reservation, purchase, accepted offer or hold.
 create function app_private.is_party_of_claim(claim app_hidden.claims, lead_id uuid) returns boolean
 language sql stable as $function$
@@ -53326,7 +54669,7 @@ end $function$;
 --   token; nothing when there is nothing to send.
 create function app_private.issue_buyer_invite_token(invite_id uuid, send_count integer) returns table(
   token text, email text, message text, expires_at timestamp
-  with time zone, project_title text, organization_name text, invited_by text
+  with time zone, project_title text, organization_name text, invited_by text, organization_id uuid
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -53345,7 +54688,7 @@ begin
     on conflict (invite_id) do update set token_hash = excluded.token_hash;
   return query
     select secret, invite.email::text, invite.message::text, invite.expires_at, p.title::text, o.name::text,
-      app_public.users_full_name(u)
+      app_public.users_full_name(u), o.id
     from app_public.projects p join app_public.organizations o on o.id = p.organization_id
       left join app_public.users u on u.id = invite.invited_by_id
     where p.id = invite.project_id and p.deleted_at is null;
@@ -53429,7 +54772,7 @@ grant execute on function app_private.issue_email_change(uuid) to plat_worker;
 --   when there is nothing to send.
 create function app_private.issue_invite_token(invite_id uuid, send_count integer) returns table(
   token text, email text, role text, message text, expires_at timestamp
-  with time zone, organization_name text, invited_by text
+  with time zone, organization_name text, invited_by text, organization_id uuid
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -53448,7 +54791,7 @@ begin
     on conflict (invite_id) do update set token_hash = excluded.token_hash;
   return query
     select secret, invite.email::text, invite.role::text, invite.message::text, invite.expires_at, o.name::text,
-      app_public.users_full_name(u)
+      app_public.users_full_name(u), o.id
     from app_public.organizations o left join app_public.users u on u.id = invite.invited_by_id
     where o.id = invite.organization_id and o.deleted_at is null;
 end $function$;
@@ -53631,13 +54974,16 @@ begin
 
   -- What rows name by other things than ids.
   create temp table import_sources on commit drop as
-    select d.source as name, app_private.lead_source_named(project.id, d.source) as id
-    from (select distinct r.source from pg_temp.import_rows r where r.source is not null) d;
+    select d.source as name, coalesce(n.id, t.lead_source_id) as id, case when n.id is null then t.key end as key
+    from (select distinct r.source from pg_temp.import_rows r where r.source is not null) d
+    cross join lateral app_private.lead_source_named(project.id, d.source) n (id)
+    cross join lateral app_private.tracker_with_key(project.id, d.source) t;
   insert into pg_temp.import_errors
     select r.row, 'source', 'BAD_USER_INPUT', format('There is no such lead source in this project. %s',
       coalesce('Give one of ' || sources || ', or make it by createLeadSource.', 'Make it by createLeadSource.')),
       left(r.source, 200)
-    from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source where s.id is null;
+    from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source
+    where num_nonnulls(s.id, s.key) = 0;
   insert into pg_temp.import_errors
     select r.row, k.column_name, 'NOT_FOUND', format('There is no such %s in this project.', k.kind), left(k.value, 200)
     from pg_temp.import_rows r
@@ -53712,7 +55058,11 @@ begin
       'You see your own leads only in this project; others hand them on.', null
     from pg_temp.import_rows r where own_only and num_nonnulls(r.assignee, r.assignee_id) > 0
       and not exists (select from pg_temp.import_assignees a where a.user_id = viewer
-        and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id));
+        and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id))
+    union all
+    select c.row, 'assignee_id', 'FORBIDDEN', 'Give leads back by updateLeads with unassign.', null
+    from pg_temp.import_cleared c join pg_temp.import_leads m using (row)
+    where own_only and c.column_name = 'assignee_id' and m.id is not null;
 
   -- What each row makes of its lead: what it says, else what the lead has.
   execute format($build$
@@ -53744,7 +55094,7 @@ begin
           when m.mode = ''MERGE'' then coalesce(l.%1$I, r.%1$I::%2$s)
           when %1$L = any (c.names) then null else coalesce(r.%1$I::%2$s, l.%1$I) end as %1$I', k.name, k.type) end,
         E',\n        ')
-      from app_private.lead_row_columns() k where k.name <> 'source'),
+      from app_private.lead_row_columns() k),
     (select string_agg(
         format('case when %1$L = any (c.names) then null else coalesce(r.%1$I, (l.address).%1$I) end', a), ', ')
       from unnest('{thoroughfare,premise,locality,administrative_area,postal_code}'::text[]) a),
@@ -53754,12 +55104,13 @@ begin
           'then concat_ws('' '', x.first_name, x.last_name) end)'
         when 'email' then 'lower(x.email)'
         when 'phone' then 'app_private.try_e164(x.phone, $1)'
+        when 'source' then 's.key'
         when 'source_id' then 'coalesce(x.source_id, s.id::text)'
         when 'assignee_id' then 'coalesce(x.assignee_id, a.user_id::text)'
         when 'registered_at' then 'case when length(x.registered_at) = 10 then least(now(), '
           '(x.registered_at::date)::timestamp at time zone $2)::text else x.registered_at end'
         else format('x.%I', k.name) end, k.name), ', ')
-      from app_private.lead_row_columns() k where k.name <> 'source')) using home_country, project.time_zone;
+      from app_private.lead_row_columns() k)) using home_country, project.time_zone;
   create unique index on pg_temp.import_ready (row);
   analyze pg_temp.import_ready;
   -- Names that were taken from the full name follow it, as they do when the lead is changed by itself.
@@ -53776,12 +55127,11 @@ begin
         and l.unsubscribed_at is not null)
       or exists (select from app_private.withdrawn_addresses w where w.organization_id = project.organization_id
         and w.email = r.email));
-  -- The codes of sources follow from their ids; that of a lead without one stays as it was given.
   create temp table import_same on commit drop as select null::int as row where false;
   execute format('insert into pg_temp.import_same select r.row from pg_temp.import_ready r
     join app_public.leads l on l.id = r.existing_id where row(r.address, %s) is not distinct from row(l.address, %s)',
-    (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'),
-    (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'));
+    (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k),
+    (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k));
   perform app_private.check_import_states('lead');
   insert into pg_temp.import_errors
     select r.row, 'budget_max', 'BAD_USER_INPUT', 'The highest budget is below the lowest.', r.budget_max::text
@@ -53792,7 +55142,9 @@ begin
       and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED') and l.id <> r.existing_id
     where r.is_linked and r.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED');
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
-  if project.lead_assignment = 'ROUND_ROBIN' and not own_only then
+  if own_only then
+    update pg_temp.import_ready r set assignee_id = viewer where r.existing_id is null;
+  elsif project.lead_assignment = 'ROUND_ROBIN' then
     update pg_temp.import_ready r set assignee_id = t.user_id
       from (select n.row, row_number() over (order by n.row) as place from pg_temp.import_ready n
         where n.existing_id is null and n.assignee_id is null) n
@@ -53839,6 +55191,17 @@ language sql as $function$
     on conflict on constraint link_keys_key_key do nothing
 $function$;
 
+-- The kinds of private documents that there are of a purchase that the viewer sees; none of others.
+create function app_private.kinds_on_file(buyer_id uuid) returns text[]
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(array_agg(distinct d.category::text order by d.category::text), '{}')
+  from app_public.buyer_documents d join app_public.buyers b on b.id = d.buyer_id
+  where d.buyer_id = $1 and d.deleted_at is null
+    and (app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+      or b.id = any (array(select app_hidden.viewer_purchases())))
+$function$;
+grant execute on function app_private.kinds_on_file(uuid) to plat_anonymous, plat_user;
+
 -- The viewer's draft of this very request, where it was made before under its idempotency key.
 create function app_private.known_generation(repeat jsonb) returns jsonb
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -53869,6 +55232,15 @@ language sql stable as $function$
       or lacking_permission.project_id <> all (array(select app_hidden.viewer_projects(n.p))))
   order by n.place limit 1
 $function$;
+
+-- @step The token is verified; its user is the one who asks.
+--
+-- The language that messages to a user are in.
+create function app_private.language_of(user_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select u.language from app_public.users u where u.id = $1
+$function$;
+grant execute on function app_private.language_of(uuid) to plat_authenticator;
 
 -- Somebody of the team was in touch with the lead; is_response where the team turned to the lead, by a call, mail or
 --   appointment.
@@ -53901,6 +55273,38 @@ begin
     where l.id = any (lead_ids) and l.deleted_at is null
       and (l.last_interaction_at is null or l.last_interaction_at < happened
         or (is_response and (l.first_response_at is null or l.status = 'NEW' or l.status_before_deal = 'NEW')));
+end $function$;
+
+-- The open lead of a project that has the confirmed address of the viewer; made where there is none.
+create function app_private.lead_of_visitor(project app_public.projects) returns uuid
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  account record;
+  found_id uuid;
+begin
+  select i.email, u.first_name, u.last_name, u.phone,
+      coalesce(nullif(app_public.users_full_name(u), ''), split_part(i.email, '@', 1)) as name
+    into account from app_public.users u join app_hidden.user_identities i on i.user_id = u.id
+    where u.id = app_public.current_user_id();
+  loop
+    select l.id into found_id from app_public.leads l
+      where l.project_id = project.id and l.email = account.email and l.deleted_at is null
+        and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED')
+      order by l.id desc limit 1;
+    exit when found_id is not null;
+    begin
+      found_id := (app_hidden.create_record(null::app_public.leads, jsonb_strip_nulls(jsonb_build_object(
+        'project_id', project.id, 'name', account.name, 'first_name', account.first_name,
+        'last_name', account.last_name, 'email', account.email, 'phone', account.phone, 'origin', 'RESERVATION',
+        'source', 'WEB_DIRECT', 'source_id', (select s.id from app_public.lead_sources s
+          where s.project_id = project.id and s.code = 'WEB_DIRECT' and s.deleted_at is null),
+        'last_interaction_at', now())))).id;
+      exit;
+    exception when unique_violation then
+      null; -- made meanwhile: it is the one
+    end;
+  end loop;
+  return found_id;
 end $function$;
 
 -- The columns of leads that a row may fill by their own names; assignee, address and external id go other ways.
@@ -53963,6 +55367,20 @@ language sql stable rows 1 as $function$
   select coalesce((select c.most from app_private.limit_changes c where c.name = l.name), l.most), l.within
   from app_private.limits l where l.name = limit_of.name
 $function$;
+
+-- Counts a home that a visitor keeps for so many hours, for the person and for their network; refuses what is more
+--   than the limits say with RATE_LIMITED.
+create function app_private.limit_visitor(name text, hours integer) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  part text;
+begin
+  foreach part in array '{person,network}'::text[] loop
+    perform app_private.rate_limit(name || '.' || part, case part when 'person' then app_public.current_user_id()::text
+        else app_private.network_of(app_hidden.setting('ip')) end, l.most, make_interval(hours => limit_visitor.hours))
+      from app_private.limit_of(name || '.' || part) l;
+  end loop;
+end $function$;
 
 -- The key that signs; made where there is none yet.
 create function app_private.link_key() returns bytea
@@ -54182,6 +55600,23 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select exists (select from app_private.mail_deliveries d where d.key = mail_is_settled.key)
 $function$;
 grant execute on function app_private.mail_is_settled(text) to plat_worker;
+
+-- The language of a mail to an address, for an organization where there is one: that of its user, of the purchase or
+--   lead with this address, or of the organization; null where nothing is known.
+create function app_private.mail_language(email text, organization_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(
+    (select u.language from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+      where i.email = lower($1)),
+    (select b.preferred_language from app_public.buyers b
+      where b.organization_id = $2 and b.email = lower($1) and b.preferred_language is not null and b.deleted_at is null
+      order by b.id desc limit 1),
+    (select l.preferred_language from app_public.leads l
+      where l.organization_id = $2 and l.email = lower($1) and l.preferred_language is not null and l.deleted_at is null
+      order by l.id desc limit 1),
+    (select o.language from app_public.organizations o where o.id = $2))
+$function$;
+grant execute on function app_private.mail_language(text, uuid) to plat_worker;
 
 -- What limits mails of an organization to an address: none for a member who has confirmed it.
 create function app_private.mail_limits(organization_id uuid, recipient text) returns table(
@@ -55089,6 +56524,21 @@ language sql stable as $function$
   where p.oid = mask
 $function$;
 
+-- Whom to tell that an organization requires a second factor.
+create function app_private.members_without_second_factor(organization_id uuid) returns table(
+  email text, organization text, due_at timestamp with time zone
+)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select i.email, o.name, m.second_factor_due_at
+  from app_public.organization_user_connections m
+  join app_public.organizations o on o.id = m.organization_id and o.deleted_at is null
+  join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+  join app_hidden.user_identities i on i.user_id = u.id
+  where m.organization_id = $1 and m.second_factor_due_at is not null
+  order by i.email
+$function$;
+grant execute on function app_private.members_without_second_factor(uuid) to plat_worker;
+
 -- Makes two leads of a project one: a buyer, else an open one, else the earlier stays, gets whatever refers to the
 --   other and what it lacks itself; the other is deleted. Returns which stays.
 create function app_private.merge_leads(kept_id uuid, gone_id uuid) returns uuid
@@ -55278,22 +56728,29 @@ declare
   present text;
   wanted text;
   step text;
+  project app_public.projects;
 begin
   if claim.id is null then
     return;
   end if;
   present := coalesce((select u.status from app_public.units u where u.id = claim.unit_id),
     (select l.status from app_public.lots l where l.id = claim.lot_id));
+  select * into project from app_public.projects p where p.id = purchase.project_id;
   wanted := case
     when purchase.status = 'CLOSED' then 'CLOSED'
     when purchase.status in ('FIRM', 'CLEAR_TO_CLOSE') then 'SOLD'
     when purchase.status in ('IN_REVIEW', 'CONDITIONAL')
-      and (select p.sold_trigger = 'SIGNED' from app_public.projects p where p.id = purchase.project_id) then 'SOLD'
+      and project.sold_trigger = 'SIGNED' then 'SOLD'
     else 'PENDING' end;
   foreach step in array ladder loop
     if array_position(ladder, step) > coalesce(array_position(ladder, present), 0)
       and array_position(ladder, step) <= array_position(ladder, wanted) then
-      perform app_private.set_inventory(claim, step, sold_price => purchase.price);
+      perform app_private.set_inventory(claim, step, sold_price => purchase.price,
+        -- An imported sale keeps its days: it was not sold today.
+        at => case when app_hidden.setting('channel') = 'IMPORT' then least(now(), (case
+          when step = 'CLOSED' then purchase.closing_date
+          else coalesce(purchase.purchase_firm_date, purchase.purchase_date) end)::timestamp
+            at time zone project.time_zone) end);
     end if;
   end loop;
   update app_public.units u set sold_price = purchase.price where u.id = claim.unit_id
@@ -56777,6 +58234,20 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select p.currency from app_public.projects p where p.id = $1
 $function$;
 
+-- The project of a unit or lot where the viewer may reserve it as a visitor; null otherwise.
+create function app_private.project_for_visitor(unit_id uuid, lot_id uuid) returns app_public.projects
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select p.* from app_public.projects p
+  where p.id = (select u.project_id from app_public.units u
+      where u.id = $1 and u.status <> 'UNRELEASED' and u.deleted_at is null
+    union all select l.project_id from app_public.lots l
+      where l.id = $2 and l.status <> 'UNRELEASED' and l.deleted_at is null)
+    and p.public_reservations and p.visibility in ('PUBLIC', 'UNLISTED') and p.status in ('PRESALE', 'SELLING')
+    and p.archived_at is null and p.deleted_at is null
+    and app_public.current_user_id() is not null and app_hidden.setting('organization_id') is null
+    and app_hidden.scopes_allow('purchase.own')
+$function$;
+
 -- A permission that the viewer lacks to give an organization the role of an invitation; null where they may.
 create function app_private.project_invite_lacks(i app_public.project_organization_invites) returns text
 language sql stable as $function$
@@ -56784,13 +58255,14 @@ language sql stable as $function$
     app_private.affiliate_role_lacks(i.owner_id, i.role, i.permissions))
 $function$;
 
--- Those of the projects where the user is a member of an organization with a part, as far as the viewer may write
+-- Those of the projects where the user is a member of an organization that sells, as far as the viewer may write
 --   leads there, as the check of assignees tells them too.
 create function app_private.projects_with_part(user_id uuid, project_ids uuid[]) returns setof uuid
 language sql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select distinct p.project_id from app_public.organization_user_connections m
   join app_public.project_organizations p on p.organization_id = m.organization_id
   where m.user_id = projects_with_part.user_id and p.project_id = any (project_ids)
+    and (p.role = 'OWNER' or app_private.affiliate_sells(p.role, p.permissions))
     and app_hidden.project_can(p.project_id, p.owner_id, 'lead.write')
 $function$;
 grant execute on function app_private.projects_with_part(uuid, uuid[]) to plat_user;
@@ -57300,6 +58772,18 @@ begin
     jsonb_build_object('field', 'file', 'limit', quota));
 end $function$;
 
+-- Refuses in the input of somebody who holds or reserves for themselves what the sales team decides.
+create function app_private.refuse_team_fields(input jsonb) returns void
+language plpgsql stable as $function$
+begin
+  if coalesce(input ->> 'status', 'PENDING') <> 'PENDING'
+    or jsonb_strip_nulls(input) ?| array['lead_id', 'expiration', 'notes', 'metadata'] then
+    perform app_hidden.fail('FORBIDDEN',
+      'Who it is for, how long it lasts, whether it is confirmed and what is noted about it is up to the sales team.',
+      '{"permission": "sale.write"}');
+  end if;
+end $function$;
+
 create function app_private.refuse_tries(wait integer) returns void
 language plpgsql as $function$
 begin
@@ -57435,11 +58919,14 @@ create function app_private.release_hold(hold_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   hold app_public.unit_holds;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
 begin
-  select h.* into hold from app_public.unit_holds h where h.id = release_hold.hold_id
-    and app_hidden.deal_can(h.organization_id, h.project_id, h.assignee_id, 'sale.write');
-  if hold.id is null then
-    perform app_hidden.refuse('unit_holds', 'delete');
+  select h.* into hold from app_public.unit_holds h where h.id = release_hold.hold_id;
+  if not app_hidden.deal_can(hold.organization_id, hold.project_id, hold.assignee_id, 'sale.write') then
+    if coalesce(hold.id <> all (array(select app_hidden.viewer_holds())), true) then
+      perform app_hidden.refuse('unit_holds', 'delete');
+    end if;
+    perform set_config('plat.actor_type', 'BUYER', true);
   end if;
   perform app_private.lock_inventory(hold.unit_id, hold.lot_id);
   select h.* into hold from app_public.unit_holds h where h.id = hold.id and h.deleted_at is null for no key update;
@@ -57449,6 +58936,7 @@ begin
   end if;
   perform app_private.release_claim((app_private.active_claim(hold.id)).id, 'RELEASED');
   update app_public.unit_holds h set deleted_at = now() where h.id = hold.id;
+  perform set_config('plat.actor_type', before, true);
 end $function$;
 grant execute on function app_private.release_hold(uuid) to plat_user;
 
@@ -57682,42 +59170,42 @@ language sql as $function$
     job_key => 'user__email_change_requested ' || user_id)
 $function$;
 
--- Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than a
---   few at a time.
+-- Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than
+--   may wait.
 create function app_private.request_export(
   organization_id uuid, project_id uuid, subject text, format text, columns jsonb, filter jsonb, sort jsonb,
-  custom_export_id uuid, name text
+  custom_export_id uuid, name text, group_by text[] default null::text[], custom_report_id uuid default null::uuid
 ) returns app_public.exports
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
-  most_of_person constant int := 3;
-  most_of_organization constant int := 10;
+  most constant record := app_private.export_limits();
   viewer constant uuid := app_hidden.require_viewer();
   running record;
   result app_public.exports;
 begin
   perform app_hidden.require_organization(organization_id, 'report.run');
-  perform app_hidden.export_query(subject, format, organization_id, project_id, columns, filter, sort);
+  perform app_hidden.export_query(subject, format, organization_id, project_id, columns, filter, sort, group_by);
   -- One after the other: two at once must not both be the last one within the limit.
   perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || organization_id, 0));
   select count(*) filter (where e.requested_by_id = viewer) as of_person, count(*) as of_organization into running
     from app_public.exports e where e.organization_id = request_export.organization_id
       and e.status in ('PENDING', 'PROCESSING');
-  if running.of_person >= most_of_person or running.of_organization >= most_of_organization then
+  if running.of_person >= most.waiting_of_person or running.of_organization >= most.waiting_of_organization then
     perform app_hidden.fail('RATE_LIMITED',
-      format('%s exports of yours and %s of the organization are being written; at most %s and %s are at a time. Wait '
-      'until one is ready.',
-        running.of_person, running.of_organization, most_of_person, most_of_organization), '{"retryAfterSeconds": 15}');
+      format('%s exports of yours and %s of the organization wait or are being written; at most %s and %s do. Wait '
+      'until one is ready, or cancel one.',
+        running.of_person, running.of_organization, most.waiting_of_person, most.waiting_of_organization),
+      '{"retryAfterSeconds": 15}');
   end if;
   perform app_private.rate_limit('export', viewer::text, 60, '1 hour');
   insert into app_public.exports (organization_id, project_id, custom_export_id, subject, format, columns, filter, sort,
-    requested_by_id, filename)
+    requested_by_id, filename, group_by, custom_report_id)
     values (organization_id, project_id, custom_export_id, subject, format, columns, nullif(filter, 'null'),
       nullif(sort, 'null'), viewer,
       coalesce(nullif(app_hidden.slugify(name), ''),
         (select s.filename from app_hidden.report_subjects s where s.subject = request_export.subject))
-        || to_char(now() at time zone 'UTC', '-YYYY-MM-DD.') || lower(format))
+        || to_char(now() at time zone 'UTC', '-YYYY-MM-DD.') || lower(format), group_by, custom_report_id)
     returning * into result;
   insert into app_private.export_runs (export_id, token_id, token_organization_id, token_scopes)
     values (result.id, app_hidden.setting('token_id')::uuid, app_hidden.setting('organization_id')::uuid,
@@ -57725,7 +59213,7 @@ begin
   return result;
 end $function$;
 grant execute on function app_private.request_export(
-  uuid, uuid, text, text, jsonb, jsonb, jsonb, uuid, text
+  uuid, uuid, text, text, jsonb, jsonb, jsonb, uuid, text, text[], uuid
 ) to plat_user;
 
 create function app_private.request_verification(user_id uuid) returns void
@@ -57815,8 +59303,8 @@ declare
   own int;
   of_organization int;
 begin
-  if hold.user_id is null then
-    return; -- by the service
+  if hold.user_id is null or hold.is_self_service then
+    return; -- by the service, or by a visitor, who has limits of their own
   end if;
   -- One after the other from here to the end of the transaction, so that two at once are both counted.
   perform pg_advisory_xact_lock(hashtextextended('plat.holds ' || hold.project_id, 0));
@@ -58170,6 +59658,14 @@ begin
   return workflow;
 end $function$;
 
+-- An organization of the user that requires a second factor; null where there is none.
+create function app_private.required_by(user_id uuid) returns text
+language sql stable as $function$
+  select o.name from app_public.organization_user_connections m
+  join app_public.organizations o on o.id = m.organization_id and o.deleted_at is null
+  where m.user_id = $1 and o.second_factor_required_from is not null order by o.name limit 1
+$function$;
+
 -- When a rescission period ends: so many days from the midnight after the day of signing, in the time zone; null
 --   without days.
 create function app_private.rescission_end(signed_on date, days integer, time_zone text) returns timestamp
@@ -58198,12 +59694,7 @@ begin
   if purchase.id is null then
     return null;
   end if;
-  if coalesce(input ->> 'status', 'PENDING') <> 'PENDING'
-    or jsonb_strip_nulls(input) ?| array['lead_id', 'expiration', 'notes', 'metadata'] then
-    perform app_hidden.fail('FORBIDDEN',
-      'Who it is for, how long it lasts, whether it is confirmed and what is noted about it is up to the sales team.',
-      '{"permission": "sale.write"}');
-  end if;
+  perform app_private.refuse_team_fields(input);
   perform set_config('plat.actor_type', 'BUYER', true);
   result := app_hidden.create_record(null::app_public.reservations,
     input || jsonb_build_object('buyer_id', app_public.current_user_id(),
@@ -58214,6 +59705,41 @@ begin
   return app_hidden.masked(result);
 end $function$;
 grant execute on function app_private.reserve_as_buyer(jsonb) to plat_user;
+
+-- Reserves a unit or lot for the viewer as a visitor; null where the project does not allow it.
+create function app_private.reserve_as_visitor(input jsonb) returns app_public.reservations
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  project app_public.projects := app_private.project_for_visitor((input ->> 'unit_id')::uuid,
+    (input ->> 'lot_id')::uuid);
+  result app_public.reservations;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+begin
+  if project.id is null then
+    return null;
+  end if;
+  perform app_hidden.require_confirmed_address();
+  perform app_private.refuse_team_fields(input);
+  if app_private.wants_fee_first(project) and not exists (select from app_private.payments_accounts a
+    where a.organization_id = project.organization_id and a.status = 'ENABLED') then
+    perform app_hidden.fail('CONFLICT', 'The fee of a reservation cannot be paid here yet; contact the sales office.');
+  end if;
+  -- What they hold already was counted then.
+  if not exists (select from app_public.unit_holds h where h.id = any (array(select app_hidden.viewer_holds()))
+    and h.status = 'ACTIVE' and h.expires_at > clock_timestamp()
+    and (h.unit_id = (input ->> 'unit_id')::uuid or h.lot_id = (input ->> 'lot_id')::uuid)) then
+    perform app_private.admit_visitor(project, (input ->> 'unit_id')::uuid, (input ->> 'lot_id')::uuid);
+  end if;
+  if not app_private.wants_fee_first(project) then
+    perform app_private.limit_visitor('visitor_reservation', project.reservation_expiration);
+  end if;
+  perform set_config('plat.actor_type', 'BUYER', true);
+  result := app_hidden.create_record(null::app_public.reservations, input || jsonb_build_object('buyer_id',
+    app_public.current_user_id(), 'lead_id', app_private.lead_of_visitor(project), 'is_self_service', true));
+  perform set_config('plat.actor_type', before, true);
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_private.reserve_as_visitor(jsonb) to plat_user;
 
 -- Counts a mail of an organization that is about to be sent: 0, or the seconds to wait where there is no room for
 --   it. Two that are about to be sent at once both count. One whose process dies counts although it is sent again.
@@ -58998,6 +60524,17 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     limit 40) r
 $function$;
 
+-- From when on a member is refused who has no second factor since then; null where they have one, or need none.
+create function app_private.second_factor_due(
+  organization_id uuid, user_id uuid, since timestamp with time zone
+) returns timestamp
+  with time zone
+language sql stable as $function$
+  select greatest(o.second_factor_required_from, since + make_interval(days => o.second_factor_grace_days))
+  from app_public.organizations o
+  where o.id = $1 and o.second_factor_required_from is not null and not app_private.has_second_factor($2)
+$function$;
+
 -- Whether a code would be accepted. That a step of time was computed with the secret is known by the hash of the
 --   sealed text, which only begin_second_factor gives.
 create function app_private.second_factor_fits(user_id uuid, proof text) returns boolean
@@ -59020,6 +60557,19 @@ language sql stable as $function$
   from (values ('second_factor.hour'), ('second_factor.day')) l (name)
   cross join lateral app_private.limit_of(l.name) o
   where user_id is not null
+$function$;
+
+-- Whether organizations of the user, or the one named, refuse them because they have no second factor: SOME or ALL
+--   of them; null where none does.
+create function app_private.second_factor_withholds(
+  user_id uuid, organization_id uuid default null::uuid
+) returns text
+language sql stable as $function$
+  select case when exists (select from app_public.organization_user_connections m
+      where m.user_id = $1 and m.second_factor_due_at <= now() and ($2 is null or m.organization_id = $2))
+    then case when exists (select from app_public.organization_user_connections m
+        where m.user_id = $1 and app_private.is_open(m.second_factor_due_at)
+          and ($2 is null or m.organization_id = $2)) then 'SOME' else 'ALL' end end
 $function$;
 
 -- How long until there is room for one more use: seconds, 0 for at once. Counts nothing.
@@ -59095,7 +60645,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select m.organization_id
   from app_public.organization_user_connections m
   join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = $1
-  where m.user_id = app_public.current_user_id()
+  where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
     and (app_hidden.setting('organization_id') is null
       or m.organization_id = app_hidden.setting('organization_id')::uuid)
     and exists (select from app_private.role_permissions r where r.permission = 'sale.write'
@@ -59312,9 +60862,12 @@ begin
 end $function$;
 
 -- Gives the unit and lot of a claim a status, as the service; optionally the price back that they were listed at.
+--   at: when it was sold or closed, where that was not now.
 create function app_private.set_inventory(
   claim app_hidden.claims, status text, restore_price boolean default false,
-  sold_price numeric default null::numeric
+  sold_price numeric default null::numeric, at timestamp
+  with time zone default null::timestamp
+  with time zone
 ) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -59324,7 +60877,10 @@ begin
   update app_public.units u set status = set_inventory.status,
       price = case when restore_price then claim.unit_price else u.price end,
       sold_price = case when set_inventory.status = 'SOLD' then coalesce(set_inventory.sold_price, u.price)
-        else u.sold_price end
+        else u.sold_price end,
+      sold_at = case when set_inventory.status = 'SOLD' then coalesce(set_inventory.at, u.sold_at) else u.sold_at end,
+      closed_at = case when set_inventory.status = 'CLOSED' then coalesce(set_inventory.at, u.closed_at)
+        else u.closed_at end
     where u.id = claim.unit_id and u.deleted_at is null
       and u.status in ('AVAILABLE', 'HELD', 'RESERVED', 'PENDING', 'SOLD', 'CLOSED');
   -- A lot that is sold with a home only is not for sale itself, and stays so.
@@ -60155,7 +61711,7 @@ end $function$;
 --   another one is at it, in which case it looks again later.
 create function app_private.start_export(id uuid, holder text) returns table(
   worker uuid, requested_by_id uuid, token_id uuid, token_organization_id uuid, token_scopes text, subject text,
-  format text, filename text, stale_key text
+  is_report boolean, format text, filename text, stale_key text
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -60168,6 +61724,14 @@ begin
     and e.status in ('PENDING', 'PROCESSING') for no key update;
   if chosen.id is null then
     return;
+  end if;
+  if chosen.status = 'PENDING' then
+    -- One after the other: two at once must not both take the last turn.
+    perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || chosen.organization_id, 0));
+    -- Whichever is over next has it begun when its turn has come.
+    if not (select q.starts from app_private.export_queue(chosen.organization_id) q where q.id = chosen.id) then
+      return;
+    end if;
   end if;
   select * into run from app_private.export_runs r where r.export_id = chosen.id for update;
   if run.lease_until > clock_timestamp() and (run.holder is null or app_private.worker_lives(run.holder)) then
@@ -60185,7 +61749,7 @@ begin
     where r.export_id = chosen.id returning * into run;
   perform app_private.step_export(chosen.id, 'PROCESSING');
   return query select run.worker, chosen.requested_by_id, run.token_id, run.token_organization_id, run.token_scopes,
-    chosen.subject::text, chosen.format::text, chosen.filename, stale_key;
+    chosen.subject::text, chosen.group_by is not null, chosen.format::text, chosen.filename, stale_key;
 end $function$;
 grant execute on function app_private.start_export(uuid, text) to plat_worker;
 
@@ -62040,6 +63604,25 @@ begin
   return null;
 end $function$;
 
+-- Gives open tasks and appointments of who was assigned a lead or purchase to the new assignee, where the former one
+--   sees own deals only. Arguments: the column that refers to it, the permission to read it.
+create function app_private.tg__leave_deal() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_private.people_who_see(new.organization_id, new.project_id, null, tg_argv[1]) p
+    where p.user_id = old.assignee_id) then
+    return null;
+  end if;
+  execute format('update app_public.tasks t set assignee_id = $1 where t.%I = $2 and t.assignee_id = $3
+    and t.deleted_at is null and t.status in (''OPEN'', ''IN_PROGRESS'', ''WAITING'')', tg_argv[0])
+    using new.assignee_id, new.id, old.assignee_id;
+  execute format('update app_public.appointments a set host_id = app_private.free_host($1, a.id, a.starts_at, a.ends_at)
+    where a.%I = $2 and a.host_id = $3 and a.deleted_at is null
+    and a.status in (''REQUESTED'', ''SCHEDULED'', ''CONFIRMED'')', tg_argv[0])
+    using new.assignee_id, new.id, old.assignee_id;
+  return null;
+end $function$;
+
 -- Has the sweep look at a content a week after a row has let go of it.
 create function app_private.tg__let_go_of_file() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -62451,6 +64034,15 @@ begin
   return result;
 end $function$;
 
+-- @withoutViewer Keys of trackers are public: they stand in advertisements.
+--
+-- The tracker of a project that has this key: leads with it as their source count for it.
+create function app_private.tracker_with_key(project_id uuid, source text) returns app_public.trackers
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select t.* from app_public.trackers t
+  where t.key = btrim(source) and t.project_id = tracker_with_key.project_id and t.deleted_at is null
+$function$;
+
 -- What it takes to have subjects selected by the trigger and conditions of a workflow.
 create function app_private.trigger_permissions(w app_public.workflows) returns text[]
 language sql stable as $function$
@@ -62587,6 +64179,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select p.organization_id from app_public.project_organizations p
   join app_public.organization_user_connections m on m.organization_id = p.organization_id
   where p.project_id = $1 and m.user_id = app_public.current_user_id()
+    and app_private.is_open(m.second_factor_due_at)
     and (app_hidden.setting('organization_id') is null
       or m.organization_id = app_hidden.setting('organization_id')::uuid)
   order by p.organization_id <> p.owner_id, p.organization_id
@@ -62700,6 +64293,12 @@ begin
     where w.execution_id = any (ids) and (held is null or w.execution_id <> all (held));
 end $function$;
 grant execute on function app_private.wake_executions(integer, integer, interval, uuid[]) to plat_worker;
+
+-- Whether a visitor's reservation lasts only if its fee is paid in time.
+create function app_private.wants_fee_first(project app_public.projects) returns boolean
+language sql stable as $function$
+  select project.public_reservation_fee_required and coalesce(project.reservation_fee, 0) > 0
+$function$;
 
 -- What is sent of an event: of its record what the viewer may read. 256 KB at most: of a larger one all but the
 --   record itself, which the receiver reads from the API.
@@ -62925,12 +64524,12 @@ begin
     result := jsonb_populate_record(null::app_public.buyers, entry);
     insert into app_public.buyers (project_id, unit_id, lot_id, lead_id, assignee_id, first_name, last_name, legal_name,
       email, phone, company, status, price,
-        purchase_date, estimated_closing_date, closing_date, occupancy_type, financing_type, financing_contingency,
-          amount_financed, address)
+        purchase_date, purchase_firm_date, estimated_closing_date, closing_date, occupancy_type, financing_type,
+          financing_contingency, amount_financed, address)
       values (result.project_id, result.unit_id, result.lot_id, result.lead_id, result.assignee_id, result.first_name,
         result.last_name, result.legal_name,
         result.email, result.phone, result.company, coalesce(result.status, 'DRAFT'), result.price,
-          result.purchase_date, result.estimated_closing_date,
+          result.purchase_date, result.purchase_firm_date, result.estimated_closing_date,
         result.closing_date, result.occupancy_type, result.financing_type, result.financing_contingency,
           result.amount_financed, result.address)
       returning * into result;
@@ -62942,7 +64541,8 @@ begin
     last_name = result.last_name, legal_name = result.legal_name,
       email = result.email, phone = result.phone, company = result.company, status = result.status,
         price = result.price,
-      purchase_date = result.purchase_date, estimated_closing_date = result.estimated_closing_date,
+      purchase_date = result.purchase_date, purchase_firm_date = result.purchase_firm_date,
+      estimated_closing_date = result.estimated_closing_date,
         closing_date = result.closing_date,
       occupancy_type = result.occupancy_type, financing_type = result.financing_type,
         financing_contingency = result.financing_contingency,
@@ -62956,8 +64556,7 @@ end $function$;
 create function app_private.write_lead_rows(project app_public.projects, system text, party uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  columns constant text := (select string_agg(format('%I', k.name), ', ') from app_private.lead_row_columns() k
-    where k.name <> 'source');
+  columns constant text := (select string_agg(format('%I', k.name), ', ') from app_private.lead_row_columns() k);
   first_rows int[];
   last_rows int[];
   first_row int;
@@ -62978,6 +64577,7 @@ begin
       and not exists (select from pg_temp.import_same s where s.row = r.row);
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
   select array[min(r.row)], array[max(r.row)] into first_rows, last_rows from pg_temp.import_ready r;
+  perform set_config('plat.leads_at_once', 'on', true);
   while cardinality(array_remove(first_rows, null)) > 0 loop
     first_row := first_rows[cardinality(first_rows)];
     last_row := last_rows[cardinality(last_rows)];
@@ -62992,8 +64592,8 @@ begin
       execute format('update app_public.leads l set (address, %1$s) = row(r.address, %2$s)
         from pg_temp.import_ready r where l.id = r.existing_id and r.row between $1 and $2
           and not exists (select from pg_temp.import_same s where s.row = r.row)', columns,
-        (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k
-          where k.name <> 'source')) using first_row, last_row;
+        (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k))
+        using first_row, last_row;
       insert into app_private.lead_external_ids (organization_id, system, external_id, lead_id, project_id)
         select party, write_lead_rows.system, r.external_id, coalesce(r.existing_id, r.new_id), project.id
         from pg_temp.import_ready r
@@ -63014,6 +64614,7 @@ begin
       end if;
     end;
   end loop;
+  perform set_config('plat.leads_at_once', '', true);
 end $function$;
 
 -- upsertLeads for whoever was seen to see the project.
@@ -63531,30 +65132,33 @@ insert into app_hidden.import_columns (operation, "position", column_name, type,
   ('importBuyers', 10, 'price', null, true, array['Purchase Price', 'Sale Price', 'Contract Price'], 'Purchase price.'),
   ('importBuyers', 11, 'purchase_date', null, false, array['Contract Date', 'Sale Date', 'Date Signed', 'Signed'],
     'When all parties had signed, such as 2027-05-31.'),
-  ('importBuyers', 12, 'estimated_closing_date', null, false, array['Estimated Closing', 'Expected Closing'],
+  ('importBuyers', 12, 'purchase_firm_date', null, false,
+    array['Firm Date', 'Sold', 'Sold Date', 'Sold At', 'Sold On', 'Date Sold'],
+    'When nothing was open any more, such as 2027-05-31; purchaseDate where left out.'),
+  ('importBuyers', 13, 'estimated_closing_date', null, false, array['Estimated Closing', 'Expected Closing'],
     'When closing is expected.'),
-  ('importBuyers', 13, 'closing_date', null, false, array['Closing', 'Closed'], 'When it was closed.'),
-  ('importBuyers', 14, 'occupancy_type', null, false, array['Occupancy'],
+  ('importBuyers', 14, 'closing_date', null, false, array['Closing', 'Closed'], 'When it was closed.'),
+  ('importBuyers', 15, 'occupancy_type', null, false, array['Occupancy'],
     'What the home is bought for, such as PRIMARY_RESIDENCE.'),
-  ('importBuyers', 15, 'financing_type', null, false, array['Financing', 'Loan Type'],
+  ('importBuyers', 16, 'financing_type', null, false, array['Financing', 'Loan Type'],
     'How it is paid, such as CONVENTIONAL.'),
-  ('importBuyers', 16, 'financing_contingency', null, false, array['Contingent', 'Financing Condition'],
+  ('importBuyers', 17, 'financing_contingency', null, false, array['Contingent', 'Financing Condition'],
     'yes or no: whether it depends on a loan.'),
-  ('importBuyers', 17, 'amount_financed', null, false, array['Loan Amount', 'Mortgage'],
+  ('importBuyers', 18, 'amount_financed', null, false, array['Loan Amount', 'Mortgage'],
     'How much of the price is a loan.'),
-  ('importBuyers', 18, 'assignee', 'app_public.email_address', false, array['Agent Email', 'Sales Rep', 'Salesperson'],
+  ('importBuyers', 19, 'assignee', 'app_public.email_address', false, array['Agent Email', 'Sales Rep', 'Salesperson'],
     'E-mail address of the member who serves the buyer.'),
-  ('importBuyers', 19, 'thoroughfare', 'app_public.short_text', false, array['Street', 'Address', 'Street Address'],
-    'Street and number of the buyer.'),
   ('importBuyers', 2, 'lot', 'app_public.short_text', false, array['Lot #', 'Lot No', 'Lot Number'],
     'Number of a lot of the project, where it is sold without a unit.'),
-  ('importBuyers', 20, 'premise', 'app_public.short_text', false, '{}', 'Apartment or suite of the buyer.'),
-  ('importBuyers', 21, 'locality', 'app_public.short_text', false, array['City', 'Town'], 'City of the buyer.'),
-  ('importBuyers', 22, 'administrative_area', 'app_public.short_text', false, array['State', 'Province', 'Region'],
+  ('importBuyers', 20, 'thoroughfare', 'app_public.short_text', false, array['Street', 'Address', 'Street Address'],
+    'Street and number of the buyer.'),
+  ('importBuyers', 21, 'premise', 'app_public.short_text', false, '{}', 'Apartment or suite of the buyer.'),
+  ('importBuyers', 22, 'locality', 'app_public.short_text', false, array['City', 'Town'], 'City of the buyer.'),
+  ('importBuyers', 23, 'administrative_area', 'app_public.short_text', false, array['State', 'Province', 'Region'],
     'State or province of the buyer.'),
-  ('importBuyers', 23, 'postal_code', 'app_public.short_text', false, array['Zip', 'Zip Code', 'Postcode'],
+  ('importBuyers', 24, 'postal_code', 'app_public.short_text', false, array['Zip', 'Zip Code', 'Postcode'],
     'Postal code of the buyer.'),
-  ('importBuyers', 24, 'country', 'app_public.country_code', false, '{}',
+  ('importBuyers', 25, 'country', 'app_public.country_code', false, '{}',
     'Country of the buyer by ISO 3166-1, such as CA; the one of the project where left out.'),
   ('importBuyers', 3, 'first_name', null, false, array['First', 'Given Name'], 'Given name.'),
   ('importBuyers', 4, 'last_name', null, false, array['Last', 'Surname', 'Family Name'], 'Family name.'),
@@ -63686,6 +65290,7 @@ insert into app_hidden.record_types (table_name, subject, write_permission, even
   ('agreement_signers', 'agreement_signer', 'buyer.write', 'buyer.read', null, null, null),
   ('agreements', 'agreement', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
   ('appointments', 'appointment', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read'], null),
+  ('buyer_documents', 'buyer_document', 'buyer.pii', 'buyer.pii', null, array['buyer.pii'], null),
   ('buyers', 'buyer', 'buyer.write', null, null, array['buyer.read'], null),
   ('contacts', 'contact', 'lead.write', null, null, array['buyer.read', 'lead.read'], null),
   ('custom_exports', 'custom_export', 'report.manage', null, null, array['report.read'], null),
@@ -64082,7 +65687,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('LEADS', 13, 'origin', 't.origin', 'ENUM', 'app_public.lead_origin', null, true,
     'The technical way in; API where a program does not say.'),
   ('LEADS', 14, 'source', 't.source', 'TEXT', 'app_public.short_text', null, false,
-    'Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the project; any other is refused, and the error says which there are.'),
+    'Code of the source, such as WEB_DIRECT, or the key of a tracker. Given to createLead, the code or the name of a lead source of the project, or the key of one of its trackers; any other is refused, and the error says which there are.'),
   ('LEADS', 15, 'isAgent', 't.is_agent', 'BOOLEAN', 'boolean', null, true, 'Whether the lead is an agent.'),
   ('LEADS', 16, 'isRepresented', 't.is_represented', 'BOOLEAN', 'boolean', null, false,
     'Whether an agent represents the lead.'),
@@ -64413,7 +66018,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('TASKS', 14, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The project.'),
   ('TASKS', 15, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead that it is about.'),
   ('TASKS', 16, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer that it is about.'),
-  ('TASKS', 17, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false, 'Who does it.'),
+  ('TASKS', 17, 'assigneeId', 't.assignee_id', 'ID', 'uuid', null, false,
+    'Who does it; whoever writes it down where nobody is named.'),
   ('TASKS', 18, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
     'text', null, true, 'Title of the project.'),
   ('TASKS', 19, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', 'lead.read',
@@ -65253,6 +66859,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('generation', 'status', 'FAILED', 'failed'),
   ('lead', 'assignee_id', null, 'assigned'),
   ('lot', 'price', null, 'price_changed'),
+  ('member', 'second_factor_reset_at', null, 'second_factor_reset'),
   ('offer', 'status', 'ACCEPTED', 'accepted'),
   ('offer', 'status', 'COUNTERED', 'countered'),
   ('offer', 'status', 'EXPIRED', 'expired'),
@@ -65260,6 +66867,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('offer', 'status', 'WITHDRAWN', 'withdrawn'),
   ('open_house', 'clock', 'ended', 'ended'),
   ('open_house', 'clock', 'started', 'started'),
+  ('organization', 'second_factor_required_from', null, 'second_factor_required'),
   ('organization_integration', 'status', 'DISABLED', 'disabled'),
   ('organization_integration', 'status', 'ENABLED', 'enabled'),
   ('organization_integration', 'status', 'ERROR', 'failed'),
@@ -65299,6 +66907,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
 
 insert into app_private.file_tables (table_name) values
   ('agreement_files'),
+  ('buyer_documents'),
   ('floor_plan_documents'),
   ('floor_plan_drawings'),
   ('floor_plan_elevation_images'),
@@ -65360,7 +66969,13 @@ insert into app_private.limits (name, most, within, description) values
   ('verification.address', 5, '24:00:00',
     'Mails to one address because somebody made an account with it; further ones are quietly not sent.'),
   ('verification.login', 1, '24:00:00',
-    'Codes sent because somebody signed in without having confirmed the address of the account.');
+    'Codes sent because somebody signed in without having confirmed the address of the account.'),
+  ('visitor_hold.network', 10, '01:00:00', 'The same of all visitors from one network.'),
+  ('visitor_hold.person', 2, '01:00:00',
+    'Homes that a visitor holds or reserves for themselves, within publicHoldExpiration of the project.'),
+  ('visitor_reservation.network', 10, '48:00:00', 'The same of all visitors from one network.'),
+  ('visitor_reservation.person', 2, '48:00:00',
+    'Reservations without a fee that a visitor makes for themselves, within reservationExpiration of the project.');
 
 insert into app_private.message_rules (opens, closes, most_segments) values
   ('08:00:00', '21:00:00', 6);
@@ -65391,6 +67006,7 @@ insert into app_private.message_words (word, meaning) values
   ('unsubscribe', 'STOP');
 
 insert into app_private.notification_kinds (kind, place, wait, name, heading) values
+  ('agreement', 12, '00:01:00', 'agreements', 'updates on agreements'),
   ('appointment', 5, '00:01:00', 'appointments', 'updates on appointments'),
   ('contact_message', 2, '00:01:00', 'messages to the sales office', 'messages to the sales office'),
   ('escalation', 9, '00:01:00', 'escalations', 'escalations'),
@@ -65405,6 +67021,9 @@ insert into app_private.notification_kinds (kind, place, wait, name, heading) va
 
 insert into app_private.notification_rules (kind, events, changed, wanted, channels, permission, audience, else_team,
   actor_too, line, details, quote) values
+  ('agreement', array['agreement.signed', 'agreement.executed', 'agreement.declined', 'agreement.expired'], null, null,
+    null, 'lead.read', array['ASSIGNEE'], true, false,
+    '{{ data.title }} of {{ person }} in {{ project }}, {{ data.status | words }}', null, null),
   ('appointment',
     array['appointment.created', 'appointment.scheduled', 'appointment.confirmed', 'appointment.rescheduled',
       'appointment.cancelled'], null, null, null, 'lead.read', array['hostId', 'ASSIGNEE'], true, false,
@@ -65435,6 +67054,9 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
     array['{"origin":"WEB_FORM"}', '{"origin":"AGENT_PORTAL"}', '{"origin":"INTEGRATION"}', '{"origin":"MARKETPLACE"}',
       '{"origin":"OPEN_HOUSE"}'], array['SYSTEM', 'INTEGRATION', 'WEBHOOK'], 'lead.read', array['TEAM'], false, false,
     '{{ data.name }} is a new lead for {{ project }}',
+    '{{ data.email }}{% if data.phone %}, {{ data.phone }}{% endif %}', null),
+  ('new_lead', array['lead.created'], null, array['{"origin":"RESERVATION"}'], null, 'lead.read', array['TEAM'], false,
+    false, '{{ data.name }} is a new lead for {{ project }}, who holds or reserves a home',
     '{{ data.email }}{% if data.phone %}, {{ data.phone }}{% endif %}', null),
   ('offer', array['offer.accepted', 'offer.rejected', 'offer.expired', 'offer.withdrawn'], null, null, null,
     'sale.read', array['TEAM'], false, false,

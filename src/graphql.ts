@@ -49,6 +49,8 @@ export interface GraphqlOptions {
   poolSize: number;
   /** Bytes that documents with their plans may take. */
   documentBytes?: number;
+  /** Milliseconds that others wait after an introspection query was answered; see admission.ts. */
+  introspectionHoldMs?: number;
   jwtKeys: readonly LoginTokenKey[];
   /** What secrets are sealed with. */
   seal: Seal;
@@ -101,6 +103,7 @@ export interface Graphql {
     | "signingWebhook"
     | "calendars"
     | "consent"
+    | "languageOfUser"
   >;
   isReachable(): Promise<boolean>;
   release(): Promise<void>;
@@ -123,6 +126,7 @@ export async function startGraphql({
   authenticatorUrl,
   poolSize,
   documentBytes,
+  introspectionHoldMs,
   jwtKeys,
   seal,
   loopbackWebhooks = false,
@@ -175,6 +179,7 @@ export async function startGraphql({
         pool,
         connections,
         ...(documentBytes !== undefined && { documentBytes }),
+        ...(introspectionHoldMs !== undefined && { introspectionHoldMs }),
         ...signs({ jwtKeys, baseUrl }),
         files,
         seal,
@@ -213,6 +218,8 @@ export async function startGraphql({
         signingWebhook: signingWebhook(integrations, pool),
         calendars: calendars(pages, baseUrl),
         consent: consentPage(integrations),
+        languageOfUser: async (userId) =>
+          (await pool.query("select app_private.language_of($1) as language", [userId])).rows[0]?.language,
         pools: () => ({ api: numbersOf(pool), pages: numbersOf(pages) }),
       },
       isReachable: async () => {

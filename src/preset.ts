@@ -22,6 +22,7 @@ import { claimsOf, requestState } from "./http/requestState.ts";
 import type { FairSemaphore } from "./limits/fairSemaphore.ts";
 import { withWork } from "./limits/operationWork.ts";
 import { partyOf } from "./limits/party.ts";
+import { acceptedLanguage } from "./messages/language.ts";
 import type { ArgumentTransform } from "./operations/members.ts";
 import type { FileAddresses } from "./files/addresses.ts";
 import type { Files } from "./files/files.ts";
@@ -89,6 +90,8 @@ export interface PresetOptions {
   connections?: FairSemaphore;
   /** Bytes that documents with their plans may take. */
   documentBytes?: number;
+  /** Milliseconds that others wait after an introspection query was answered. */
+  introspectionHoldMs?: number;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -98,11 +101,13 @@ export interface PresetOptions {
 /** Settings of a transaction that acts for the viewer of a request. */
 export function viewerSettings(request: IncomingMessage): Record<string, string> {
   const { ip } = request as { ip?: string };
+  const language = acceptedLanguage(request.headers["accept-language"]);
   const userAgent = userAgentOf(request);
   return pgSettings(claimsOf(request) as Claims, {
     requestId: requestState(request).id,
     channel: "API",
     ...(ip ? { ip } : {}),
+    language,
     ...(userAgent ? { userAgent } : {}),
   });
 }
@@ -124,6 +129,7 @@ export function createPreset({
   integrationTransforms,
   connections,
   documentBytes,
+  introspectionHoldMs,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines, ...(connections && { connections }) }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
@@ -204,7 +210,7 @@ export function createPreset({
         adaptor,
       },
     ],
-    plat: { signLoginToken, signFileAddress, documentBytes },
+    plat: { signLoginToken, signFileAddress, documentBytes, introspectionHoldMs },
     grafast: {
       context: (requestContext) => {
         const request = requestContext.expressv4?.req;

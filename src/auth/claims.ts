@@ -9,6 +9,8 @@ export interface Claims {
   readonly readOnly: boolean;
   /** The only organization that the access token works in; undefined: all of its user. */
   readonly organizationId?: string;
+  /** Whether some or all organizations of the user refuse them because they have no second factor; undefined: none does. */
+  readonly secondFactorWithholds?: "SOME" | "ALL";
   /** The permissions that the access token is restricted to; undefined: all of its user. */
   readonly scopes?: readonly string[];
 }
@@ -25,6 +27,8 @@ export interface RequestFacts {
   readonly userAgent?: string;
   /** The way the request came in: UI, API, SYSTEM, IMPORT, INTEGRATION or WEBHOOK. */
   readonly channel: string;
+  /** What the caller's program asks for, where there is a catalogue of it. */
+  readonly language?: string | undefined;
 }
 
 /** Strangers share few connections, so none of them may hold one for long. */
@@ -43,6 +47,7 @@ export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, 
   };
   if (userId === null) settings.statement_timeout = STRANGERS_STATEMENT_TIMEOUT;
   if (facts.ip !== undefined) settings["plat.ip"] = facts.ip;
+  if (facts.language !== undefined) settings["plat.language"] = facts.language;
   if (facts.userAgent !== undefined) settings["plat.user_agent"] = facts.userAgent;
   if (userId !== null) settings["plat.user_id"] = userId;
   if (sessionId !== undefined) settings["plat.session_id"] = sessionId;

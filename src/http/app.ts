@@ -2,6 +2,7 @@ import express, { type Express, type RequestHandler } from "express";
 import type { Logger } from "pino";
 import type { PostGraphileInstance } from "postgraphile";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
+import type { LanguageOfUser } from "../messages/viewerLanguage.ts";
 import { acceptJson } from "./accept.ts";
 import { type Authenticate, authentication } from "./authentication.ts";
 import { readBody } from "./body.ts";
@@ -34,6 +35,8 @@ export interface AppDeps {
   readonly pgl: Pick<PostGraphileInstance, "createServ">;
   readonly authenticate: Authenticate;
   readonly constraintMessages: ConstraintMessages;
+  /** The language of messages to a user; that of the header Accept-Language where left out. */
+  readonly languageOfUser?: LanguageOfUser;
   /** What counts requests; they are not counted where left out. */
   readonly metrics?: Metrics;
   /** Whose numbers are counted too. */
@@ -102,7 +105,7 @@ export function createApp(deps: AppDeps): Express {
     ...(deps.uploads ? [uploads(deps.uploads)] : []),
     ...unlessRead(readBody, graphqlRequest),
     ...(deps.beforeGraphql ?? []),
-    graphql(serv),
+    graphql(serv, deps.languageOfUser),
   );
   if (deps.filePage) app.all("/files/:key/:name", onlyMethods("GET", "HEAD"), deps.filePage);
   for (const [path, page] of Object.entries(deps.pages ?? {}))
@@ -130,6 +133,6 @@ export function createApp(deps: AppDeps): Express {
   if (deps.signingWebhook)
     app.all("/webhooks/signing/:id", onlyMethods("POST") as RequestHandler<any>, ...deps.signingWebhook);
   if (config.explorer) app.use(explorer(serv));
-  app.use(notFound, refuse);
+  app.use(notFound, refuse(deps.languageOfUser));
   return app;
 }

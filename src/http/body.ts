@@ -30,9 +30,16 @@ function coded(error: ReadError, limit: number): CodedError {
   return new CodedError("BAD_USER_INPUT", "The body could not be read to its end.", {}, { cause: error });
 }
 
-/** Bytes that the body can have: as announced where that is what arrives, the limit otherwise. */
+/** The encodings that the body reader decodes. */
+const encodings = /^(gzip|deflate|br|zstd)$/i;
+
+/** Bytes that the body can have: as announced where that is what arrives, none where it is not read, the limit otherwise. */
 function mostBytes({ headers }: Request, limit: number): number {
-  const announced = headers["content-encoding"] === undefined ? headers["content-length"] : undefined;
+  // As the reader takes it.
+  const encoding = headers["content-encoding"] || "identity";
+  const isPlain = /^identity$/i.test(encoding);
+  if (!isPlain && !encodings.test(encoding)) return 0;
+  const announced = isPlain ? headers["content-length"] : undefined;
   return announced === undefined ? limit : Math.min(Number(announced), limit);
 }
 

@@ -1,6 +1,8 @@
 import type { Request, RequestHandler, Response } from "express";
 import { internalMessage } from "../errors.ts";
 import { LARGE_COST, operations } from "../limits/admission.ts";
+import { tellErrors } from "../messages/tellErrors.ts";
+import { viewerLanguage, type LanguageOfUser } from "../messages/viewerLanguage.ts";
 import { OperationWork } from "../limits/operationWork.ts";
 import { partyOf } from "../limits/party.ts";
 import { queryLimits } from "../limits/queryLimits.ts";
@@ -62,12 +64,16 @@ async function answerOperation(
   request: Request,
   response: Response,
   work: OperationWork,
+  languageOfUser: LanguageOfUser | undefined,
 ): Promise<void> {
   const state = requestState(request);
   const result = await grafserv.answerOperation(request, response);
   if (result?.type === "json") {
     const answer = result.json as Answer;
-    if (answer.errors) completeErrors(answer, state);
+    if (answer.errors) {
+      completeErrors(answer, state);
+      tellErrors(answer.errors, await viewerLanguage(request, languageOfUser));
+    }
     const { "content-type": contentType = "application/json" } = result.headers;
     const text = await written(answer, state, work);
     // A slow reader keeps nobody waiting.
@@ -84,14 +90,14 @@ async function answerOperation(
 }
 
 /** Admits a checked request (see admission.ts), hands it to grafserv and writes its answer. */
-export function graphql(grafserv: Grafserv): RequestHandler {
+export function graphql(grafserv: Grafserv, languageOfUser?: LanguageOfUser): RequestHandler {
   return async (request, response) => {
     const state = requestState(request);
     const work = new OperationWork(partyOf(state.claims?.userId ?? null, request.ip));
     if (!(await admit(work, response))) return;
     state.work = work;
     try {
-      state.running = answerOperation(grafserv, request, response, work);
+      state.running = answerOperation(grafserv, request, response, work, languageOfUser);
       await state.running;
     } finally {
       work.end();

@@ -7,6 +7,7 @@ import { literalPath } from "./literalPath.ts";
 import type { RequestState } from "./requestState.ts";
 import { retryAfter } from "./retryAfter.ts";
 import { describeForLog, toCodedError } from "./toCodedError.ts";
+import { withReason } from "./withheld.ts";
 
 const noMessages = new Map<string, never>();
 
@@ -61,7 +62,10 @@ function withAllowedValues(error: CodedError, schema: GraphQLSchema | undefined)
   const [, missing, otherKind] = enumNamed.exec(error.message) ?? [];
   const type = schema?.getType(missing ?? otherKind ?? "");
   if (!isEnumType(type)) return error;
-  const allowed = type.getValues().map(({ name }) => name);
+  const allowed = type
+    .getValues()
+    .filter(({ description }) => !description?.startsWith("Not offered yet"))
+    .map(({ name }) => name);
   const message = error.message.replace(/ Did you mean [\s\S]*$/, "");
   return new CodedError(
     error.code,
@@ -164,6 +168,7 @@ export function executionError(
     const field = inputMember(coded.cause, from, args);
     if (field) coded = new CodedError(coded.code, coded.message, { ...coded.extensions, field }, coded);
   }
+  coded = withReason(coded, state?.claims);
   if (response) retryAfter(response, coded);
   return answer(coded, from, state);
 }

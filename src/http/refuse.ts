@@ -1,5 +1,8 @@
 import type { ErrorRequestHandler, RequestHandler } from "express";
 import { CodedError, errorBody } from "../errors.ts";
+import type { Language } from "../messages/catalogue.ts";
+import { tellErrors } from "../messages/tellErrors.ts";
+import { viewerLanguage, type LanguageOfUser } from "../messages/viewerLanguage.ts";
 import { stopReading } from "./rawRefusal.ts";
 import { requestState } from "./requestState.ts";
 import { retryAfter } from "./retryAfter.ts";
@@ -23,21 +26,31 @@ function transportError(error: unknown): CodedError | undefined {
   );
 }
 
-/** The one place that writes a refusal: JSON with a code, whatever went wrong and wherever. */
-export const refuse: ErrorRequestHandler = (error, request, response, _next) => {
-  const state = requestState(request);
-  const coded =
-    transportError(error) ?? toCodedError(error, state.constraintMessages, Boolean(state.claims?.userId));
-  state.errorCodes.add(coded.code);
-  if (coded.code === "INTERNAL" || coded.code === "UNAVAILABLE")
-    state.log.error({ err: describeForLog(coded.cause ?? coded) }, "request failed");
-  if (response.headersSent) return void response.destroy();
-  if (coded.status === 401) {
-    const failed = request.headers.authorization === undefined ? "" : ', error="invalid_token"';
-    response.setHeader("WWW-Authenticate", `Bearer realm="plat"${failed}`);
-  }
-  retryAfter(response, coded);
-  response.removeHeader("Content-Encoding");
-  if (!request.complete && !state.isDrained) response.once("finish", () => stopReading(request));
-  response.status(coded.status).json(errorBody(coded, state.id));
-};
+/** The one place that writes a refusal: JSON with a code, in the language of whoever asks, whatever went wrong and wherever. */
+export const refuse =
+  (languageOfUser?: LanguageOfUser): ErrorRequestHandler =>
+  (error, request, response, _next) => {
+    const state = requestState(request);
+    const coded =
+      transportError(error) ?? toCodedError(error, state.constraintMessages, Boolean(state.claims?.userId));
+    state.errorCodes.add(coded.code);
+    if (coded.code === "INTERNAL" || coded.code === "UNAVAILABLE")
+      state.log.error({ err: describeForLog(coded.cause ?? coded) }, "request failed");
+    if (response.headersSent) return void response.destroy();
+    if (coded.status === 401) {
+      const failed = request.headers.authorization === undefined ? "" : ', error="invalid_token"';
+      response.setHeader("WWW-Authenticate", `Bearer realm="plat"${failed}`);
+    }
+    retryAfter(response, coded);
+    response.removeHeader("Content-Encoding");
+    if (!request.complete && !state.isDrained) response.once("finish", () => stopReading(request));
+    const body = errorBody(coded, state.id);
+    const answer = (language: Language) => {
+      tellErrors(body.errors, language);
+      response.status(coded.status).json(body);
+    };
+    // At once where that is possible: what a caller sends behind a refused request would be answered first.
+    const language = viewerLanguage(request, languageOfUser);
+    if (typeof language === "string") answer(language);
+    else return language.then(answer);
+  };

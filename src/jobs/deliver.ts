@@ -1,4 +1,5 @@
 import type { JobHelpers } from "graphile-worker";
+import { languageOf } from "../messages/language.ts";
 import { MailRefused, type MailMessage } from "../providers/mail/index.ts";
 
 /**
@@ -27,6 +28,7 @@ export async function deliver(
   senderId?: string | null,
 ): Promise<boolean> {
   if (await isSettled(helpers, message.key)) return false;
+  message = await inLanguageOfReader(helpers, message);
   const own = senderId ? await helpers.integrations.sendAs(senderId, message) : undefined;
   try {
     if (own && "refused" in own) throw new MailRefused(own.refused);
@@ -39,6 +41,17 @@ export async function deliver(
     helpers.logger.warn(`${error.message} Mail: ${helpers.job.task_identifier}.`);
     return false;
   }
+}
+
+/** The mail in the language of whoever reads it, as far as that is known. */
+async function inLanguageOfReader({ query }: JobHelpers, message: MailMessage): Promise<MailMessage> {
+  if (!message.in) return message;
+  const { rows } = await query<{ language: string | null }>(
+    "select app_private.mail_language($1, $2) as language",
+    [message.to, message.organizationId ?? null],
+  );
+  const language = languageOf(rows[0]!.language);
+  return language === undefined ? message : { ...message, ...message.in(language) };
 }
 
 /**
@@ -93,7 +106,7 @@ export async function deliverWithinQuota(
     if (wait > 0) continue;
     let isTaken = false;
     try {
-      isTaken = await deliver(helpers, { ...message, to, key }, senderId);
+      isTaken = await deliver(helpers, { ...message, organizationId, to, key }, senderId);
     } catch (error) {
       failures.push(error);
     }

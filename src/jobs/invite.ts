@@ -9,6 +9,7 @@ export interface Issued {
   email: string;
   message: string | null;
   expires_at: Date;
+  organization_id: string;
   organization_name: string;
   invited_by: string | null;
 }
@@ -53,6 +54,11 @@ export async function mailInvite<I extends Issued>(
   const { rows } = await helpers.query<I>(`select * from app_private.${issue}($1, $2)`, [id, sendCount]);
   const invite = rows[0];
   if (!invite) return;
-  const sent = await deliver(helpers, { key, to: invite.email, ...letter(invite) });
+  const sent = await deliver(helpers, {
+    key,
+    to: invite.email,
+    organizationId: invite.organization_id,
+    ...letter(invite),
+  });
   if (sent) await helpers.query(`select app_private.${mark}($1)`, [id]);
 }

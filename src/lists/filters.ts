@@ -10,7 +10,8 @@
  * `@filter name` gives the member another name. A column that is masked or only written is no member, whatever its
  * comment says. A function `(row, value) returns boolean` tagged `@filter name` is a member whose condition is that function; with `@finder name`, app_hidden.name(value) gives the ids of its rows, once for
  * the statement (a function with a sub-select is not inlined and would run for each row). Of a table tagged @publicRows the
- * finder knows the portfolio only, so a list of one record asks the function. A value of a range type such as
+ * finder knows the portfolio only, so a list of one record asks the function. With `@impliesList column value,…` the function is true only
+ * of rows with one of these values, which a portfolio looks up along its `@filterLists`. A value of a range type such as
  * numrange is given as DecimalRange. Tables with deleted_at have includeDeleted.
  */
 import type { GraphQLInputType } from "postgraphile/graphql";
@@ -29,6 +30,8 @@ export interface FilterMember {
   type(): GraphQLInputType;
   /** The column it looks at, where it is a column's. */
   column?: string;
+  /** The values of a column that rows have for which it is true. */
+  implies?: { column: string; values: string[] } | undefined;
   /** The condition for rows of `alias`; `value` is the coerced input, never null. */
   condition(alias: SQL, value: any, within: Within): SQL;
 }
@@ -167,17 +170,28 @@ function functionMember(build: GraphileBuild.Build, resource: AnyResource, name:
       },
     };
   }
+  const isBoolean = baseCodec(parameter.codec) === TYPES.boolean;
   return {
     name,
     description: resource.description ?? name,
+    implies: impliedList(resource),
     type: () => inputTypeOf(build, parameter.codec),
     condition(alias, value, within) {
+      // PERF: written out, so that a function that asks for it is only what it comes to.
+      if (isBoolean) return call(alias, value ? sql`true` : sql`false`);
       const given = sql`${sql.value(parameter.codec.toPg(value))}::${parameter.codec.sqlType}`;
       return typeof finder === "string" && (within === "portfolio" || !hasPublicRows)
         ? sql`${alias}.id = any (array(select ${sql.identifier("app_hidden", finder)}(${given})))`
         : call(alias, given);
     },
   };
+}
+
+/** `@impliesList status OPEN,WAITING`: what the column has in the rows of a condition. */
+function impliedList(resource: AnyResource): FilterMember["implies"] {
+  const [text] = tagTexts(resource.extensions?.tags as any, "impliesList");
+  const [column, values] = text?.split(/\s+/) ?? [];
+  return column && values ? { column, values: values.split(",") } : undefined;
 }
 
 const cache = new WeakMap<object, Map<PgCodec, FilterMember[]>>();

@@ -10,6 +10,7 @@ import type { PgCodecAttributes } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import { conditions, type FilterMember, type Within } from "./filters.ts";
 import { orderSql, type OrderSpec } from "./orders.ts";
+import { follows, isUniform } from "./follows.ts";
 
 export interface PortfolioTable {
   name: [schema: string, table: string];
@@ -27,6 +28,11 @@ export interface PortfolioTable {
   ownFinder: string | undefined;
   /** Columns that stand between scope and order in an index: one lookup per value of their filter. */
   listColumns: string[];
+  /**
+   * Rows that another permission shows, in organizations where the first one does not: those with nothing in these columns. What is assigned
+   * to the viewer is no reason to be shown then; the finder has what is their own.
+   */
+  also: { permission: string; nullColumns: string[] } | undefined;
 }
 
 export interface PortfolioRequest {
@@ -67,27 +73,38 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
 
   const given = table.members.filter((m) => request.filter?.[m.name] != null);
   const listed = given.filter((m) => m.column && table.listColumns.includes(m.column));
+  // What a member means of such a column, where no member names its values.
+  const implied = given.find(
+    (m) =>
+      m.implies &&
+      request.filter![m.name] === true &&
+      table.listColumns.includes(m.implies.column) &&
+      !listed.some(({ column }) => column === m.implies!.column),
+  )?.implies;
   const projectMember = given.find((m) => m.column === "project_id");
   const others = given.filter((m) => m !== projectMember);
-  const common = [
-    ...(table.columns.has("deleted_at") ? [sql`t.deleted_at is null`] : []),
-    ...(request.after ? [follows(table, request.order, request.after)] : []),
-  ];
-  const lists = listed.map((m, i) => ({
-    from: sql`unnest(${sql.value([...new Set(request.filter![m.name] as string[])])}::text[]) ${sql.identifier(`v${i}`)} (value)`,
-    where: sql`t.${sql.identifier(m.column!)} = ${sql.identifier(`v${i}`)}.value`,
+  const live = table.columns.has("deleted_at") ? [sql`t.deleted_at is null`] : [];
+  const parts = request.after ? follows(table.attributes, request.order, request.after) : [sql`true`];
+  const lists = [
+    ...listed.map((m) => ({ column: m.column!, values: request.filter![m.name] as string[] })),
+    ...(implied ? [implied] : []),
+  ].map(({ column, values }, i) => ({
+    from: sql`unnest(${sql.value([...new Set(values)])}::text[]) ${sql.identifier(`v${i}`)} (value)`,
+    where: sql`t.${sql.identifier(column)} = ${sql.identifier(`v${i}`)}.value`,
   }));
   /** Rows of each of the scopes `s`; `split`: where an index holds the listed columns, one look-up per value. */
   const branch = (scopes: SQL, where: SQL[], split: boolean) => {
     const rest = split ? others.filter((m) => !listed.includes(m)) : others;
-    const all = [
-      ...where,
-      ...common,
-      ...conditions(rest, request.filter, rows, within(table, request.filter)),
-    ];
+    const all = [...where, ...live, ...conditions(rest, request.filter, rows, within(table, request.filter))];
     const sources = [sql`${scopes} s (id)`, ...(split ? lists.map((l) => l.from) : [])];
     if (split) all.push(...lists.map((l) => l.where));
-    return sql`select b.* from ${sql.join(sources, " cross join ")} cross join lateral (select t.* from ${name} t where ${sql.join(all, " and ")} order by ${orderSql(request.order, rows)} limit ${sql.literal(limit)}) b`;
+    return sql.join(
+      parts.map(
+        (part) =>
+          sql`select b.* from ${sql.join(sources, " cross join ")} cross join lateral (select t.* from ${name} t where ${sql.join([...all, part], " and ")} order by ${orderSql(request.order, rows)} limit ${sql.literal(limit)}) b`,
+      ),
+      " union all ",
+    );
   };
 
   const permission = sql.literal(table.permission);
@@ -116,11 +133,29 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
       branch(projects, [sql`t.project_id = s.id`], true),
     );
   }
-  if (own) {
+  if (own && !table.also) {
     branches.push(
       branch(
         own,
         [sql`t.assignee_id = (select app_public.current_user_id())`, sql`t.project_id = s.id`],
+        false,
+      ),
+    );
+  }
+  const common = [...live, sql`(${sql.join(parts, " or ")})`];
+  if (table.also) {
+    const { permission: other, nullColumns } = table.also;
+    const inOwn = sql`t.project_id = any (array(select ${ownProjects ?? sql`null::uuid where false`}))`;
+    branches.push(
+      branch(
+        sql`(select app_hidden.viewer_organizations(${sql.literal(other)}) except select app_hidden.viewer_organizations(${permission}))`,
+        [
+          sql`t.organization_id = s.id`,
+          ...nullColumns.map((column) => sql`t.${sql.identifier(column)} is null`),
+          // As far as no other branch has them.
+          projectMember ? inOwn : sql`(t.project_id = any (array(select ${projects}))) is not true`,
+          ...(projectMember ? conditions([projectMember], request.filter, rows, "portfolio") : []),
+        ],
         false,
       ),
     );
@@ -143,9 +178,11 @@ function ownRows(
     // Asked for by project, the other branches show all that the policy shows, but for projects with own leads only.
     byProject
       ? inOwnProjects
-      : sql`t.organization_id <> all (array(select app_hidden.viewer_organizations(${permission}))) and t.project_id <> all (array(select app_hidden.viewer_projects(${permission})))`,
-    ...(table.columns.has("assignee_id")
-      ? [sql`(t.assignee_id is distinct from (select app_public.current_user_id()) or not ${inOwnProjects})`]
+      : sql`t.organization_id <> all (array(select app_hidden.viewer_organizations(${permission}))) and (t.project_id = any (array(select app_hidden.viewer_projects(${permission})))) is not true`,
+    ...(table.columns.has("assignee_id") && !table.also
+      ? [
+          sql`(t.assignee_id is distinct from (select app_public.current_user_id()) or (${inOwnProjects}) is not true)`,
+        ]
       : []),
   ];
   const where = [
@@ -155,21 +192,6 @@ function ownRows(
     ...conditions(table.members, filter, sql.identifier("t"), within(table, filter)),
   ];
   return sql`select t.* from ${sql.identifier(...table.source)} t where ${sql.join(where, " and ")}`;
-}
-
-function isUniform(order: OrderSpec[]): boolean {
-  return order.every((spec) => spec.direction === order[0]!.direction);
-}
-
-/** That a row comes after the one with these values; as one comparison of rows, which an index can begin at. */
-function follows(table: PortfolioTable, order: OrderSpec[], values: unknown[]): SQL {
-  const columns = order.map((spec) => sql`t.${sql.identifier(spec.column)}`);
-  const bounds = order.map(
-    (spec, i) =>
-      sql`${sql.value(values[i] as string | number | null)}::${table.attributes[spec.column]!.codec.sqlType}`,
-  );
-  const operator = order[0]!.direction === "desc" ? sql`<` : sql`>`;
-  return sql`(${sql.join(columns, ", ")}) ${operator} (${sql.join(bounds, ", ")})`;
 }
 
 /** A list of one project may leave the portfolio. */

@@ -26,10 +26,18 @@ export function portfolioTable(
     indexedOrder: defaultOrder(resource),
     hasPublicRows: resource.extensions?.tags?.publicRows !== undefined,
     ownFinder: tagTexts(resource.extensions?.tags as any, "ownFinder")[0],
+    also: alsoShown(tagTexts(resource.extensions?.tags as any, "portfolioAlso")[0]),
     listColumns: tagTexts(resource.extensions?.tags as any, "filterLists").flatMap((text) =>
       text.split(/[\s,]+/),
     ),
   };
+}
+
+/** `@portfolioAlso org.member lead_id buyer_id`. */
+function alsoShown(text: string | undefined): PortfolioTable["also"] {
+  if (text === undefined) return undefined;
+  const [permission, ...nullColumns] = text.split(/\s+/);
+  return { permission: permission!, nullColumns };
 }
 
 export function portfolioField(

@@ -1,5 +1,6 @@
 /** What a notification says of one thing: the templates of app_private.notification_rules over the record. */
 import { Liquid } from "liquidjs";
+import { money, when } from "../messages/values.ts";
 
 /** As app_private.close_notification_mail gives it. */
 export interface Item {
@@ -24,20 +25,10 @@ engine.registerFilter("words", (value: unknown) =>
 );
 engine.registerFilter("when", (value: unknown, timeZone: unknown = "UTC") => {
   const date = new Date(String(value));
-  if (Number.isNaN(date.getTime())) return "";
-  const text = date.toLocaleString("en-GB", {
-    dateStyle: "long",
-    timeStyle: "short",
-    timeZone: String(timeZone),
-  });
-  return `${text} (${timeZone})`;
+  return Number.isNaN(date.getTime()) ? "" : when(date, String(timeZone));
 });
 engine.registerFilter("money", (value: unknown, currency: unknown) =>
-  Number(value).toLocaleString("en-US", {
-    style: "currency",
-    currency: String(currency ?? "USD"),
-    currencyDisplay: "code",
-  }),
+  money(String(value), String(currency ?? "USD")),
 );
 
 /** What these are about is found with their lead or buyer. */

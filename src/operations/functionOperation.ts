@@ -52,15 +52,24 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
   const tableOfResult = resource.codec.extensions?.pg?.name as string | undefined;
   const uploadTarget = spreads ? (tableOfResult ?? fieldName) : fieldName;
   /** Slugs become ids in SQL; scalars are checked one by one, so that a refusal names the argument. */
-  const toSql = (name: string, value: SQL): SQL => {
+  const toSql = (name: string, value: SQL, others: SQL): SQL => {
     const parameter = parameters.find((p) => p.name === name)!;
     if (isCheckedArgument(parameter.codec)) {
       const type = parameter.codec.sqlType;
-      return sql`app_hidden.checked(${value}, ${sql.literal(sql.compile(type).text)}::regtype, ${sql.literal(camel(name))})::${type}`;
+      return sql`app_hidden.checked(${value}, ${typeOf(parameter)}::regtype, ${sql.literal(camel(name))}, ${others})::${type}`;
     }
     if (!isSlugArgument(parameter)) return value;
     const table = name === "id" ? (tableOfResult ?? "") : (SLUG_TABLES[name.replace(/_id$/, "")] ?? "");
     return sql`app_hidden.record_id(${sql.literal(table)}, ${value}, ${sql.literal(camel(name))})`;
+  };
+  const typeOf = ({ codec }: PgResourceParameter) => sql.literal(sql.compile(codec.sqlType).text);
+  /** What app_hidden.checked is told of other arguments, so that it refuses all that are bad. */
+  const asOthers = (others: readonly [PgResourceParameter, SQL][]): SQL => {
+    const each = others.map(
+      ([parameter, value]) =>
+        sql`jsonb_build_object('field', ${sql.literal(camel(parameter.name!))}, 'value', ${value}, 'type', ${typeOf(parameter)})`,
+    );
+    return each.length === 0 ? sql`'[]'` : sql`jsonb_build_array(${sql.join(each, ", ")})`;
   };
   return {
     fieldName,
@@ -95,11 +104,19 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
             : parameter,
         ),
         steps: parameters.map((parameter) => get($values as any, parameter.name!) as ExecutableStep),
-        call: (given) =>
-          sql`${sql.identifier(...tableName(resource))}(${sql.join(
-            given.map(([name, value]) => sql`${sql.identifier(name)} => ${toSql(name, value)}`),
+        call: (given) => {
+          const [first, ...others] = given
+            .map(([name, value]) => [parameters.find((p) => p.name === name)!, value] as const)
+            .filter(([{ codec }]) => isCheckedArgument(codec)) as [PgResourceParameter, SQL][];
+          // The first one that is looked at answers for all.
+          const othersOf = (name: string) => asOthers(name === first?.[0].name ? others : []);
+          return sql`${sql.identifier(...tableName(resource))}(${sql.join(
+            given.map(
+              ([name, value]) => sql`${sql.identifier(name)} => ${toSql(name, value, othersOf(name))}`,
+            ),
             ", ",
-          )})`,
+          )})`;
+        },
         $repeat,
       }) as unknown as ExecutableStep;
     },

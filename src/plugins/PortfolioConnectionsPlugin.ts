@@ -21,12 +21,18 @@ declare global {
   }
 }
 
-/** The values of the order's columns in a cursor; null for one that is none, which the connection refuses. */
-function cursorValues(cursor: unknown, length: number): unknown[] | null {
+/**
+ * The values of the order's columns in a cursor; null for one that is none, which the connection refuses.
+ * @param nullable of each column, whether it may be null: whether it is stands before its value there.
+ */
+function cursorValues(cursor: unknown, nullable: boolean[]): unknown[] | null {
   if (typeof cursor !== "string") return null;
   try {
     const parsed: unknown = JSON.parse(Buffer.from(cursor, "base64").toString("utf8"));
-    return Array.isArray(parsed) && parsed.length === length + 1 ? parsed.slice(1) : null;
+    const length = 1 + nullable.length + nullable.filter(Boolean).length;
+    if (!Array.isArray(parsed) || parsed.length !== length) return null;
+    let at = 0;
+    return nullable.map((isNullable) => parsed[(at += isNullable ? 2 : 1)] as unknown);
   } catch {
     return null;
   }
@@ -75,7 +81,10 @@ export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
                   order,
                   first: pageSize(first, 100) + 1,
                   offset: 0,
-                  after: cursorValues(after, order.length),
+                  after: cursorValues(
+                    after,
+                    order.map(({ column, by }) => !by && !table.attributes[column]?.notNull),
+                  ),
                 });
               },
             );

@@ -36,6 +36,8 @@ declare global {
     interface PlatOptions {
       /** Bytes that documents may take in memory with their plans. */
       documentBytes?: number | undefined;
+      /** Milliseconds that others wait after an introspection query was answered; INTROSPECTION_HOLD_MS where left out. */
+      introspectionHoldMs?: number | undefined;
     }
   }
 }
@@ -178,6 +180,7 @@ async function executeWithin(
   args: Args,
   work: OperationWork,
   { documents, byNode }: Known,
+  introspectionHoldMs: number,
   run: typeof execute,
 ): Promise<Awaited<ReturnType<typeof execute>>> {
   const known = byNode.get(args.document);
@@ -203,7 +206,7 @@ async function executeWithin(
   try {
     result = await (isShort ? run(args) : (await eventLoop.run(work.party, plan)).running);
   } finally {
-    if (release) setTimeout(release, INTROSPECTION_HOLD_MS).unref();
+    if (release) setTimeout(release, introspectionHoldMs).unref();
   }
   if (Symbol.asyncIterator in result) return result;
   const full = fullPages(result.data, defaultPages(schema, document, operationName), variableValues ?? {});
@@ -241,7 +244,8 @@ export const QueryLimitsPlugin: GraphileConfig.Plugin = {
     middleware: {
       setPreset(next, event) {
         const rules = [QueryLimitsRule, ...event.validationRules];
-        const bytes = event.resolvedPreset.plat?.documentBytes ?? DOCUMENT_BYTES;
+        const { documentBytes: bytes = DOCUMENT_BYTES, introspectionHoldMs: holdMs = INTROSPECTION_HOLD_MS } =
+          event.resolvedPreset.plat ?? {};
         const inner = event.getExecutionConfig;
         event.getExecutionConfig = async function (requestContext) {
           const config = await inner.call(this, requestContext);
@@ -265,7 +269,7 @@ export const QueryLimitsPlugin: GraphileConfig.Plugin = {
             ...config,
             parseAndValidate: (query) => (query === document?.text ? document : look(query)).result,
             execute: ((args: Args) =>
-              executeWithin(args, work, known, config.execute)) as typeof config.execute,
+              executeWithin(args, work, known, holdMs, config.execute)) as typeof config.execute,
           };
         };
         return next();

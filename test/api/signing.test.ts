@@ -1,7 +1,7 @@
 /** Agreements are signed here: files with versions, signers in order, one-time codes, and what is kept of it. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { get } from "node:https";
+import { get, request } from "node:https";
 import { join as joinPath } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
@@ -37,7 +37,10 @@ afterAll(async () => {
   await world.stop();
 });
 // Each test is a day of its own.
-beforeEach(() => world.owner.query("delete from app_private.limit_uses"));
+beforeEach(async () => {
+  await world.owner.query("delete from app_private.limit_uses");
+  await world.owner.query("select app_private.skip_notifications()");
+});
 
 const pdf = (text: string): Buffer => Buffer.from(`%PDF-1.7\n% ${text}\n%%EOF\n`);
 const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
@@ -128,7 +131,7 @@ async function sign(person: Person, who: { signerId?: string; token?: string }, 
 }
 
 const AGREEMENT = `query ($id: ID!) { agreement(id: $id) { status sentAt viewedAt signedAt executedAt declinedAt
-  files { kind number checksum sentAt url }
+  files { id kind number checksum sentAt url }
   signers { name role status sequence email phone signedAt declineReason signedFile { number } }
   trail { kind signerName checksum ipAddress userAgent sentTo consentText note } } }`;
 const look = async (id: string, person = owen) => (await person.get(AGREEMENT, { id })).agreement;
@@ -145,6 +148,31 @@ const download = (url: string): Promise<{ status: number; bytes: Buffer }> => {
     }).on("error", reject),
   );
 };
+
+/** The page of a link; with a form, a button of it. */
+const page = (
+  token: string,
+  form?: Record<string, string>,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; headers: Record<string, any>; text: string }> =>
+  new Promise((resolve, reject) => {
+    const outgoing = request(
+      new URL(`/sign/${token}`, world.url),
+      {
+        method: form ? "POST" : "GET",
+        rejectUnauthorized: false,
+        agent: false,
+        headers: { ...(form && { "content-type": "application/x-www-form-urlencoded" }), ...headers },
+      },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (part: string) => (text += part));
+        response.on("end", () => resolve({ status: response.statusCode!, headers: response.headers, text }));
+      },
+    );
+    outgoing.on("error", reject);
+    outgoing.end(form ? new URLSearchParams(form).toString() : undefined);
+  });
 
 const cora = { name: "Cora Co", email: "cora@example.com", role: "CO_BUYER" };
 
@@ -368,8 +396,64 @@ test("a signer declines with a code and a reason, which ends it for everybody", 
     code: "CONFLICT",
     message: "This agreement is declined.",
   });
+  // The purchase is assigned to nobody, so the team is told.
+  await world.owner.query("select app_private.fan_out_notifications(1000)");
+  await world.owner.query(
+    "update graphile_worker._private_jobs set run_at = now() where task_id = (select id from graphile_worker._private_tasks where identifier = 'notification_mail__due')",
+  );
   const told = await mails();
   expect(told[bea.email!]!.subject).toBe("No longer to sign: Contract of 12B");
+  for (const person of [owen, world.max])
+    expect(told[person.email!]!.text).toContain("Contract of 12B of Bea Buyer in Harbour View, declined");
+  expect(told[world.sam.email!]).toBeUndefined();
+});
+
+test("the page of the link shows what there is to sign; its buttons send a code, sign and decline", async () => {
+  const { id } = await sent([cora, { name: "Dan Co", email: "dan@example.com", role: "CO_BUYER" }]);
+  const invited = await mails();
+  const token = tokenIn(invited[cora.email]!.text);
+  const shown = await page(token);
+  expect(shown).toMatchObject({ status: 200, headers: { "cache-control": "no-store" } });
+  expect(shown.text).toContain("<h1>Contract of 12B</h1>");
+  expect(shown.text).toContain("Harbour Homes, Harbour View. For Cora Co.");
+  expect(shown.text).toContain(`SHA-256: ${sha256(pdf("first"))}`);
+  const [, address] = /<a href="([^"]+)">first.pdf, version 1<\/a>/.exec(shown.text)!;
+  expect((await download(address!.replaceAll("&amp;", "&"))).bytes).toEqual(pdf("first"));
+  // Who only looks, as scanners of mails do, changes nothing.
+  expect((await look(id)).status).toBe("SENT");
+  expect(shown.text).not.toContain('name="consent"');
+
+  const asked = await page(token, { action: "code" });
+  expect(asked.text).toContain("A code was sent to c…@example.com.");
+  const value = codeIn((await mails())[cora.email]!.text);
+  const form = { action: "sign", code: value, consent: "yes", file: (await look(id)).files[0].id };
+  const wrong = await page(token, { ...form, code: "none" });
+  expect(wrong.status).toBe(400);
+  expect(wrong.text).toContain("This is not the code that was sent.");
+  const without = await page(token, { ...form, consent: "" });
+  expect([without.status, without.text]).toEqual([400, expect.stringContaining("Signing takes consent")]);
+  const signed = await page(token, form, { "user-agent": "Browser/1" });
+  expect(signed.status).toBe(200);
+  expect(signed.text).toContain("You have signed it. A mail tells when all have.");
+  expect(signed.text).not.toContain("<form");
+  const { trail } = await look(id);
+  expect(trail.find((entry: any) => entry.kind === "SIGNED")).toMatchObject({
+    signerName: "Cora Co",
+    userAgent: "Browser/1",
+    ipAddress: expect.stringMatching(/127\.0\.0\.1$/),
+  });
+
+  const other = tokenIn(invited["dan@example.com"]!.text);
+  await page(other, { action: "code" });
+  const code2 = codeIn((await mails())["dan@example.com"]!.text);
+  const declined = await page(other, { action: "decline", code: code2, reason: "No <b>." });
+  expect(declined.text).toContain("It was declined by one of its signers");
+  expect((await look(id)).status).toBe("DECLINED");
+  expect((await page(token)).text).not.toContain("first.pdf");
+  expect((await page("agreement.forged")).status).toBe(404);
+  expect((await page(token, { action: "other" })).status).toBe(400);
+  expect((await page(token, { action: "decline", reason: "x".repeat(20_000) })).status).toBe(413);
+  await mails();
 });
 
 describe("a code", () => {

@@ -188,6 +188,17 @@ export function recipes(
       currency: undefined,
     };
   };
+  /** A document of a purchase, the player's own where they have one. */
+  const buyerDocument: Recipe = async (player) => ({
+    ...(await find(
+      player,
+      `select b.id as "buyerId" from app_public.buyers b, home where b.${ofHome} and b.deleted_at is null and b.status <> 'CANCELLED'
+       and (b.user_id = home.player or not exists (select from app_public.buyers o where o.user_id = home.player))`,
+    )),
+    organizationId: undefined,
+    category: "IDENTITY",
+    file: `data:application/pdf;name=fuzz.pdf;base64,${Buffer.from("%PDF-1.7\n%%EOF\n").toString("base64")}`,
+  });
   /** An agreement that the owner has prepared, with a signer of that address; sent where that is wanted. */
   const agreement = async (player: Player, signerEmail: string, status?: "SENT") => {
     const boss = bossOf(player);
@@ -402,6 +413,16 @@ export function recipes(
       email: email(),
       phone: undefined,
     })),
+    exportCustomReport: async (player) => {
+      const { id } = await run(bossOf(player), "createCustomReport", {
+        organizationId: homeOf(player),
+        name: name(),
+        subject: "LEADS",
+        groupBy: ["status"],
+        visibility: "ORGANIZATION",
+      });
+      return { id };
+    },
     createCustomExport: async (player) => ({
       ...(await inHome(player)),
       subject: "LEADS",
@@ -481,6 +502,7 @@ export function recipes(
     },
     deleteOrganizationIntegration: found(integration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteProject: after("createProject", () => ({ title: name(), status: "SELLING", currency: "CAD" })),
+    deleteBuyerDocument: after("uploadBuyerDocument", buyerDocument),
     deleteUnitHold: afterBoss("createUnitHold", found(freeHome)),
     deleteUserIntegration: found(ownIntegration(["ENABLED", "DISABLED", "PENDING", "ERROR"])),
     deleteWebhook: after("createWebhook", webhook),
@@ -585,6 +607,16 @@ export function recipes(
     resendProjectOrganizationInvite: found(
       `select id from app_public.project_organization_invites where status = 'PENDING' and expires_at > now() and owner_id in (select id from home)`,
     ),
+    resetMemberSecondFactor: async (player) => {
+      await withoutFactor(player);
+      const member = await newMember(player);
+      await owner.query(
+        `insert into app_private.second_factors (user_id, sealed, confirmed_at) values ($1, 'nobody has it', now())
+         on conflict (user_id) do update set confirmed_at = now()`,
+        [member.userId],
+      );
+      return { ...member, password };
+    },
     resetPassword: async (player) => {
       await withoutFactor(player);
       return secret(
@@ -613,6 +645,7 @@ export function recipes(
     updateAgreementFile: ofDraft("fileId", "id"),
     updateAgreementSigner: ofDraft("signerId", "id", () => ({ email: email(), phone: undefined })),
     updateEscalationTicket: ticket,
+    updateBuyerDocument: after("uploadBuyerDocument", buyerDocument, { category: "OTHER" }),
     uploadAgreementFile: async (player) => {
       const { agreementId, file } = await agreement(player, email());
       return { agreementId, file, voidSignatures: undefined };
@@ -652,7 +685,14 @@ export function recipes(
       config: undefined,
       credentials: undefined,
     }),
+    // Required, it would shut out whoever plays.
+    updateOrganizationSecondFactor: async (player) => ({
+      ...(await inHome(player)),
+      required: false,
+      graceDays: 30,
+    }),
     updateOrganizationMemberRole: async (player) => ({ ...(await newMember(player)), role: "MEMBER" }),
+    uploadBuyerDocument: buyerDocument,
     updatePassword: async (player) => {
       await withoutFactor(player);
       return { currentPassword: password, newPassword: password };

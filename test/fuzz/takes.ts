@@ -55,7 +55,9 @@ const inSeveralTransactions: ReadonlySet<string> = new Set([
   "createPaymentIntent",
   "createProcessorCharge",
   "createUserIntegration",
+  "declineAgreement",
   "refundProcessorCharge",
+  "signAgreement",
   "suggestLeadEmail",
 ]);
 

@@ -104,6 +104,8 @@ export async function serve(
     authenticatorUrl,
     // Enough for operations of one viewer that race each other: 40 % of them, and all but three are for operations.
     poolSize: 10,
+    // Tests ask one after the other, and nobody else waits for them.
+    introspectionHoldMs: 0,
     jwtKeys,
     seal: createSeal(secretKeys, { log }),
     fileStore: createFileStore({ dataDir, s3 }),

@@ -53,6 +53,8 @@ test("a database that is down during the token's look-up makes the service unava
   expect(answer.status).toBe(503);
   expect(answer.json.errors[0].extensions).toEqual({
     code: "UNAVAILABLE",
+    key: "theDatabaseCannotBeReachedOr",
+    parameters: ["5"],
     retryAfterSeconds: 5,
     requestId: "down-1",
   });

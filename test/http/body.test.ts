@@ -3,6 +3,8 @@ import { request as httpsRequest } from "node:https";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { bodyLimits } from "../../src/http/body.ts";
+import { requestBodies } from "../../src/limits/admission.ts";
+import { partyOf } from "../../src/limits/party.ts";
 import { startServer, type TestServer, tokens } from "./server.ts";
 import { until } from "../harness/until.ts";
 
@@ -131,6 +133,20 @@ test.each([
   const answer = await post(body, { ...json, "content-encoding": encoding });
   expect(answer.status).toBe(status);
   expect(answer.json.errors[0].extensions.code).toBe("BAD_USER_INPUT");
+});
+
+test("a body whose encoding is refused takes nothing of the share of bodies; one with an empty encoding takes what it announces", async () => {
+  const everything = await requestBodies.acquire(partyOf(null, "127.0.0.1"), { weight: 24_000_000 });
+  try {
+    expect((await post("x", { ...json, "content-encoding": "compress" })).status).toBe(415);
+    expect((await post(bodyOf(1_000), { ...json, "content-encoding": "" })).status).toBe(200);
+    const waits = post(bodyOf(500_000), { ...json, "content-encoding": "" });
+    await until(() => requestBodies.numbers.waiting === 1);
+    everything();
+    expect((await waits).status).toBe(200);
+  } finally {
+    everything();
+  }
 });
 
 test("a caller who goes away in the middle of the body leaves a log line and a working server", async () => {

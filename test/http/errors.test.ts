@@ -69,7 +69,11 @@ test.each([
 ])("%s is masked and logged under the request id", async (_name, fault) => {
   faults.resolver = fault;
   const error = await only("{ fault }");
-  expect(error.extensions).toEqual({ code: "INTERNAL", requestId: error.extensions.requestId });
+  expect(error.extensions).toEqual({
+    code: "INTERNAL",
+    key: "somethingWentWrongOnOurSide",
+    requestId: error.extensions.requestId,
+  });
   expect(error.message).toMatch(/on our side/);
   expect(error.path).toEqual(["fault"]);
   const logged = server.log.find(
@@ -87,7 +91,13 @@ test.each([
   faults.resolver = () => sqlError(state);
   const error = await only("{ fault }");
   const { requestId } = error.extensions;
-  expect(error.extensions).toEqual({ code: "UNAVAILABLE", retryAfterSeconds: 5, requestId });
+  expect(error.extensions).toEqual({
+    code: "UNAVAILABLE",
+    key: "theDatabaseCannotBeReachedOr",
+    parameters: ["5"],
+    retryAfterSeconds: 5,
+    requestId,
+  });
   expect(error.answer.headers["retry-after"]).toBe("5");
   expect(error.message).toMatch(/try again in 5 s/);
   const logged = server.log.find((line) => line.requestId === requestId && line.msg === "operation failed");

@@ -139,7 +139,11 @@ export async function startServer(
     if (faults.context) throw faults.context();
     return {};
   };
-  const preset: GraphileConfig.Preset = { extends: [transportPreset], grafast: { context } };
+  const preset: GraphileConfig.Preset = {
+    extends: [transportPreset],
+    grafast: { context },
+    plat: { introspectionHoldMs: 0 },
+  };
   const app = createApp({
     config: { production, trustProxy, explorer },
     log,

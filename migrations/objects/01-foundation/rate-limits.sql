@@ -60,6 +60,12 @@ insert into app_private.limits (name, most, within, description) values
   ('signing.reminder', 3, '24 hours', 'Reminders of one signer of an agreement.'),
   ('contact.network', 20, '1 hour', 'Messages to organizations and to the operator from one network.'),
   ('contact.sender', 5, '1 hour', 'Messages to organizations and to the operator from one e-mail address.'),
+  ('visitor_hold.person', 2, '1 hour',
+    'Homes that a visitor holds or reserves for themselves, within publicHoldExpiration of the project.'),
+  ('visitor_hold.network', 10, '1 hour', 'The same of all visitors from one network.'),
+  ('visitor_reservation.person', 2, '48 hours',
+    'Reservations without a fee that a visitor makes for themselves, within reservationExpiration of the project.'),
+  ('visitor_reservation.network', 10, '48 hours', 'The same of all visitors from one network.'),
   ('contact_project.network', 60, '1 hour', 'Messages to projects from one network.'),
   ('contact_project.sender', 10, '1 hour', 'Messages to a project from one e-mail address.');
 

@@ -241,45 +241,97 @@ end $$;
 
 -- The statements behind create, update and delete. They run with the rights of the viewer: grants say which
 -- columns, policies which rows; what they add is that a refusal says what was wrong.
-create function app_hidden.refuse_bad_value(_type anyelement, input jsonb) returns void
-language plpgsql volatile as $$
+create function app_hidden.bad_values(_type anyelement, input jsonb) returns jsonb
+language plpgsql stable as $$
 declare
   member record;
+  checked_by record;
+  row_of_one _type%type;
+  is_bad boolean;
   message text;
   domain_name text;
   constraint_name text;
+  result jsonb := '[]';
 begin
   for member in select key, value from jsonb_each(input) loop
     begin
-      perform jsonb_populate_record(_type, jsonb_build_object(member.key, member.value));
+      message := null;
+      row_of_one := jsonb_populate_record(_type, jsonb_build_object(member.key, member.value));
+      -- What the table asks of this column alone.
+      for checked_by in
+        select k.oid, pg_get_expr(k.conbin, k.conrelid) as condition from pg_constraint k
+          join pg_attribute a on a.attrelid = k.conrelid and k.conkey = array[a.attnum]
+          where k.conrelid = pg_typeof(_type)::text::regclass and k.contype = 'c' and a.attname = member.key
+      loop
+        execute format('select not (%s) from (select ($1).*) given', checked_by.condition) into is_bad using row_of_one;
+        if is_bad then
+          message := coalesce(obj_description(checked_by.oid, 'pg_constraint'), 'The value is not allowed here.');
+          exit;
+        end if;
+      end loop;
     exception when data_exception or check_violation or program_limit_exceeded then
       get stacked diagnostics domain_name = pg_datatype_name, constraint_name = constraint_name;
       select obj_description(c.oid, 'pg_constraint') into message
         from pg_constraint c join pg_type t on t.oid = c.contypid
         where c.conname = constraint_name and t.typname = domain_name;
-      perform app_hidden.fail('BAD_USER_INPUT', coalesce(message, 'This value has the wrong form.'),
-        jsonb_build_object('field', app_hidden.camel(member.key)));
+      message := coalesce(message, 'This value has the wrong form.');
     end;
+    if message is not null then
+      result := result || jsonb_build_object('path', app_hidden.camel(member.key), 'message', message);
+    end if;
   end loop;
+  return result;
 end $$;
+comment on function app_hidden.bad_values(anyelement, jsonb) is
+  'The members of input that the type of their column, or a check of this column alone, does not take, each with the '
+  'sentence for the caller.';
 
-create function app_hidden.checked(value text, type regtype, field text) returns text
+create function app_hidden.refuse_fields(fields jsonb) returns void
+language plpgsql stable as $$
+begin
+  if fields <> '[]' then
+    perform app_hidden.fail('BAD_USER_INPUT', fields -> 0 ->> 'message',
+      jsonb_build_object('field', fields -> 0 -> 'path', 'fields', fields));
+  end if;
+end $$;
+comment on function app_hidden.refuse_fields(jsonb) is
+  'Refuses bad members of an input, all at once: each with its path and message; the first is that of the error.';
+
+create function app_hidden.refuse_bad_value(_type anyelement, input jsonb) returns void
+language sql stable as $$ select app_hidden.refuse_fields(app_hidden.bad_values(_type, input)) $$;
+comment on function app_hidden.refuse_bad_value(anyelement, jsonb) is
+  'Refuses an input whose members their columns do not take, with all of these members; nothing where they all do.';
+
+create function app_hidden.value_fault(value text, type regtype) returns text
+language sql stable as $$
+  select case when not pg_input_is_valid(value, type::text) then
+    coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.contypid = type
+      and c.conname = substring((select e.message from pg_input_error_info(value, type::text) e) from '"([^"]+)"$')),
+      'This value has the wrong form.') end
+$$;
+comment on function app_hidden.value_fault(text, regtype) is
+  'Why a type does not take a value, for the caller; null where it does.';
+
+create function app_hidden.checked(value text, type regtype, field text, others jsonb default '[]') returns text
 language plpgsql stable as $$
 declare
-  violated text;
+  fault constant text := app_hidden.value_fault(value, type);
+  faults jsonb := '[]';
 begin
-  execute format('select $1::%s', type) using value;
+  if fault is null and others = '[]' then
+    return value;
+  elsif fault is not null then
+    faults := jsonb_build_array(jsonb_build_object('path', field, 'message', fault));
+  end if;
+  perform app_hidden.refuse_fields(faults
+    || coalesce((select jsonb_agg(jsonb_build_object('path', o.field, 'message', o.fault))
+      from (select e ->> 'field' as field, app_hidden.value_fault(e ->> 'value', (e ->> 'type')::regtype) as fault
+        from jsonb_array_elements(others) e) o where o.fault is not null), '[]'));
   return value;
-exception when data_exception or check_violation then
-  get stacked diagnostics violated = constraint_name;
-  perform app_hidden.fail('BAD_USER_INPUT',
-    coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.contypid = type
-      and c.conname = violated),
-      'This value has the wrong form.'),
-    jsonb_build_object('field', field));
 end $$;
-comment on function app_hidden.checked(text, regtype, text) is
-  'The value, where the type takes it; the operations of functions use it, so that a refusal names the argument.';
+comment on function app_hidden.checked(text, regtype, text, jsonb) is
+  'The value, where the type takes it; the operations of functions use it, so that a refusal names the argument, and '
+  'all other bad ones among {field, value, type}.';
 
 create function app_hidden.clean_values(relation regclass, input jsonb) returns jsonb
 language plpgsql stable as $$
@@ -377,6 +429,9 @@ begin
   execute format('select * from %s where id = $1', app_hidden.readable_source(relation)) into row_out using record_id;
   return row_out;
 exception
+  when check_violation then
+    perform app_hidden.refuse_bad_value(_type, value_list);
+    raise;
   when insufficient_privilege then
     perform app_hidden.refuse(table_name, 'create');
   when not_null_violation then
@@ -396,7 +451,8 @@ declare
   record_id uuid;
   expected int := (input ->> 'expected_version')::int;
   value_list jsonb;
-  missing text;
+  missing jsonb;
+  column_name text;
   updated_id uuid;
   row_before _type%type;
   row_in _type%type;
@@ -411,12 +467,12 @@ begin
   end if;
   value_list := app_hidden.clean_values(relation, input - 'id');
   -- Before any trigger makes something of the null.
-  select a.attname into missing from pg_attribute a
-    where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null' order by a.attnum limit 1;
-  if found then
-    perform app_hidden.fail('BAD_USER_INPUT',
-      format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(missing)),
-      jsonb_build_object('field', app_hidden.camel(missing)));
+  select jsonb_agg(jsonb_build_object('path', app_hidden.camel(a.attname),
+      'message', format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(a.attname)))
+      order by a.attnum) into missing
+    from pg_attribute a where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null';
+  if missing is not null then
+    perform app_hidden.refuse_fields(missing || app_hidden.bad_values(row_before, jsonb_strip_nulls(value_list)));
   end if;
   begin
     -- Over the present row, so that members of an address that were left out stay as they are.
@@ -448,12 +504,15 @@ begin
   execute format('select * from %s where id = $1', source) into row_out using record_id;
   return row_out;
 exception
+  when check_violation then
+    perform app_hidden.refuse_bad_value(row_before, value_list);
+    raise;
   when insufficient_privilege then
     perform app_hidden.refuse(table_name, 'change');
   when not_null_violation then
-    get stacked diagnostics missing = column_name;
-    perform app_hidden.fail('BAD_USER_INPUT', format('%s may not be null.', app_hidden.camel(missing)),
-      jsonb_build_object('field', app_hidden.camel(missing)));
+    get stacked diagnostics column_name = column_name;
+    perform app_hidden.fail('BAD_USER_INPUT', format('%s may not be null.', app_hidden.camel(column_name)),
+      jsonb_build_object('field', app_hidden.camel(column_name)));
 end $$;
 comment on function app_hidden.update_record(anyelement, jsonb) is
   'Updates the given columns of the row input.id as the viewer and returns the row; input.expected_version guards '

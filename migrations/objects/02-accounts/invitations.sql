@@ -250,7 +250,8 @@ comment on function app_public.accept_organization_invite is
 
 -- For the task that sends the mail. The token exists in that process and in the mail, nowhere else.
 create function app_private.issue_invite_token(invite_id uuid, send_count int) returns table (
-  token text, email text, role text, message text, expires_at timestamptz, organization_name text, invited_by text
+  token text, email text, role text, message text, expires_at timestamptz, organization_name text, invited_by text,
+  organization_id uuid
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
@@ -269,7 +270,7 @@ begin
     on conflict (invite_id) do update set token_hash = excluded.token_hash;
   return query
     select secret, invite.email::text, invite.role::text, invite.message::text, invite.expires_at, o.name::text,
-      app_public.users_full_name(u)
+      app_public.users_full_name(u), o.id
     from app_public.organizations o left join app_public.users u on u.id = invite.invited_by_id
     where o.id = invite.organization_id and o.deleted_at is null;
 end $$;

@@ -241,8 +241,9 @@ begin
     jsonb_build_object('first_name', first_name, 'last_name', last_name));
   -- It is the new user who causes the events.
   perform set_config('plat.user_id', uuidv7()::text, true);
-  insert into app_public.users (id, first_name, last_name, password_changed_at)
-    values (app_public.current_user_id(), first_name, last_name, now()) returning * into new_user;
+  insert into app_public.users (id, first_name, last_name, password_changed_at, language)
+    values (app_public.current_user_id(), first_name, last_name, now(),
+      coalesce(app_hidden.setting('language'), 'en')) returning * into new_user;
   -- Only the owner of the address learns, by mail, whether it has an account: from here on both cases do the same,
   -- and the answer is the same.
   insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, address, username)

@@ -27,7 +27,8 @@ comment on column app_public.users.last_name is 'Family name.';
 comment on column app_public.users.title is 'Position, such as Sales manager.';
 comment on column app_public.users.phone is 'Phone number for work.';
 comment on column app_public.users.time_zone is 'Time zone of mails and digests, such as America/Toronto.';
-comment on column app_public.users.language is 'Language of mails.';
+comment on column app_public.users.language is
+  'Language of messages and mails; that of the browser which the account was made with, until it is changed.';
 comment on column app_public.users.status is 'Whether the user can sign in.';
 comment on column app_public.users.password_changed_at is E'@behavior -*\n\nWhen the password was last changed.';
 comment on column app_public.users.email_verified_at is E'@masked\n\nWhen the user proved to own the e-mail address.';
@@ -74,6 +75,32 @@ comment on function app_public.users_email is 'Seen by the user and by those who
 comment on function app_public.users_username is
   'Name for signing in; seen by the user and by those who share an organization with them.';
 comment on function app_public.users_full_name is E'@notNull\n\nFirst and last name.';
+
+create function app_private.language_of(user_id uuid) returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select u.language from app_public.users u where u.id = $1
+$$;
+grant execute on function app_private.language_of(uuid) to plat_authenticator;
+comment on function app_private.language_of(uuid) is
+  E'@step The token is verified; its user is the one who asks.\n\nThe language that messages to a user are in.';
+
+create function app_private.mail_language(email text, organization_id uuid) returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select coalesce(
+    (select u.language from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+      where i.email = lower($1)),
+    (select b.preferred_language from app_public.buyers b
+      where b.organization_id = $2 and b.email = lower($1) and b.preferred_language is not null and b.deleted_at is null
+      order by b.id desc limit 1),
+    (select l.preferred_language from app_public.leads l
+      where l.organization_id = $2 and l.email = lower($1) and l.preferred_language is not null and l.deleted_at is null
+      order by l.id desc limit 1),
+    (select o.language from app_public.organizations o where o.id = $2))
+$$;
+grant execute on function app_private.mail_language(text, uuid) to plat_worker;
+comment on function app_private.mail_language(text, uuid) is
+  'The language of a mail to an address, for an organization where there is one: that of its user, of the purchase or '
+  'lead with this address, or of the organization; null where nothing is known.';
 
 create function app_public.viewer() returns app_public.users
 language sql stable as $$ select u.* from app_hidden.masked_users u where u.id = app_public.current_user_id() $$;

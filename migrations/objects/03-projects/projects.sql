@@ -38,12 +38,14 @@ grant select on app_public.projects to plat_user, plat_anonymous;
 grant insert (organization_id, title, slug, type, status, visibility, overview, overview_headline, design,
   design_heading, address, time_zone, currency, website_url, amenities, sales_start_date, completion_date,
   reservation_expiration, reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers,
-  lead_assignment, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization, metadata)
+  lead_assignment, hold_expiration, hold_expiration_limit, holds_per_person, holds_per_organization,
+  public_reservations, public_reservation_fee_required, public_hold_expiration, metadata)
   on app_public.projects to plat_user;
 grant update (title, slug, type, status, visibility, overview, overview_headline, design, design_heading, address,
   time_zone, website_url, amenities, sales_start_date, completion_date, reservation_expiration, reservation_fee,
   cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, hold_expiration,
-  hold_expiration_limit, holds_per_person, holds_per_organization, metadata) on app_public.projects to plat_user;
+  hold_expiration_limit, holds_per_person, holds_per_organization, public_reservations,
+  public_reservation_fee_required, public_hold_expiration, metadata) on app_public.projects to plat_user;
 grant delete on app_public.projects to plat_user;
 
 comment on table app_public.projects is $$
@@ -97,6 +99,13 @@ comment on column app_public.projects.holds_per_person is
   'How many units and lots a person holds at a time at most; 0 for no holds.';
 comment on column app_public.projects.holds_per_organization is
   'How many units and lots the people of an organization hold together at a time at most.';
+comment on column app_public.projects.public_reservations is
+  'Whether visitors who signed in reserve its homes themselves, while it is public and PRESALE or SELLING.';
+comment on column app_public.projects.public_reservation_fee_required is
+  'Whether a visitor''s reservation ends with publicHoldExpiration unless its fee is paid; without a fee it makes no '
+  'difference.';
+comment on column app_public.projects.public_hold_expiration is
+  'Hours that a visitor holds a home to reserve it, and to pay the fee.';
 comment on column app_public.projects.metadata is E'@masked\n\nFree data of the organization''s own programs.';
 comment on column app_public.projects.service_index is
   E'@secret\n\nHow well it serves buyers, 0 to 100; the default order of publicProjects.';
@@ -106,6 +115,7 @@ comment on constraint projects_hold_expiration_range on app_public.projects is '
 comment on constraint projects_hold_expiration_limit_range on app_public.projects is 'Give 1 to 720 hours.';
 comment on constraint projects_hold_expiration_within on app_public.projects is
   'A hold lasts no longer than holdExpirationLimit.';
+comment on constraint projects_public_hold_expiration_range on app_public.projects is 'Give 1 to 72 hours.';
 comment on constraint projects_holds_per_person_range on app_public.projects is 'Give 0 to 10,000 holds.';
 comment on constraint projects_holds_per_organization_range on app_public.projects is 'Give 0 to 10,000 holds.';
 comment on constraint projects_rescission_days_range on app_public.projects is 'Give 0 to 365 days.';

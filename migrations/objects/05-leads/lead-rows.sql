@@ -130,13 +130,16 @@ begin
 
   -- What rows name by other things than ids.
   create temp table import_sources on commit drop as
-    select d.source as name, app_private.lead_source_named(project.id, d.source) as id
-    from (select distinct r.source from pg_temp.import_rows r where r.source is not null) d;
+    select d.source as name, coalesce(n.id, t.lead_source_id) as id, case when n.id is null then t.key end as key
+    from (select distinct r.source from pg_temp.import_rows r where r.source is not null) d
+    cross join lateral app_private.lead_source_named(project.id, d.source) n (id)
+    cross join lateral app_private.tracker_with_key(project.id, d.source) t;
   insert into pg_temp.import_errors
     select r.row, 'source', 'BAD_USER_INPUT', format('There is no such lead source in this project. %s',
       coalesce('Give one of ' || sources || ', or make it by createLeadSource.', 'Make it by createLeadSource.')),
       left(r.source, 200)
-    from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source where s.id is null;
+    from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source
+    where num_nonnulls(s.id, s.key) = 0;
   insert into pg_temp.import_errors
     select r.row, k.column_name, 'NOT_FOUND', format('There is no such %s in this project.', k.kind), left(k.value, 200)
     from pg_temp.import_rows r
@@ -211,7 +214,11 @@ begin
       'You see your own leads only in this project; others hand them on.', null
     from pg_temp.import_rows r where own_only and num_nonnulls(r.assignee, r.assignee_id) > 0
       and not exists (select from pg_temp.import_assignees a where a.user_id = viewer
-        and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id));
+        and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id))
+    union all
+    select c.row, 'assignee_id', 'FORBIDDEN', 'Give leads back by updateLeads with unassign.', null
+    from pg_temp.import_cleared c join pg_temp.import_leads m using (row)
+    where own_only and c.column_name = 'assignee_id' and m.id is not null;
 
   -- What each row makes of its lead: what it says, else what the lead has.
   execute format($build$
@@ -243,7 +250,7 @@ begin
           when m.mode = ''MERGE'' then coalesce(l.%1$I, r.%1$I::%2$s)
           when %1$L = any (c.names) then null else coalesce(r.%1$I::%2$s, l.%1$I) end as %1$I', k.name, k.type) end,
         E',\n        ')
-      from app_private.lead_row_columns() k where k.name <> 'source'),
+      from app_private.lead_row_columns() k),
     (select string_agg(
         format('case when %1$L = any (c.names) then null else coalesce(r.%1$I, (l.address).%1$I) end', a), ', ')
       from unnest('{thoroughfare,premise,locality,administrative_area,postal_code}'::text[]) a),
@@ -253,12 +260,13 @@ begin
           'then concat_ws('' '', x.first_name, x.last_name) end)'
         when 'email' then 'lower(x.email)'
         when 'phone' then 'app_private.try_e164(x.phone, $1)'
+        when 'source' then 's.key'
         when 'source_id' then 'coalesce(x.source_id, s.id::text)'
         when 'assignee_id' then 'coalesce(x.assignee_id, a.user_id::text)'
         when 'registered_at' then 'case when length(x.registered_at) = 10 then least(now(), '
           '(x.registered_at::date)::timestamp at time zone $2)::text else x.registered_at end'
         else format('x.%I', k.name) end, k.name), ', ')
-      from app_private.lead_row_columns() k where k.name <> 'source')) using home_country, project.time_zone;
+      from app_private.lead_row_columns() k)) using home_country, project.time_zone;
   create unique index on pg_temp.import_ready (row);
   analyze pg_temp.import_ready;
   -- Names that were taken from the full name follow it, as they do when the lead is changed by itself.
@@ -275,12 +283,11 @@ begin
         and l.unsubscribed_at is not null)
       or exists (select from app_private.withdrawn_addresses w where w.organization_id = project.organization_id
         and w.email = r.email));
-  -- The codes of sources follow from their ids; that of a lead without one stays as it was given.
   create temp table import_same on commit drop as select null::int as row where false;
   execute format('insert into pg_temp.import_same select r.row from pg_temp.import_ready r
     join app_public.leads l on l.id = r.existing_id where row(r.address, %s) is not distinct from row(l.address, %s)',
-    (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'),
-    (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k where k.name <> 'source'));
+    (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k),
+    (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k));
   perform app_private.check_import_states('lead');
   insert into pg_temp.import_errors
     select r.row, 'budget_max', 'BAD_USER_INPUT', 'The highest budget is below the lowest.', r.budget_max::text
@@ -291,7 +298,9 @@ begin
       and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED') and l.id <> r.existing_id
     where r.is_linked and r.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED');
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
-  if project.lead_assignment = 'ROUND_ROBIN' and not own_only then
+  if own_only then
+    update pg_temp.import_ready r set assignee_id = viewer where r.existing_id is null;
+  elsif project.lead_assignment = 'ROUND_ROBIN' then
     update pg_temp.import_ready r set assignee_id = t.user_id
       from (select n.row, row_number() over (order by n.row) as place from pg_temp.import_ready n
         where n.existing_id is null and n.assignee_id is null) n
@@ -310,8 +319,7 @@ comment on function app_private.judge_lead_rows(app_public.projects, text, uuid,
 create function app_private.write_lead_rows(project app_public.projects, system text, party uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  columns constant text := (select string_agg(format('%I', k.name), ', ') from app_private.lead_row_columns() k
-    where k.name <> 'source');
+  columns constant text := (select string_agg(format('%I', k.name), ', ') from app_private.lead_row_columns() k);
   first_rows int[];
   last_rows int[];
   first_row int;
@@ -332,6 +340,7 @@ begin
       and not exists (select from pg_temp.import_same s where s.row = r.row);
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
   select array[min(r.row)], array[max(r.row)] into first_rows, last_rows from pg_temp.import_ready r;
+  perform set_config('plat.leads_at_once', 'on', true);
   while cardinality(array_remove(first_rows, null)) > 0 loop
     first_row := first_rows[cardinality(first_rows)];
     last_row := last_rows[cardinality(last_rows)];
@@ -346,8 +355,8 @@ begin
       execute format('update app_public.leads l set (address, %1$s) = row(r.address, %2$s)
         from pg_temp.import_ready r where l.id = r.existing_id and r.row between $1 and $2
           and not exists (select from pg_temp.import_same s where s.row = r.row)', columns,
-        (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k
-          where k.name <> 'source')) using first_row, last_row;
+        (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k))
+        using first_row, last_row;
       insert into app_private.lead_external_ids (organization_id, system, external_id, lead_id, project_id)
         select party, write_lead_rows.system, r.external_id, coalesce(r.existing_id, r.new_id), project.id
         from pg_temp.import_ready r
@@ -368,6 +377,7 @@ begin
       end if;
     end;
   end loop;
+  perform set_config('plat.leads_at_once', '', true);
 end $$;
 comment on function app_private.write_lead_rows(app_public.projects, text, uuid) is
   'Writes the rows of import_ready, all at once where none is refused; who is refused is noted in import_errors and '

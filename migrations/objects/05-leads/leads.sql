@@ -85,8 +85,9 @@ comment on column app_public.leads.status_changed_at is 'Since when it has its s
 comment on column app_public.leads.tags is E'@filter\n\nFree words.';
 comment on column app_public.leads.origin is E'@filter\n\nThe technical way in; API where a program does not say.';
 comment on column app_public.leads.source is
-  'Code of the source, such as WEB_DIRECT. Given to createLead, the code or the name of a lead source of the project; '
-  'any other is refused, and the error says which there are.';
+  'Code of the source, such as WEB_DIRECT, or the key of a tracker. Given to createLead, the code or the name of a '
+  'lead source of the project, or the key of one of its trackers; any other is refused, and the error says which '
+  'there are.';
 comment on column app_public.leads.source_id is E'@filter leadSourceIds\n\nThe lead source.';
 comment on column app_public.leads.is_agent is E'@filter\n\nWhether the lead is an agent.';
 comment on column app_public.leads.is_represented is 'Whether an agent represents the lead.';
@@ -170,8 +171,9 @@ begin
   end if;
   -- PERF: a condition with a query in it is run as one, whatever comes before it; so the cheap ones stand around it.
   -- Who sees own leads only keeps the lead they bring.
+  -- Of many at once the list has said whose they are.
   if tg_op = 'INSERT' and new.assignee_id is null and app_public.current_user_id() is not null
-    and not coalesce(app_hidden.is_service(), false) then
+    and not coalesce(app_hidden.is_service(), false) and app_hidden.setting('leads_at_once') is null then
     if new.project_id = any (array(select app_hidden.viewer_own_projects('lead.write'))) then
       new.assignee_id := app_public.current_user_id();
     end if;
@@ -202,7 +204,12 @@ begin
     end if;
   elsif tg_op = 'INSERT' and new.source is not null then
     new.source_id := app_private.lead_source_named(new.project_id, new.source);
-    new.source := coalesce((select s.code from app_public.lead_sources s where s.id = new.source_id), new.source);
+    if new.source_id is not null then
+      select s.code into new.source from app_public.lead_sources s where s.id = new.source_id;
+    else
+      -- The key of a tracker stays, for it to be counted by.
+      new.source_id := (app_private.tracker_with_key(new.project_id, new.source)).lead_source_id;
+    end if;
   end if;
   if tg_op = 'INSERT' or new.status is distinct from old.status then
     if new.status = 'LOST' or new.lost_at is not null then

@@ -17,25 +17,34 @@ grant update (title, description, type, status, priority, assignee_id, due_at) o
 grant delete on app_public.tasks to plat_user;
 grant insert (buyer_id) on app_public.tasks to plat_user;
 
-comment on table app_public.tasks is E'@defaultOrder due_at asc, id asc\n\nSomething to do.';
+comment on table app_public.tasks is $$
+@portfolio lead.read
+@portfolioAlso org.member lead_id buyer_id
+@ownFinder viewer_tasks_of_deals
+@defaultOrder due_at asc, id asc
+@filterLists status
+
+Something to do.$$;
 comment on column app_public.tasks.created_by_id is
   E'@inert A task does nothing by itself.\n\nWho created it.';
 comment on column app_public.tasks.completed_by_id is 'Who completed it.';
-comment on column app_public.tasks.project_id is 'The project.';
-comment on column app_public.tasks.lead_id is 'The lead that it is about.';
+comment on column app_public.tasks.project_id is E'@filter projectIds\n\nThe project.';
+comment on column app_public.tasks.lead_id is E'@filter\n\nThe lead that it is about.';
 comment on column app_public.tasks.title is 'What to do, in a line.';
 comment on column app_public.tasks.description is 'What to do, at length.';
-comment on column app_public.tasks.type is 'Kind of the task.';
-comment on column app_public.tasks.status is 'How far it is.';
+comment on column app_public.tasks.type is E'@filter\n\nKind of the task.';
+comment on column app_public.tasks.status is E'@filter\n\nHow far it is.';
 comment on column app_public.tasks.status_changed_at is 'Since when it has its status.';
-comment on column app_public.tasks.priority is 'How urgent it is.';
-comment on column app_public.tasks.assignee_id is 'Who does it.';
-comment on column app_public.tasks.due_at is 'Until when.';
+comment on column app_public.tasks.priority is E'@filter\n\nHow urgent it is.';
+comment on column app_public.tasks.assignee_id is
+  E'@filter assigneeIds\n\nWho does it; whoever writes it down where nobody is named.';
+comment on column app_public.tasks.due_at is E'@filter\n\nUntil when.';
 comment on column app_public.tasks.started_at is 'When somebody began.';
 comment on column app_public.tasks.completed_at is 'When it was done.';
-comment on column app_public.tasks.buyer_id is 'The buyer that it is about.';
+comment on column app_public.tasks.buyer_id is E'@filter\n\nThe buyer that it is about.';
 comment on column app_public.tasks.organization_id is
-  E'@insertOptional\n\nThe organization; needed where neither a lead, a buyer nor a project is named.';
+  E'@filter organizationIds\n@insertOptional\n\nThe organization; needed where neither a lead, a buyer nor a project '
+  'is named.';
 comment on column app_public.tasks.workflow_execution_id is E'@behavior -*\n\nThe execution that created it.';
 comment on constraint tasks_organization_id_fkey on app_public.tasks is
   E'@fieldName organization\n@foreignFieldName tasks\n@backwardPermission org.member\n@backwardDescription What there '
@@ -77,6 +86,11 @@ begin
         'Name the lead, the buyer, the project or the organization that the task is for.',
         '{"field": "organizationId"}');
     end if;
+    -- What somebody writes down for nobody is theirs to do; what a workflow makes goes where its step says.
+    if new.assignee_id is null and app_public.current_user_id() is not null
+      and not coalesce(app_hidden.is_service(), false) then
+      new.assignee_id := app_public.current_user_id();
+    end if;
   end if;
   if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id)
     and not exists (
@@ -104,6 +118,64 @@ create trigger _060_refuse_archived before insert or update or delete on app_pub
 create function app_public.tasks_is_overdue(t app_public.tasks) returns boolean
 language sql stable as $$ select t.due_at is not null and t.due_at < now()
   and t.status not in ('COMPLETED', 'CANCELLED') $$;
+
+create function app_hidden.end_of_viewers_day() returns timestamptz
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select (date_trunc('day', now() at time zone z.name) + interval '1 day') at time zone z.name
+  from (select coalesce((select u.time_zone::text from app_public.users u where u.id = app_public.current_user_id()),
+    'UTC') as name) z
+$$;
+comment on function app_hidden.end_of_viewers_day() is 'When the day ends where the viewer is.';
+
+-- In SQL and without a query, so that they are inlined.
+create function app_public.tasks_filter_mine(t app_public.tasks, value boolean) returns boolean
+language sql stable as $$
+  select case when value then t.assignee_id = app_public.current_user_id()
+    else t.assignee_id is distinct from app_public.current_user_id() end
+$$;
+create function app_public.tasks_filter_open(t app_public.tasks, value boolean) returns boolean
+language sql stable as $$
+  select case when value then t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.status in ('COMPLETED', 'CANCELLED') end
+$$;
+create function app_public.tasks_filter_overdue(t app_public.tasks, value boolean) returns boolean
+language sql stable as $$
+  select case when value then t.due_at < now() and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.due_at is null or t.due_at >= now() or t.status in ('COMPLETED', 'CANCELLED') end
+$$;
+create function app_public.tasks_filter_due(t app_public.tasks, value boolean) returns boolean
+language sql stable as $$
+  select case when value then t.due_at < app_hidden.end_of_viewers_day()
+      and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')
+    else t.due_at is null or t.due_at >= app_hidden.end_of_viewers_day() or t.status in ('COMPLETED', 'CANCELLED') end
+$$;
+grant execute on function app_public.tasks_filter_mine, app_public.tasks_filter_open, app_public.tasks_filter_overdue,
+  app_public.tasks_filter_due to plat_user, plat_anonymous;
+comment on function app_public.tasks_filter_mine is
+  E'@filter mine\n\nOnly tasks that the viewer does, or only the others.';
+comment on function app_public.tasks_filter_open is
+  E'@filter open\n@impliesList status OPEN,IN_PROGRESS,WAITING\n\nOnly what is still to be done, or only what is over.';
+comment on function app_public.tasks_filter_overdue is
+  E'@filter overdue\n@impliesList status OPEN,IN_PROGRESS,WAITING\n\nOnly what is still to be done and was due before '
+  'now, or only the rest.';
+comment on function app_public.tasks_filter_due is
+  E'@filter due\n@impliesList status OPEN,IN_PROGRESS,WAITING\n\nOnly what is still to be done and is due today, where '
+  'the viewer is, or was due before; or only the rest.';
+
+create function app_hidden.viewer_tasks_of_deals() returns setof uuid
+language plpgsql stable security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+declare
+  projects constant uuid[] := array(select app_hidden.viewer_own_projects('lead.read'));
+begin
+  return query
+    select t.id from app_public.leads l join app_public.tasks t on t.lead_id = l.id and t.deleted_at is null
+      where l.assignee_id = app_public.current_user_id() and l.project_id = any (projects) and l.deleted_at is null
+    union
+    select t.id from app_hidden.viewer_assigned_buyers('buyer.read') b
+      join app_public.tasks t on t.buyer_id = b and t.deleted_at is null;
+end $$;
+comment on function app_hidden.viewer_tasks_of_deals() is
+  'Tasks about the leads and purchases assigned to the viewer, where they see their own only; whoever does them.';
 
 create function app_public.tasks_allowed_transitions(t app_public.tasks) returns app_public.transition[]
 language sql stable as $$ select app_hidden.transitions_from('task', to_jsonb(t)) $$;

@@ -78,7 +78,8 @@ begin
     join lateral (select i.column_name from app_hidden.import_columns i where i.operation = 'importLeads'
         and app_hidden.camel(i.column_name) = m.key
       union all select 'address' where m.key = 'address'
-      union all select 'assignee_id' where m.key = 'assignee') c on true
+      union all select 'assignee_id' where m.key = 'assignee'
+      union all select 'source_id' where m.key = 'source') c on true
     where m.value = 'null' or (jsonb_typeof(m.value) = 'string' and btrim(m.value #>> '{}', E' \t\n\r') = '');
 end $$;
 comment on function app_private.add_lead_entries(jsonb[]) is

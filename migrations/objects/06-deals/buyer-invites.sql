@@ -165,7 +165,7 @@ comment on function app_public.accept_buyer_invite is
 -- For the task that sends the mail. The token exists in that process and in the mail, nowhere else.
 create function app_private.issue_buyer_invite_token(invite_id uuid, send_count int) returns table (
   token text, email text, message text, expires_at timestamptz, project_title text, organization_name text,
-    invited_by text
+    invited_by text, organization_id uuid
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
@@ -184,7 +184,7 @@ begin
     on conflict (invite_id) do update set token_hash = excluded.token_hash;
   return query
     select secret, invite.email::text, invite.message::text, invite.expires_at, p.title::text, o.name::text,
-      app_public.users_full_name(u)
+      app_public.users_full_name(u), o.id
     from app_public.projects p join app_public.organizations o on o.id = p.organization_id
       left join app_public.users u on u.id = invite.invited_by_id
     where p.id = invite.project_id and p.deleted_at is null;

@@ -39,22 +39,29 @@ declare
   present text;
   wanted text;
   step text;
+  project app_public.projects;
 begin
   if claim.id is null then
     return;
   end if;
   present := coalesce((select u.status from app_public.units u where u.id = claim.unit_id),
     (select l.status from app_public.lots l where l.id = claim.lot_id));
+  select * into project from app_public.projects p where p.id = purchase.project_id;
   wanted := case
     when purchase.status = 'CLOSED' then 'CLOSED'
     when purchase.status in ('FIRM', 'CLEAR_TO_CLOSE') then 'SOLD'
     when purchase.status in ('IN_REVIEW', 'CONDITIONAL')
-      and (select p.sold_trigger = 'SIGNED' from app_public.projects p where p.id = purchase.project_id) then 'SOLD'
+      and project.sold_trigger = 'SIGNED' then 'SOLD'
     else 'PENDING' end;
   foreach step in array ladder loop
     if array_position(ladder, step) > coalesce(array_position(ladder, present), 0)
       and array_position(ladder, step) <= array_position(ladder, wanted) then
-      perform app_private.set_inventory(claim, step, sold_price => purchase.price);
+      perform app_private.set_inventory(claim, step, sold_price => purchase.price,
+        -- An imported sale keeps its days: it was not sold today.
+        at => case when app_hidden.setting('channel') = 'IMPORT' then least(now(), (case
+          when step = 'CLOSED' then purchase.closing_date
+          else coalesce(purchase.purchase_firm_date, purchase.purchase_date) end)::timestamp
+            at time zone project.time_zone) end);
     end if;
   end loop;
   update app_public.units u set sold_price = purchase.price where u.id = claim.unit_id
@@ -179,6 +186,40 @@ comment on function app_public.create_buyer is
   'Creates a purchase and takes the claim on its unit or lot; what the lead has reserved is taken over. Begins '
   'as DRAFT where no status is given. What is not given of the person comes from the lead.';
 
+create function app_private.correct_as_buyer(input jsonb) returns app_public.buyers
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  corrected constant text[] := '{email,phone,address,preferred_language}';
+  buyer app_public.buyers;
+  other text;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+begin
+  select b.* into buyer from app_public.buyers b where b.id = (input ->> 'id')::uuid
+    and b.id = any (array(select app_hidden.viewer_purchases()));
+  select k into other from jsonb_object_keys(input - '{id,expected_version}'::text[] - corrected) k order by k limit 1;
+  if buyer.id is null or other is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      'A buyer corrects their own email, phone, address and preferredLanguage; everything else of the purchase is up '
+      'to the sales team.',
+      jsonb_strip_nulls(jsonb_build_object('permission', 'buyer.write', 'field', app_hidden.camel(other))));
+  elsif buyer.status = 'CANCELLED' then
+    perform app_hidden.fail('CONFLICT', 'This purchase is cancelled.', '{"field": "id"}');
+  elsif input ? 'email' and not app_private.viewer_owns_address(coalesce(btrim(input ->> 'email'), '')) then
+    -- Mails about the purchase go there.
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Give the confirmed e-mail address of your account; another one is yours once the account has it.',
+      '{"field": "email"}');
+  end if;
+  perform set_config('plat.actor_type', 'BUYER', true);
+  buyer := app_hidden.update_record(null::app_public.buyers, input);
+  perform set_config('plat.actor_type', before, true);
+  return app_hidden.masked(buyer);
+end $$;
+comment on function app_private.correct_as_buyer(jsonb) is
+  'Corrects how the viewer, as a buyer, is reached; everything else of a purchase is refused. buyer.updated tells what '
+  'was changed, and that the buyer did.';
+grant execute on function app_private.correct_as_buyer to plat_user;
+
 create function app_public.update_buyer(input jsonb,
   agent app_public.agent_input default null) returns app_public.buyers
 language plpgsql volatile as $$
@@ -187,13 +228,18 @@ declare
   gives_back boolean := false;
 begin
   perform app_hidden.require_viewer();
+  select b.* into buyer from app_hidden.masked_buyers b where b.id = app_hidden.record_id('buyers', input ->> 'id');
+  if buyer.user_id = app_public.current_user_id()
+    and not app_hidden.deal_can(buyer.organization_id, buyer.project_id, buyer.assignee_id, 'buyer.write') then
+    return app_private.correct_as_buyer(input || jsonb_build_object('id', buyer.id));
+  end if;
   if input ?| '{status,price,assignee_id}' then
     perform app_hidden.lock_seen('app_public.buyers', b.id) from app_public.buyers b
       where b.id = app_hidden.record_id('buyers', input ->> 'id');
   end if;
   if input ? 'assignee_id' then
     select b.* into buyer from app_hidden.masked_buyers b where b.id = app_hidden.record_id('buyers', input ->> 'id');
-    gives_back := app_private.gives_back(buyer.project_id, buyer.organization_id, buyer.assignee_id, 'buyer.write',
+    gives_back := app_private.gives_back(buyer.project_id, buyer.assignee_id, 'buyer.write',
       nullif(btrim(input ->> 'assignee_id'), ''));
   end if;
   buyer := app_hidden.update_record(null::app_public.buyers, case when gives_back then input - 'assignee_id' else input
@@ -210,7 +256,8 @@ end $$;
 comment on function app_public.update_buyer is
   E'@arg agent The agent who represents the buyer; null for none.\n\n'
   'Changes a purchase. Its status moves the unit or lot along; CANCELLED, which needs a fallout reason, makes '
-  'it AVAILABLE again. Whoever sees own deals only gives one back with the assigneeId null.';
+  'it AVAILABLE again. Whoever sees own deals only gives one back with the assigneeId null. The buyer who accepted '
+  'an invitation corrects their own email (to that of their account), phone, address and preferredLanguage.';
 grant execute on function app_public.create_buyer, app_public.update_buyer to plat_user, plat_anonymous;
 
 create function app_hidden.matching_buyers(query text) returns setof uuid

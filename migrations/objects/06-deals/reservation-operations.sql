@@ -175,12 +175,7 @@ begin
   if purchase.id is null then
     return null;
   end if;
-  if coalesce(input ->> 'status', 'PENDING') <> 'PENDING'
-    or jsonb_strip_nulls(input) ?| array['lead_id', 'expiration', 'notes', 'metadata'] then
-    perform app_hidden.fail('FORBIDDEN',
-      'Who it is for, how long it lasts, whether it is confirmed and what is noted about it is up to the sales team.',
-      '{"permission": "sale.write"}');
-  end if;
+  perform app_private.refuse_team_fields(input);
   perform set_config('plat.actor_type', 'BUYER', true);
   result := app_hidden.create_record(null::app_public.reservations,
     input || jsonb_build_object('buyer_id', app_public.current_user_id(),
@@ -220,39 +215,33 @@ grant execute on function app_private.reserve_as_buyer, app_private.cancel_as_bu
 create function app_public.create_reservation(input jsonb) returns app_public.reservations
 language plpgsql volatile as $$
 declare
-  unit uuid;
-  lot uuid;
-  field text;
-  place record;
+  home record;
   result app_public.reservations;
 begin
   perform app_hidden.require_viewer();
-  unit := app_hidden.record_id('units', nullif(btrim(input ->> 'unit_id'), ''), 'unitId');
-  lot := app_hidden.record_id('lots', nullif(btrim(input ->> 'lot_id'), ''), 'lotId');
-  if num_nonnulls(unit, lot) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
-  end if;
-  field := case when unit is not null then 'unitId' else 'lotId' end;
-  select p.project_id, p.organization_id into place from (
-    select u.project_id, u.organization_id from app_public.units u where u.id = unit
-    union all select l.project_id, l.organization_id from app_public.lots l where l.id = lot) p;
-  if app_hidden.project_can(place.project_id, place.organization_id, 'sale.write') then
+  select * into home from app_hidden.home_of(input);
+  if app_hidden.project_can(home.project_id, home.organization_id, 'sale.write') then
     return app_hidden.create_record(null::app_public.reservations, input);
   end if;
-  result := app_private.reserve_as_buyer(input || jsonb_build_object('unit_id', unit, 'lot_id', lot));
+  result := app_private.reserve_as_buyer(input || jsonb_build_object('unit_id', home.unit_id, 'lot_id', home.lot_id));
+  if result.id is null then
+    result := app_private.reserve_as_visitor(input
+      || jsonb_build_object('unit_id', home.unit_id, 'lot_id', home.lot_id));
+  end if;
   if result.id is not null then
     return result;
-  elsif place.project_id is null then
+  elsif home.project_id is null then
     perform app_hidden.fail('NOT_FOUND',
-      format('There is no such %s.', case when unit is not null then 'unit' else 'lot' end),
-      jsonb_build_object('field', field));
+      format('There is no such %s.', case when home.unit_id is not null then 'unit' else 'lot' end),
+      jsonb_build_object('field', home.field));
   end if;
   perform app_hidden.refuse('reservations', 'create');
   return null;
 end $$;
 comment on function app_public.create_reservation is
   E'Reserves a unit or a lot: nobody else can until it is over. Charges nobody. A buyer who signed in reserves '
-  'for themselves in a project where they have a purchase.';
+  'for themselves in a project where they have a purchase, and so does any visitor who signed in, in a public project '
+  'that allows it (publicReservations); there the fee confirms it.';
 
 create function app_public.update_reservation(input jsonb) returns app_public.reservations
 language plpgsql volatile as $$

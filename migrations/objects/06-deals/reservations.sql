@@ -8,8 +8,8 @@
 -- - A lead that is LOST or UNQUALIFIED reserves nothing, and becomes neither while it has an open reservation. One that
 --   is CONVERTED reserves another home, and stays CONVERTED.
 -- - Nobody reserves while the sales of the project are PAUSED.
--- - A buyer reserves and cancels for themselves in a project where they have a purchase in force; what else there is to
---   a reservation is the sales team's.
+-- - A buyer reserves and cancels for themselves in a project where they have a purchase in force, and so does a visitor
+--   in a project that allows it (self-service.sql); what else there is to a reservation is the sales team's.
 -- - An open negotiation about a reservation is called off with it when that is cancelled or refunded, not when it
 --   expires.
 -- - A reservation whose purchase is CLOSED is not refunded: who owns the home stays its owner.
@@ -85,6 +85,8 @@ comment on column app_public.reservations.cancelled_at is 'When it was cancelled
 comment on column app_public.reservations.fallout_reason_id is
   'Why it fell through; CANCELLED takes this or a cancellationReason.';
 comment on column app_public.reservations.refunded_at is 'When it was refunded.';
+comment on column app_public.reservations.is_self_service is
+  'Whether a visitor made it for themselves, in a project that allows it; its fee confirms it.';
 comment on column app_public.reservations.transaction_id is 'The payment of its fee elsewhere.';
 comment on column app_public.reservations.notes is E'@masked\n\nWhat the sales team notes; never shown to the buyer.';
 comment on column app_public.reservations.metadata is E'@masked\n\nFree data of the organization''s own programs.';
@@ -261,6 +263,13 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 1 to 8,760 hours.', '{"field": "expiration"}');
   end if;
   new.expires_at := now() + make_interval(hours => new.expiration);
+  -- A visitor has as long as the hold to pay the fee; then its hours begin.
+  if new.is_self_service and (select app_private.wants_fee_first(p) from app_public.projects p
+    where p.id = new.project_id) then
+    new.expires_at := coalesce((app_private.active_hold(new.unit_id, new.lot_id, new.lead_id)).expires_at,
+      now() + (select make_interval(hours => p.public_hold_expiration) from app_public.projects p
+        where p.id = new.project_id));
+  end if;
   perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'reservation', new.id);
   claim := app_private.take_claim(new.unit_id, new.lot_id, 'RESERVATION', 'reservation', new.id, new.expires_at);
   new.currency := project.currency;
@@ -286,6 +295,11 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 begin
   if new.status = 'CONFIRMED' then
     new.executed_at := coalesce(new.executed_at, now());
+    if new.is_self_service and new.expires_at is not null then
+      new.expires_at := now() + make_interval(hours => new.expiration);
+      update app_hidden.claims c set expires_at = new.expires_at
+        where c.subject_id = new.id and c.released_at is null and c.kind = 'RESERVATION';
+    end if;
   elsif new.status = 'CONVERTED' then
     if new.purchase_id is null then
       perform app_hidden.fail('CONFLICT', 'A reservation is converted into a purchase.', '{"field": "status"}');

@@ -16,7 +16,7 @@
 -- - Nobody holds while the sales of the project are PAUSED, or for a lead that is LOST or UNQUALIFIED.
 
 select app_private.make_deal_table('unit_holds', 'sale.read', 'sale.write', 'unitHolds', 'The holds, newest first',
-  deletable => false);
+  own => 'id = any (array(select app_hidden.viewer_holds()))', deletable => false);
 select app_private.make_project_record('unit_holds', 'unit_hold', 'sale.write', event_permission => 'sale.read');
 select app_private.make_state_machine('unit_holds', 'unit_hold',
   steps => array[
@@ -29,6 +29,7 @@ grant insert (unit_id, lot_id, lead_id, expiration, notes), update (lead_id, exp
 
 comment on table app_public.unit_holds is $$
 @portfolio sale.read
+@ownFinder viewer_holds
 @defaultOrder inserted_at desc
 @filterLists status
 
@@ -50,6 +51,10 @@ comment on column app_public.unit_holds.held_since is
   'Since when the same person holds it: holdExpirationLimit of the project counts from there.';
 comment on column app_public.unit_holds.expires_at is E'@filter\n\nWhen it ends by itself.';
 comment on column app_public.unit_holds.extended_count is 'How often its hours were made to count anew.';
+comment on column app_public.unit_holds.is_self_service is
+  'Whether a visitor made it for themselves, in a project that allows it.';
+comment on column app_public.unit_holds.held_price is
+  'The list price when it was made, at which it becomes a reservation; older holds have none.';
 comment on column app_public.unit_holds.notes is E'@masked\n\nWhat the sales team notes.';
 comment on column app_public.unit_holds.inserted_at is E'@filter\n\nWhen it was made; the order of unitHolds.';
 comment on constraint unit_holds_one_thing on app_public.unit_holds is 'Name either the unit or the lot.';
@@ -99,12 +104,9 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   lead app_public.leads;
 begin
-  if tg_op = 'UPDATE' and old.status <> 'ACTIVE' and new.lead_id is distinct from old.lead_id then
-    perform app_hidden.fail('CONFLICT', 'This hold is over; make a new one.', '{"field": "leadId"}');
-  end if;
   if new.lead_id is null or (tg_op = 'UPDATE' and new.lead_id is not distinct from old.lead_id) then
     if tg_op = 'INSERT' or new.lead_id is distinct from old.lead_id then
-      new.assignee_id := new.user_id;
+      new.assignee_id := case when not new.is_self_service then new.user_id end;
     end if;
     return new;
   end if;
@@ -112,11 +114,11 @@ begin
     and l.deleted_at is null;
   if lead.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
-  elsif lead.status in ('LOST', 'UNQUALIFIED') then
+  elsif lead.status in ('LOST', 'UNQUALIFIED') and new.status = 'ACTIVE' then
     perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
       '{"field": "leadId"}');
   end if;
-  new.assignee_id := coalesce(lead.assignee_id, new.user_id);
+  new.assignee_id := coalesce(lead.assignee_id, case when not new.is_self_service then new.user_id end);
   return new;
 end $$;
 comment on function app_private.tg_unit_holds__prepare() is
@@ -130,7 +132,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select m.organization_id
   from app_public.organization_user_connections m
   join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = $1
-  where m.user_id = app_public.current_user_id()
+  where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
     and (app_hidden.setting('organization_id') is null
       or m.organization_id = app_hidden.setting('organization_id')::uuid)
     and exists (select from app_private.role_permissions r where r.permission = 'sale.write'
@@ -148,8 +150,8 @@ declare
   own int;
   of_organization int;
 begin
-  if hold.user_id is null then
-    return; -- by the service
+  if hold.user_id is null or hold.is_self_service then
+    return; -- by the service, or by a visitor, who has limits of their own
   end if;
   -- One after the other from here to the end of the transaction, so that two at once are both counted.
   perform pg_advisory_xact_lock(hashtextextended('plat.holds ' || hold.project_id, 0));
@@ -180,7 +182,8 @@ comment on function app_private.require_fewer_holds(app_public.unit_holds) is
 create function app_private.hold_until(hold app_public.unit_holds) returns timestamptz
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  most constant interval := make_interval(hours => (select p.hold_expiration_limit from app_public.projects p
+  most constant interval := make_interval(hours => (select case when hold.is_self_service
+    then p.public_hold_expiration else p.hold_expiration_limit end from app_public.projects p
     where p.id = hold.project_id));
   until_when constant timestamptz := clock_timestamp() + make_interval(hours => hold.expiration);
   last_moment constant timestamptz := hold.held_since + most;
@@ -207,31 +210,37 @@ create function app_private.tg_unit_holds__take() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   project record;
+  claim app_hidden.claims;
   former app_public.unit_holds;
 begin
   -- Who may not, whom the policy refuses in a moment, is told nothing about what is claimed.
   if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
+    and not new.is_self_service
     and not app_hidden.deal_can(new.organization_id, new.project_id, new.assignee_id, 'sale.write') then
     new.expires_at := now();
     new.expiration := coalesce(new.expiration, 1);
     return new;
   end if;
-  select p.status, p.hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
+  select p.status, case when new.is_self_service then p.public_hold_expiration else p.hold_expiration end
+      as hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
     from app_public.projects p where p.id = new.project_id;
   if project.status = 'PAUSED' then
     perform app_hidden.fail('CONFLICT', 'The sales of this project are paused; nothing is held meanwhile.');
   end if;
   new.expiration := coalesce(new.expiration, project.hold_expiration);
-  new.holder_organization_id := app_private.selling_organization(new.project_id);
+  new.holder_organization_id := case when not new.is_self_service
+    then app_private.selling_organization(new.project_id) end;
   perform app_private.lock_inventory(new.unit_id, new.lot_id);
   -- Held again before it was free for as long as a hold may last, it goes on.
   select h.* into former from app_public.unit_holds h
     where (h.unit_id = new.unit_id or h.lot_id = new.lot_id) and h.user_id = new.user_id
-      and h.status in ('EXPIRED', 'RELEASED') and h.status_changed_at > now() - project.most
+      and h.is_self_service = new.is_self_service and h.status in ('EXPIRED', 'RELEASED')
+      and h.status_changed_at > now() - project.most and not new.is_self_service
     order by h.inserted_at desc, h.id desc limit 1;
   new.held_since := coalesce(former.held_since, clock_timestamp());
   new.expires_at := app_private.hold_until(new);
-  perform app_private.take_claim(new.unit_id, new.lot_id, 'HOLD', 'unit_hold', new.id, new.expires_at);
+  claim := app_private.take_claim(new.unit_id, new.lot_id, 'HOLD', 'unit_hold', new.id, new.expires_at);
+  new.held_price := case when new.unit_id is not null then claim.unit_price else claim.lot_price end;
   perform app_private.require_fewer_holds(new);
   return new;
 end $$;
@@ -321,6 +330,10 @@ language plpgsql volatile as $$
 begin
   perform app_hidden.require_viewer();
   perform app_hidden.lock_seen('app_public.unit_holds', app_hidden.record_id('unit_holds', input ->> 'id'));
+  if input ? 'lead_id' and exists (select from app_public.unit_holds h
+    where h.id = app_hidden.record_id('unit_holds', input ->> 'id') and h.status <> 'ACTIVE') then
+    perform app_hidden.fail('CONFLICT', 'This hold is over; make a new one.', '{"field": "leadId"}');
+  end if;
   return app_hidden.update_record(null::app_public.unit_holds, input);
 end $$;
 comment on function app_public.update_unit_hold is
@@ -331,11 +344,14 @@ create function app_private.release_hold(hold_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   hold app_public.unit_holds;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
 begin
-  select h.* into hold from app_public.unit_holds h where h.id = release_hold.hold_id
-    and app_hidden.deal_can(h.organization_id, h.project_id, h.assignee_id, 'sale.write');
-  if hold.id is null then
-    perform app_hidden.refuse('unit_holds', 'delete');
+  select h.* into hold from app_public.unit_holds h where h.id = release_hold.hold_id;
+  if not app_hidden.deal_can(hold.organization_id, hold.project_id, hold.assignee_id, 'sale.write') then
+    if coalesce(hold.id <> all (array(select app_hidden.viewer_holds())), true) then
+      perform app_hidden.refuse('unit_holds', 'delete');
+    end if;
+    perform set_config('plat.actor_type', 'BUYER', true);
   end if;
   perform app_private.lock_inventory(hold.unit_id, hold.lot_id);
   select h.* into hold from app_public.unit_holds h where h.id = hold.id and h.deleted_at is null for no key update;
@@ -345,6 +361,7 @@ begin
   end if;
   perform app_private.release_claim((app_private.active_claim(hold.id)).id, 'RELEASED');
   update app_public.unit_holds h set deleted_at = now() where h.id = hold.id;
+  perform set_config('plat.actor_type', before, true);
 end $$;
 comment on function app_private.release_hold(uuid) is
   'Gives back a unit or lot that the viewer, or somebody of their team, holds.';

@@ -14,6 +14,8 @@ comment on column app_public.notification_settings.team_message is
 comment on column app_public.notification_settings.lead_note is
   E'@notNull\n\nA note on a lead of the member came in by itself, from a workflow or a connected application; what '
   'somebody enters notifies nobody.';
+comment on column app_public.notification_settings.agreement is
+  E'@notNull\n\nAn agreement was signed by all, declined, or not signed in time.';
 comment on table app_private.notification_kinds is
   'The members of NotificationSettings, as columns of the type: how long a mail waits for further items, what the kind '
   'is called ("mails about …"), and the heading of a mail with several. Of two kinds with the same event, a reader '
@@ -31,7 +33,8 @@ insert into app_private.notification_kinds (kind, place, wait, name, heading) va
   ('escalation', 9, '1 minute', 'escalations', 'escalations'),
   -- Whoever asked for it waits.
   ('export_ready', 10, '0', 'exports', 'exports'),
-  ('team_message', 11, '1 minute', 'messages of workflows', 'messages of workflows');
+  ('team_message', 11, '1 minute', 'messages of workflows', 'messages of workflows'),
+  ('agreement', 12, '1 minute', 'agreements', 'updates on agreements');
 
 comment on table app_private.notification_rules is
   'Which events tell whom. events: names such as lead.created or lead.*, null for what the service itself says; '
@@ -52,6 +55,9 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
       '{"origin": "MARKETPLACE"}', '{"origin": "OPEN_HOUSE"}']::jsonb[],
     '{SYSTEM,INTEGRATION,WEBHOOK}', 'lead.read', '{TEAM}', false, false,
     '{{ data.name }} is a new lead for {{ project }}',
+      '{{ data.email }}{% if data.phone %}, {{ data.phone }}{% endif %}', null),
+  ('new_lead', '{lead.created}', null, '{"{\"origin\": \"RESERVATION\"}"}', null, 'lead.read', '{TEAM}', false, false,
+    '{{ data.name }} is a new lead for {{ project }}, who holds or reserves a home',
       '{{ data.email }}{% if data.phone %}, {{ data.phone }}{% endif %}', null),
   ('contact_message', '{contact_message.created}', null, null, null, 'lead.read', '{TEAM}', false, false,
     '{{ data.name }} wrote to the sales office of {{ project }}',
@@ -91,6 +97,9 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
     false, false,
     'Offer of {{ data.price | money: data.currency }} for {{ home }} in {{ project }}{% if person %} ({{ person }}){% '
     'endif %}, {{ data.status | words }}', null, null),
+  ('agreement', '{agreement.signed,agreement.executed,agreement.declined,agreement.expired}', null, null, null,
+    'lead.read', '{ASSIGNEE}', true, false,
+    '{{ data.title }} of {{ person }} in {{ project }}, {{ data.status | words }}', null, null),
   -- A task without a lead or purchase is for members alone, one with it for whoever sees that.
   ('task', '{task.created}', null, '{"{\"leadId\": null, \"buyerId\": null}"}', null, 'org.member', '{assigneeId}',
     false, false,

@@ -1,3 +1,6 @@
+import type { Language } from "../../messages/catalogue.ts";
+import { tell } from "../../messages/recognize.ts";
+import { writtenOut } from "../../messages/values.ts";
 import { oneLine } from "./compose.ts";
 
 /** A mail is written once, as blocks, and rendered as plain text and as HTML. */
@@ -14,22 +17,56 @@ export type Block =
 export interface Letter {
   subject: string;
   blocks: Block[];
-  /** Why the reader gets this mail. */
-  footer: string;
+  /** Why the reader gets this mail; of several parts each is a sentence of its own. */
+  footer: string | string[];
   /** What stands between the blocks and the footer. */
   closing?: Block[];
   /** What an organization has written as HTML, instead of the blocks: a fragment that closes what it opens. */
   html?: string | null;
 }
 
-export interface Rendered {
+interface Written {
   subject: string;
   text: string;
   html: string;
 }
 
+/** A mail in English, and in other languages. */
+export interface Rendered extends Written {
+  in(language: Language): Written;
+}
+
 /** Renders a letter; every value is escaped, in whatever block it stands. */
-export function render({ subject, blocks, footer, closing = [], html = null }: Letter): Rendered {
+export const render = (letter: Letter): Rendered => ({
+  ...written(told(letter, "en"), "en"),
+  in: (language) => written(told(letter, language), language),
+});
+
+/** A letter whose sentences are said in a language; what people have written stays as it is. */
+function told(letter: Letter, language: Language): Letter & { footer: string } {
+  const say = (text: string) => writtenOut(tell(text, language, "mails").message, language);
+  const block = (of: Block): Block => {
+    if (typeof of === "string") return say(of);
+    if ("link" in of) return { ...of, label: say(of.label) };
+    if ("facts" in of)
+      return {
+        facts: of.facts.map(([label, value]) => [say(label), value && writtenOut(value, language)]),
+      };
+    return of;
+  };
+  return {
+    ...letter,
+    subject: say(letter.subject),
+    blocks: letter.blocks.map(block),
+    closing: letter.closing?.map(block),
+    footer: [letter.footer].flat().map(say).join(" "),
+  };
+}
+
+function written(
+  { subject, blocks, footer, closing = [], html = null }: Letter & { footer: string },
+  language: Language,
+): Written {
   const end = [
     ...closing.map(htmlOf),
     `<p style="color:#666;font-size:13px;border-top:1px solid #ddd;padding-top:1em">${escapeHtml(footer)}</p>`,
@@ -40,7 +77,7 @@ export function render({ subject, blocks, footer, closing = [], html = null }: L
     html:
       html === null
         ? [
-            '<!doctype html><html lang="en"><head><meta charset="utf-8"></head>',
+            `<!doctype html><html lang="${language}"><head><meta charset="utf-8"></head>`,
             '<body style="font:16px/1.5 sans-serif;color:#222;max-width:36em;margin:2em auto;padding:0 1em">',
             ...blocks.map(htmlOf),
             ...end,

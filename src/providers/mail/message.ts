@@ -1,3 +1,5 @@
+import type { Language } from "../../messages/catalogue.ts";
+
 /** One mail to one person. What users wrote may stand in any member: the providers see to it that it stays text. */
 export interface MailMessage {
   /** Names this very mail: sent twice under one key, it carries the same Message-ID both times. */
@@ -8,6 +10,10 @@ export interface MailMessage {
   subject: string;
   text: string;
   html: string;
+  /** The same in another language; where left out, the mail is sent as it is. */
+  in?(language: Language): { subject: string; text: string; html: string };
+  /** The organization in whose name it goes out: its language counts where that of the reader is not known. */
+  organizationId?: string | null;
   /** Where a POST stops mails of this kind: an address that starts with https:. */
   unsubscribe?: string;
 }

@@ -1,0 +1,61 @@
+-- What buyers prove who they are and what they can pay with. It is read by the buyer and by who has the permission
+-- buyer.pii, nobody else: whoever works on the purchase sees which kinds there are, and no more. The buyer uploads and
+-- deletes what is their own; what somebody of the team has uploaded for them, that team deletes.
+
+select app_private.make_file_table('buyer_documents', 'buyer_document', parent => 'buyers',
+  list => 'private_documents', settable => '{title, category}',
+  readers => $$organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
+    or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+    or buyer_id = any (array(select app_hidden.viewer_purchases()))$$,
+  write_permission => 'buyer.pii', event_permission => 'buyer.pii');
+
+drop policy everybody on app_public.buyer_documents;
+
+create policy own_insert on app_public.buyer_documents for insert to plat_user
+  with check (buyer_id = any (array(select app_hidden.viewer_purchases())));
+create policy own_update on app_public.buyer_documents for update to plat_user
+  using (buyer_id = any (array(select app_hidden.viewer_purchases()))
+    and uploaded_by_id = (select app_public.current_user_id()));
+create policy own_delete on app_public.buyer_documents for delete to plat_user
+  using (buyer_id = any (array(select app_hidden.viewer_purchases()))
+    and uploaded_by_id = (select app_public.current_user_id()));
+
+comment on table app_public.buyer_documents is
+  E'@file Document\n\nA document that shows who a buyer is, or that they can pay.';
+comment on column app_public.buyer_documents.category is
+  'What it is: IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.';
+comment on constraint buyer_documents_kinds on app_public.buyer_documents is
+  'A private document of a buyer is IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.';
+comment on column app_public.buyer_documents.public is 'Whether everybody sees it: never.';
+comment on constraint buyer_documents_private on app_public.buyer_documents is
+  'A private document of a buyer is not public.';
+
+create function app_private.tg_buyer_documents__prepare() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if exists (select from app_public.buyers b where b.id = new.buyer_id and b.status = 'CANCELLED') then
+    perform app_hidden.fail('CONFLICT', 'This purchase was cancelled.', '{"field": "buyerId"}');
+  end if;
+  return new;
+end $$;
+create trigger _200_prepare before insert on app_public.buyer_documents for each row
+  execute function app_private.tg_buyer_documents__prepare();
+
+create function app_private.kinds_on_file(buyer_id uuid) returns text[]
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select coalesce(array_agg(distinct d.category::text order by d.category::text), '{}')
+  from app_public.buyer_documents d join app_public.buyers b on b.id = d.buyer_id
+  where d.buyer_id = $1 and d.deleted_at is null
+    and (app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+      or b.id = any (array(select app_hidden.viewer_purchases())))
+$$;
+comment on function app_private.kinds_on_file(uuid) is
+  'The kinds of private documents that there are of a purchase that the viewer sees; none of others.';
+grant execute on function app_private.kinds_on_file to plat_user, plat_anonymous;
+
+create function app_public.buyers_documents_on_file(b app_public.buyers) returns app_public.document_category[]
+language sql stable as $$ select app_private.kinds_on_file(b.id)::app_public.document_category[] $$;
+grant execute on function app_public.buyers_documents_on_file to plat_user, plat_anonymous;
+comment on function app_public.buyers_documents_on_file is
+  E'@notNull\n\nWhich kinds of private documents there are, for whoever works on the purchase; the documents '
+  'themselves take the permission buyer.pii.';

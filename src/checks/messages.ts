@@ -1,0 +1,58 @@
+import type { ClientBase } from "pg";
+import { catalogues, languages, placesOf, type Section } from "../messages/catalogue.ts";
+import { codeMessages, databaseMessages, type SourceMessage } from "../messages/sources.ts";
+import type { Finding } from "./rule.ts";
+
+const folder = "src/messages/catalogue";
+
+/** Without the names of its places, as sentences in functions have them. */
+const nameless = (text: string) => text.replace(/\{\w+\}/g, "{}");
+
+/** Sentences of functions, constraints and the code that have no key. */
+export function withoutKey(messages: readonly SourceMessage[]): Finding[] {
+  const known = new Set(Object.values(catalogues.en.errors).map(nameless));
+  const found = new Map(
+    messages.filter(({ text }) => !known.has(text)).map((message) => [message.text, message]),
+  );
+  return [...found.values()].map(({ text, place }) => ({
+    rule: "message-without-key",
+    object: place,
+    write: `Add "${text}" with a key to errors in ${folder}/en.json, with {0}, {1} … for each {}, and to the other languages; or write it anew under its old key.`,
+  }));
+}
+
+/** Keys that a language lacks or has beyond English, and texts with other places than the English one. */
+export function differences(of = catalogues): Finding[] {
+  return languages
+    .filter((language) => language !== "en")
+    .flatMap((language) =>
+      (["errors", "terms", "mails"] as Section[]).flatMap((section) => {
+        const english = of.en[section];
+        const texts = of[language][section];
+        return [...new Set([...Object.keys(english), ...Object.keys(texts)])].flatMap((key): Finding[] => {
+          const object = `${language}.json ${section}.${key}`;
+          const [there, text] = [english[key], texts[key]];
+          if (there === undefined)
+            return [
+              { rule: "message-beyond-english", object, write: "Take it away: en.json has no such key." },
+            ];
+          if (text === undefined || text.trim() === "")
+            return [{ rule: "message-without-translation", object, write: `Translate "${there}".` }];
+          if (placesOf(there).join() !== placesOf(text).join())
+            return [
+              {
+                rule: "message-with-other-places",
+                object,
+                write: `Use the places of "${there}": ${placesOf(there).join(", ") || "none"}.`,
+              },
+            ];
+          return [];
+        });
+      }),
+    );
+}
+
+/** What the catalogues of messages lack. */
+export async function checkMessages(client: ClientBase): Promise<Finding[]> {
+  return [...withoutKey([...(await databaseMessages(client)), ...codeMessages()]), ...differences()];
+}

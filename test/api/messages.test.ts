@@ -1,0 +1,180 @@
+/** All bad fields of an input at once, with keys, in the language of whoever asks. */
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import type { Person } from "../harness/api.ts";
+import { mutationOf } from "../harness/records.ts";
+import { startWorld, type World } from "../harness/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.stop());
+
+const CREATE_LEAD = mutationOf("createLead", "{ id }");
+const CREATE_CONTACT = mutationOf("createFloorPlan", "{ id }");
+const CREATE_ACCOUNT = mutationOf("createAccount", "{ id }");
+
+/** The first error of an answer that was asked for in a language. */
+async function refusal(person: Person, query: string, input: object, language?: string) {
+  const headers: Record<string, string> = language ? { "accept-language": language } : {};
+  const { errors } = await person.ask(query, { input }, { headers });
+  const { message, extensions } = errors![0]!;
+  return { message, ...extensions } as Record<string, any> & { message: string };
+}
+const speak = (person: Person, language: string) =>
+  person.get(mutationOf("updateUser", "{ language }"), { input: { id: person.id, language } });
+const pathsOf = ({ fields }: Record<string, any>) => fields.map(({ path }: { path: string }) => path);
+
+describe("bad fields", () => {
+  test("of columns are told all at once: what the type, and what a check of the table refuses", async () => {
+    const input = {
+      projectId: world.project.id,
+      title: "x".repeat(301),
+      bedrooms: 120,
+      sqft: 0,
+      description: "y".repeat(20_001),
+      code: "A1",
+    };
+    const error = await refusal(world.owen, CREATE_CONTACT, input);
+    expect(pathsOf(error).toSorted()).toEqual(["bedrooms", "description", "sqft", "title"]);
+    expect(error).toMatchObject({ code: "BAD_USER_INPUT", field: error.fields[0].path });
+    expect(error.fields).toContainEqual({
+      path: "bedrooms",
+      key: "give0To99Bedrooms",
+      message: "Give 0 to 99 bedrooms.",
+    });
+    // What was good alone is taken.
+    expect(error.message).toBe(error.fields[0].message);
+  });
+
+  test("of an update are told with those that may not be null", async () => {
+    const { createFloorPlan: plan } = await world.owen.get(CREATE_CONTACT, {
+      input: { projectId: world.project.id, title: "Studio" },
+    });
+    const error = await refusal(world.owen, mutationOf("updateFloorPlan", "{ id }"), {
+      id: plan.id,
+      title: null,
+      baths: 100,
+    });
+    expect(error).toMatchObject({
+      field: "title",
+      fields: [
+        { path: "title", key: "mayNotBeNullLeaveIt", parameters: ["title"] },
+        { path: "baths", key: "give0To99Baths" },
+      ],
+    });
+  });
+
+  test("of the arguments of a function are told all at once", async () => {
+    const error = await refusal(world.anonymous, mutationOf("contactProject", "{ id }"), {
+      projectId: world.project.id,
+      name: "Mira",
+      email: "nobody",
+      phone: "1".repeat(60),
+    });
+    expect(pathsOf(error)).toEqual(["email", "phone"]);
+    expect(error.field).toBe("email");
+  });
+
+  test("of the wrong type are told all at once", async () => {
+    const error = await refusal(world.owen, CREATE_CONTACT, {
+      projectId: world.project.id,
+      title: 7,
+      bedrooms: "two",
+      colour: "red",
+    });
+    expect(pathsOf(error).toSorted()).toEqual(["bedrooms", "colour", "title"]);
+    expect(error).toMatchObject({ code: "BAD_USER_INPUT", key: "variableHasAnInvalidValue" });
+  });
+
+  test("that a function refuses by itself are the one that it refused", async () => {
+    const error = await refusal(world.owen, CREATE_LEAD, {
+      projectId: world.project.id,
+      name: "Bo",
+      registeredAt: "2999-01-01T00:00:00Z",
+    });
+    expect(error).toMatchObject({
+      field: "registeredAt",
+      fields: [{ path: "registeredAt", key: "aLeadCannotBeRegisteredIn" }],
+    });
+  });
+});
+
+describe("the language of messages", () => {
+  const noProject = (person: Person, language?: string) =>
+    refusal(person, CREATE_LEAD, { projectId: "no-such-project", name: "Bo" }, language);
+
+  test("is that of the header for strangers, English where it names none that there is", async () => {
+    const ask = async (language?: string) =>
+      (
+        await refusal(
+          world.anonymous,
+          CREATE_ACCOUNT,
+          { email: "a@example.com", password: "short" },
+          language,
+        )
+      ).message;
+    expect(await ask("de-AT,en;q=0.5")).toBe("Ein Passwort hat 10 oder mehr Zeichen.");
+    expect(await ask("es")).toBe("Una contraseña tiene 10 caracteres o más.");
+    expect(await ask("it")).toBe("A password has 10 characters or more.");
+  });
+
+  test("is that of the user, whatever the header", async () => {
+    await speak(world.max, "fr-CA");
+    expect(await noProject(world.max, "de")).toMatchObject({
+      code: "NOT_FOUND",
+      key: "thereIsNoSuchProject",
+      message: "Ce projet n'existe pas.",
+    });
+    expect((await noProject(world.ada, "de")).message).toBe("There is no such project.");
+  });
+
+  test("of fields is the same, and their keys and parameters stay", async () => {
+    await speak(world.max, "de");
+    const error = await refusal(world.max, mutationOf("updateLead", "{ id }"), {
+      id: "0197f000-0000-7000-8000-000000000000",
+      name: 5,
+    });
+    expect(error.fields).toEqual([
+      {
+        path: "name",
+        key: "variableHasAnInvalidValue",
+        parameters: ["input.name", "String cannot represent a non string value: 5"],
+        message:
+          "Die Variable „$input.name“ hat einen ungültigen Wert: String kann keinen Wert darstellen, der kein Text ist: 5",
+      },
+    ]);
+  });
+
+  test("of what is refused before it becomes an operation is that of the header", async () => {
+    const answer = await world.post("{}", { "content-type": "application/json", "accept-language": "fr" });
+    expect(answer.errors![0]!.message).toBe("Le membre query doit être un texte, le document GraphQL.");
+    const { errors } = await world
+      .person("nonsense")
+      .ask("{ viewer { id } }", {}, { headers: { "accept-language": "es" } });
+    expect(errors![0]!.message).toBe("El token es desconocido; inicie sesión de nuevo.");
+  });
+
+  test("of a new account is that of the browser, and of a new organization that of its founder", async () => {
+    const email = "francine@example.com";
+    await world.anonymous.ask(
+      CREATE_ACCOUNT,
+      { input: { email, password: "correct horse battery" } },
+      { headers: { "accept-language": "fr-FR,fr;q=0.9" } },
+    );
+    const { rows } = await world.owner.query(
+      "select language from app_public.users where id = app_private.account_named($1)",
+      [email],
+    );
+    expect(rows).toEqual([{ language: "fr" }]);
+    await speak(world.ada, "es");
+    const { createOrganization } = await world.ada.get(mutationOf("createOrganization", "{ id language }"), {
+      input: { name: "Casa Clara" },
+    });
+    expect(createOrganization.language).toBe("es");
+    const update = mutationOf("updateOrganization", "{ language }");
+    const input = { id: createOrganization.id, language: "de" };
+    expect((await world.ada.get(update, { input })).updateOrganization).toEqual({ language: "de" });
+    expect(await world.olga.refused(update, { input })).toMatchObject({ code: "NOT_FOUND" });
+  });
+});

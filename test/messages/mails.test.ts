@@ -1,0 +1,132 @@
+/** Mails in the language of whoever reads them: every text of the service in each mail has a translation. */
+import { describe, expect, test } from "@jest/globals";
+import { tell } from "../../src/messages/recognize.ts";
+import { money, when, writtenOut } from "../../src/messages/values.ts";
+import * as templates from "../../src/providers/mail/templates.ts";
+
+const expiresAt = new Date("2026-11-23T13:33:00Z");
+const invitation = {
+  organization: "Acme",
+  invitedBy: "Ada",
+  message: "Come.",
+  token: "T0",
+  link: "https://x/",
+  expiresAt,
+};
+const visitor = { name: "Mira", email: "mira@example.com", phone: "+1", message: "Hello." };
+const written = {
+  subject: "Acme",
+  body: "Acme",
+  organization: "Acme",
+  postalAddress: "Quay 1",
+  unsubscribe: "https://x/",
+};
+
+/** What each mail is made with, more than once where it says different things; what people write is a single word. */
+const samples: Partial<Record<keyof typeof templates, object[]>> = {
+  oneTimeCode: [{ code: "C0", expiresAt }],
+  verificationCode: [{ code: "C0", link: "https://x/", expiresAt }],
+  accountExists: [{}],
+  newAddressCode: [{ code: "C0", link: "https://x/", expiresAt }],
+  addressIsTaken: [{}],
+  formerAddressCode: [
+    { email: "a@example.com", code: "C0", link: "https://x/", stop: "https://y/", expiresAt },
+  ],
+  accountChanged: [
+    "NEW_NETWORK",
+    "SESSION_COPIED",
+    "PASSWORD_CHANGED",
+    "PASSWORD_RESET",
+    "EMAIL_CHANGED",
+    "EMAIL_CHANGE_STOPPED",
+    "ACCESS_TOKEN_CREATED",
+  ].map((change) => ({
+    change,
+    facts: { device: "curl", name: "Robot", email: "a@example.com" },
+    network: "N0",
+    at: expiresAt,
+  })),
+  consentRequest: ["NEWS", "MAILBOX", "RECIPIENT"].flatMap((purpose) =>
+    ["Tower", null].map((project) => ({
+      purpose,
+      organization: "Acme",
+      project,
+      link: "https://x/",
+      expiresAt,
+    })),
+  ),
+  organizationInvite: ["OWNER", "ADMIN", "MEMBER"].map((role) => ({ ...invitation, role })),
+  buyerInvite: [{ ...invitation, project: "Tower" }],
+  organizationContacted: [{ ...visitor, organization: "Acme" }],
+  serviceContacted: [visitor],
+  notification: ["new leads", "appointments", "tasks", "messages of workflows"].map((heading, index) => ({
+    organization: "Acme",
+    kindName: heading,
+    heading:
+      heading === "appointments"
+        ? "updates on appointments"
+        : heading === "tasks"
+          ? "tasks for you"
+          : heading,
+    isDigest: heading === "tasks",
+    items: [{ line: "Bo is a new lead for Tower", details: "", quote: "Hi.", link: "https://x/" }],
+    count: 2 + index,
+    unsubscribe: "https://x/",
+  })),
+  acceptedDraft: [written],
+  webhookDisabled: [{ organization: "Acme", url: "https://x/", reason: "Acme" }],
+  automationsSuspended: [1, 2].map((count) => ({
+    organization: "Acme",
+    suspended: Array.from({ length: count }, () => ({ kind: "webhook", title: "Robot", reason: "Acme" })),
+  })),
+  composedMail: [true, false].map((toTeam) => ({ ...written, html: null, workflow: "W", toTeam })),
+};
+
+/** The texts of the service in a mail: neither quotes, codes and links nor single words, which people have written. */
+const sentences = (text: string) =>
+  text
+    .split("\n")
+    .filter((line) => !/^(?:>|\s|https:|-- )/.test(line))
+    .map((line) => line.replace(/:$/, "").trim())
+    .filter((line) => line.includes(" ") && !/^[\p{L}-]+: \S+$/u.test(line));
+
+describe("every mail", () => {
+  test.each(Object.entries(samples))("%s is told in each language", (name, made) => {
+    for (const values of made) {
+      const mail = (templates as Record<string, any>)[name](values) as ReturnType<
+        typeof templates.oneTimeCode
+      >;
+      const english = new Set(sentences(mail.text));
+      for (const language of ["fr", "de", "es"] as const) {
+        const said = mail.in(language);
+        expect(sentences(said.text).filter((line) => english.has(line))).toEqual([]);
+        expect(new Set(sentences(said.text)).size).toBe(english.size);
+        expect(said.subject === mail.subject).toBe(mail.subject === "Acme");
+        expect(said.html).not.toContain('lang="en"');
+      }
+      expect(mail.in("en")).toEqual({ subject: mail.subject, text: mail.text, html: mail.html });
+      expect(mail.text).not.toMatch(/[\ue000\ue001]/);
+    }
+  });
+});
+
+describe("dates and amounts", () => {
+  test("are written as the language has them", () => {
+    const line = `Offer of ${money("735000.00", "CAD")} for 1005 in Tower, accepted`;
+    const due = `It works once, until ${when(expiresAt)}. A code that was sent before no longer works.`;
+    const said = (text: string, language: "en" | "fr" | "de" | "es") =>
+      writtenOut(tell(text, language, "mails").message, language).replace(/[\u00a0\u202f]/g, " ");
+    expect(said(line, "en")).toBe("Offer of CAD 735,000.00 for 1005 in Tower, accepted");
+    expect(said(line, "de")).toBe("Angebot über 735.000,00 CAD für 1005 in Tower, angenommen");
+    expect(said(line, "fr")).toBe("Offre de 735 000,00 CAD pour 1005 à Tower, accepté");
+    expect(said(due, "de")).toContain("bis 23. November 2026 um 13:33 UTC");
+    expect(said(due, "es")).toContain("hasta el 23 de noviembre de 2026 a las 13:33 UTC");
+    expect(writtenOut(when(expiresAt, "America/Toronto"), "fr")).toBe(
+      "23 novembre 2026 à 08:33 (America/Toronto)",
+    );
+  });
+
+  test("that people write as marks stay what they are: text", () => {
+    expect(writtenOut("\ue000when|no date|Mars\ue001", "en")).not.toMatch(/[\ue000\ue001]/);
+  });
+});

@@ -1,0 +1,128 @@
+/** What is said in which language, and the keys that clients translate by. The catalogues are compared with all sentences by `npm run check`. */
+import { describe, expect, test } from "@jest/globals";
+import { differences, withoutKey } from "../../src/checks/messages.ts";
+import { catalogues } from "../../src/messages/catalogue.ts";
+import { acceptedLanguage, languageOf } from "../../src/messages/language.ts";
+import { tell } from "../../src/messages/recognize.ts";
+import { codeMessages } from "../../src/messages/sources.ts";
+import { tellErrors } from "../../src/messages/tellErrors.ts";
+
+describe("a sentence", () => {
+  test("has a key, and is told in each language", () => {
+    const english = "There is no such project.";
+    const said = (["en", "fr", "de", "es"] as const).map((language) => tell(english, language));
+    expect(said.map(({ message }) => message)).toEqual([
+      english,
+      "Ce projet n'existe pas.",
+      "Dieses Projekt gibt es nicht.",
+      "Este proyecto no existe.",
+    ]);
+    expect(new Set(said.map(({ key }) => key))).toEqual(new Set(["thereIsNoSuchProject"]));
+  });
+
+  test("keeps what was put into it; words of the service are translated, names of the API are not", () => {
+    expect(tell("There is no such floor plan.", "de")).toEqual({
+      key: "thereIsNoSuch",
+      parameters: ["floor plan"],
+      message: "Nicht gefunden: Grundriss.",
+    });
+    expect(tell("A buyer that is CLOSED cannot become DRAFT.", "fr")).toEqual({
+      key: "aThatIsCannotBecome",
+      parameters: ["buyer", "CLOSED", "DRAFT"],
+      message: "acheteur : le passage de CLOSED à DRAFT n'est pas possible.",
+    });
+  });
+
+  test("within another one is told too", () => {
+    expect(
+      tell(
+        'Variable "$input.email" has an invalid value: This is no e-mail address; give one such as ada@example.com.',
+        "es",
+      ).message,
+    ).toBe(
+      "La variable «$input.email» tiene un valor no válido: Esto no es una dirección de correo; dé una como ada@example.com.",
+    );
+  });
+
+  test("that no catalogue has stays as it is, without a key", () => {
+    expect(tell("Out of paper.", "fr")).toEqual({ key: undefined, parameters: [], message: "Out of paper." });
+  });
+
+  test("of many characters is told in time in proportion to them", () => {
+    const value = "A {0} that is cannot become ".repeat(20_000);
+    expect(tell(`A ${value} that is ${value} cannot become ${value}.`, "fr").key).toBe("aThatIsCannotBecome");
+  });
+});
+
+describe("the language", () => {
+  test.each([
+    ["fr-CA,fr;q=0.9,en;q=0.8", "fr"],
+    ["it, de-AT;q=0.7, en;q=0.3", "de"],
+    ["en;q=0.2, es", "es"],
+    ["fr;q=0, *;q=0.1", "en"],
+    ["it", undefined],
+    ["", undefined],
+    [undefined, undefined],
+    ["fr,".repeat(300), undefined],
+  ])("of the header %j is %s", (header, language) => {
+    expect(acceptedLanguage(header)).toBe(language);
+  });
+
+  test("of a tag is the one that there is a catalogue of", () => {
+    expect(["de-CH", "ES", "pt-BR", null].map(languageOf)).toEqual(["de", "es", undefined, undefined]);
+  });
+});
+
+describe("errors", () => {
+  test("tell all bad fields of what could not be read, at the first of them", () => {
+    const errors = ["email", "phone"].map((field) => ({
+      message: `Variable "$input.${field}" has an invalid value: Give a whole number.`,
+      extensions: { code: "BAD_USER_INPUT", field } as Record<string, unknown>,
+    }));
+    tellErrors(errors, "de");
+    expect(errors[0]!.extensions).toMatchObject({ field: "email", key: "variableHasAnInvalidValue" });
+    expect((errors[0]!.extensions.fields as { path: string }[]).map(({ path }) => path)).toEqual([
+      "email",
+      "phone",
+    ]);
+    expect(errors[0]!.message).toContain("Geben Sie eine ganze Zahl an.");
+  });
+
+  test("of other kinds have a key and no fields", () => {
+    const error = {
+      message: "You do not have permission to do this.",
+      path: ["x"],
+      extensions: { code: "FORBIDDEN" },
+    };
+    tellErrors([error], "en");
+    expect(error.extensions).toEqual({ code: "FORBIDDEN", key: "youDoNotHavePermissionTo" });
+  });
+});
+
+describe("the catalogues", () => {
+  test("say the same things, with the same places", () => {
+    expect(differences()).toEqual([]);
+  });
+
+  test("have what the code says", () => {
+    expect(codeMessages().length).toBeGreaterThan(100);
+    expect(withoutKey(codeMessages())).toEqual([]);
+  });
+
+  test("are found wanting where a sentence has no key, no translation, or other places", () => {
+    expect(withoutKey([{ text: "The moon is {} far.", place: "app_hidden.moon()" }])).toMatchObject([
+      { rule: "message-without-key", object: "app_hidden.moon()" },
+    ]);
+    const { de } = catalogues;
+    const { thereIsNoSuchProject: _, ...errors } = de.errors;
+    const found = differences({
+      ...catalogues,
+      de: { ...de, errors: { ...errors, thereIsNoSuch: "Nicht gefunden.", moon: "Mond" } },
+    });
+    expect(found.map(({ rule, object }) => `${rule} ${object}`).toSorted()).toEqual([
+      "message-beyond-english de.json errors.moon",
+      "message-with-other-places de.json errors.thereIsNoSuch",
+      "message-without-translation de.json errors.thereIsNoSuchProject",
+    ]);
+  });
+});

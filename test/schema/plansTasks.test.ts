@@ -1,0 +1,73 @@
+/** The plans of the list of tasks at a size where it matters: how many rows are touched. */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { loadTasks } from "../../bench/data/tasks.ts";
+import type { Api, Person } from "../harness/api.ts";
+import { startCrowd } from "../harness/crowd.ts";
+import { cost, explain } from "../harness/explain.ts";
+
+/** Set it for a look at a larger size. */
+const leads = Number(process.env.TASKS_OF_LEADS ?? 20_000);
+let api: Api;
+let owner: Person, member: Person, seller: Person, small: Person;
+let project: string;
+
+beforeAll(async () => {
+  ({ api, owner, member, seller, project } = await startCrowd(
+    { leads },
+    async ({ signUp }) => {
+      const names = ["Max Member", "Sue Owner", "Sid Seller"];
+      const [max, sue, sid] = (await Promise.all(names.map(signUp))) as [Person, Person, Person];
+      small = sue;
+      return { leads: 1_000, viewers: { owner: sue.id!, member: max.id!, seller: sid.id! } };
+    },
+    (client) => loadTasks(client, { each: 2 }),
+  ));
+}, 600_000);
+afterAll(() => api.stop());
+
+const list = "query ($filter: TasksFilter) { tasks(first: 50, filter: $filter) { id title dueAt } }";
+const page = `query ($filter: TasksFilter, $after: Cursor) {
+  tasksConnection(first: 50, filter: $filter, after: $after) { nodes { id dueAt } pageInfo { endCursor } } }`;
+
+test("as many rows of an index are read as the answer holds, for everybody", async () => {
+  for (const person of [owner, member, small]) {
+    const plan = await explain(api, person, list);
+    // Seven projects, what is about the organization alone, and what is about leads of their own in the others.
+    expect(cost(plan, "tasks")).toBeLessThanOrEqual(8 * 50 + (leads / 100) * 2);
+  }
+  // The few that are about the leads of a seller are known before.
+  const plan = await explain(api, seller, list);
+  expect(cost(plan, "tasks")).toBeLessThanOrEqual((leads / 100) * 2 + 13 * 50);
+});
+
+test.each<[string, Record<string, unknown>]>([
+  ["overdue", { overdue: true }],
+  ["due", { due: true }],
+  ["open", { open: true }],
+  ["mine", { mine: true }],
+  ["mine and overdue", { mine: true, overdue: true }],
+  ["of a status", { status: ["CANCELLED"] }],
+  ["of several", { status: ["OPEN", "WAITING"] }],
+])("those that are %s are looked up, not sought among those that are done", async (_name, filter) => {
+  for (const person of [owner, small]) {
+    const plan = await explain(api, person, list, { filter });
+    expect(cost(plan, "tasks")).toBeLessThanOrEqual(13 * 3 * 50);
+    expect(plan.indexes.size).toBeGreaterThan(0);
+  }
+});
+
+test("of a project along its index", async () => {
+  for (const filter of [{ projectIds: [project] }, { projectIds: [project], overdue: true }]) {
+    const plan = await explain(api, owner, list, { filter });
+    expect(cost(plan, "tasks")).toBeLessThanOrEqual(4 * 50);
+  }
+});
+
+test("a page of the connection begins where the one before ended, at any depth", async () => {
+  let after: string | null = null;
+  for (let n = 0; n < 4; n++) {
+    const plan = await explain(api, owner, page, { after });
+    expect(cost(plan, "tasks")).toBeLessThanOrEqual(13 * 51 * 2);
+    after = (await owner.get(page, { after })).tasksConnection.pageInfo.endCursor;
+  }
+});
