@@ -1,6 +1,6 @@
 /** Mutants tried on the rows of test/harness/rowWorld.ts, each in a transaction that is rolled back: a tenth of a second for most. */
 import { isDeepStrictEqual } from "node:util";
-import { Client } from "pg";
+import { Client, DatabaseError } from "pg";
 import { reachOf, readWhole, startRows, type Reach } from "../harness/rowReach.ts";
 import { calledIn, type Mutant } from "./mutants.ts";
 
@@ -67,6 +67,10 @@ export async function startRowTrial(databaseUrl: string): Promise<RowTrial> {
           await client.query(sql);
           const found = difference(await reachOf(client, world, tables.slice(from, from + 8)));
           if (found) return found;
+        } catch (error) {
+          // A function gives what those that call it cannot do with.
+          if (!(error instanceof DatabaseError)) throw error;
+          return error.message;
         } finally {
           await client.query("rollback");
         }
