@@ -78,18 +78,16 @@ begin
     perform app_hidden.fail('UNSUPPORTED_FILE', 'What is signed is a PDF.', '{"field": "file"}');
   elsif agreement.status in ('DECLINED', 'EXPIRED', 'VOIDED')
     or (is_signed_here and agreement.status in ('SIGNED', 'EXECUTED')) then
-    perform app_hidden.fail('CONFLICT', format('This agreement is %s, and has no further version; make another '
-      'agreement.',
-      lower(agreement.status)), '{"field": "agreementId"}');
+    perform app_hidden.fail('CONFLICT', format('This agreement is over (%s) and takes no further version; make another '
+      'agreement.', agreement.status), '{"field": "agreementId"}');
   elsif is_signed_here and agreement.signing_provider <> 'EMBEDDED' and agreement.status <> 'DRAFT' then
     perform app_hidden.fail('CONFLICT',
       'This agreement is being signed at its provider, which takes no further version; void it and make another one.',
       '{"field": "agreementId"}');
   elsif signed > 0 and not new.void_signatures then
-    perform app_hidden.fail('CONFLICT', format('%s signed the present version, and no signature holds for another one. '
-      'Give '
-      'voidSignatures: true to give them up and ask everybody again.',
-      case signed when 1 then 'One signer has' else signed || ' signers have' end),
+    perform app_hidden.fail('CONFLICT', format('The present version is signed by %s, and no signature holds for '
+      'another '
+      'one. Give voidSignatures: true to give them up and ask everybody again.', signed),
       jsonb_build_object('field', 'voidSignatures', 'signatures', signed));
   end if;
   new.void_signatures := signed > 0;

@@ -84,8 +84,7 @@ begin
       or (new.status = 'EXECUTED' and exists (select from app_public.agreement_signers s where s.agreement_id = new.id
         and s.role = 'SELLER_REPRESENTATIVE' and s.deleted_at is null))) then
     perform app_hidden.fail('CONFLICT', format('What its signers do makes an agreement %s; they sign or decline '
-      'themselves.',
-      replace(lower(new.status), '_', ' ')), '{"field": "status"}');
+      'themselves.', new.status), '{"field": "status"}');
   end if;
   return new;
 end $$;
@@ -198,8 +197,8 @@ begin
     perform app_hidden.fail('CONFLICT', 'The time to sign this agreement is over; ask for another one.',
       '{"field": "signerId"}');
   elsif agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') or signer.status = 'DECLINED' then
-    perform app_hidden.fail('CONFLICT', format('This agreement is %s.', lower(agreement.status)), '{"field": '
-      '"signerId"}');
+    perform app_hidden.fail('CONFLICT', format('This agreement is over (%s).', agreement.status),
+      '{"field": "signerId"}');
   elsif signer.status = 'SIGNED' then
     perform app_hidden.fail('CONFLICT', 'You have signed this agreement already.', '{"field": "signerId"}');
   elsif signer.status not in ('INVITED', 'VIEWED') then
