@@ -1,4 +1,4 @@
-/** With 100,000 reservations, what lists and looks them up reads along an index, under row security, and touches few rows. */
+/** With 100,000 reservations, and 20,000 holds and deposits, what lists and looks them up reads along an index, under row security, and touches few rows. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Pool } from "pg";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
@@ -34,6 +34,14 @@ beforeAll(async () => {
         true, 48, now() - make_interval(mins => n), 'because', case when n % 20 = 7 then '${max}'::uuid end,
         case when n = 777 and p.id = '${id(2, 5)}' then '${bea}'::uuid end
       from app_public.projects p, generate_series(1, 2000) n;
+    insert into app_public.unit_holds (organization_id, project_id, unit_id, status, expiration, expires_at, inserted_at, user_id, assignee_id,
+        is_self_service)
+      select r.organization_id, r.project_id, r.unit_id, case when r.number::int % 50 = 2 then 'ACTIVE' else 'EXPIRED' end, 24, now() + interval '1 day',
+        r.inserted_at, coalesce(r.buyer_id, '${owen}'), r.assignee_id, r.buyer_id is not null
+      from app_public.reservations r where r.number::int % 5 = 2;
+    insert into app_public.deposits (organization_id, project_id, reservation_id, lead_id, title, sequence, amount, currency, is_reservation_fee)
+      select r.organization_id, r.project_id, r.id, case when r.buyer_id is null and r.number::int % 2 = 0 then r.lead_id end, 'Reservation fee', 0, 1, 'USD', true
+      from app_public.reservations r where r.number::int % 5 = 2;
     commit;
     analyze;
   `);
@@ -43,16 +51,16 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** How a statement reads reservations: by which indexes, and how many rows in all. */
-async function reads(user: string, sql: string) {
+/** How a statement reads a table: by which indexes, and how many rows in all. */
+async function reads(user: string, sql: string, relation = "reservations") {
   const client = await owner.connect();
   try {
     const nodes = await plan(client, user, sql);
     const used = nodes.filter((node) => node["Actual Loops"]).map((node) => node["Index Name"] ?? "");
     return {
-      indexes: [...new Set(used.filter((name) => name.startsWith("reservations_")))].sort(),
-      scans: scanned(nodes).filter((table) => table === "reservations").length,
-      read: touched(nodes, "reservations"),
+      indexes: [...new Set(used.filter((name) => name.startsWith(`${relation}_`)))].sort(),
+      scans: scanned(nodes).filter((table) => table === relation).length,
+      read: touched(nodes, relation),
       answered: nodes[0]!["Actual Rows"],
     };
   } finally {
@@ -129,4 +137,68 @@ test.each([
   const found = await reads(owen, sql.replaceAll("uuidv7()", `'${id(9, 1)}'`));
   expect(found).toMatchObject({ scans: 0, indexes });
   expect(found.read).toBeLessThanOrEqual(most);
+});
+
+const holdsPage = (scope: string, condition: string) =>
+  page(scope, condition).replaceAll("masked_reservations", "masked_unit_holds");
+
+test.each([
+  [
+    "an organization",
+    owen,
+    "viewer_organizations",
+    "t.organization_id = s.id",
+    "unit_holds_organization",
+    50,
+  ],
+  [
+    "an organization, by status",
+    owen,
+    "viewer_organizations",
+    "t.organization_id = s.id and t.status = 'ACTIVE'",
+    "unit_holds_organization_status",
+    50,
+  ],
+  ["open projects", max, "viewer_projects", "t.project_id = s.id", "unit_holds_project", 250],
+] as const)("a page of holds of %s does, too", async (_name, user, scope, condition, index, most) => {
+  const found = await reads(user, holdsPage(scope, condition), "unit_holds");
+  expect(found).toMatchObject({ scans: 0, indexes: [index] });
+  expect(found.answered).toBeGreaterThanOrEqual(50);
+  expect(found.read).toBeLessThanOrEqual(most);
+});
+
+test("a visitor's own holds are looked up by their ids, and who holds how many by project and status", async () => {
+  expect(
+    await reads(
+      bea,
+      "select * from app_hidden.masked_unit_holds t where t.id = any (array(select app_hidden.viewer_holds()))",
+      "unit_holds",
+    ),
+  ).toEqual({ scans: 0, indexes: ["unit_holds_pkey"], read: 1, answered: 1 });
+  const client = await owner.connect();
+  try {
+    const { rows } = await client.query(
+      `explain (format json) select count(*) from app_public.unit_holds h
+       where h.project_id = '${id(2, 5)}' and h.status = 'ACTIVE' and h.deleted_at is null and h.expires_at > clock_timestamp()`,
+    );
+    expect(JSON.stringify(rows[0])).toContain("unit_holds_project_status");
+  } finally {
+    client.release();
+  }
+});
+
+test.each([
+  ["whoever sells it", owen],
+  ["whoever reserved", bea],
+])("what is to pay for a reservation is looked up by it, for %s", async (_name, user) => {
+  const {
+    rows: [reservation],
+  } = await owner.query(`select id from app_public.reservations where buyer_id = '${bea}'`);
+  const found = await reads(
+    user,
+    `select * from app_hidden.masked_deposits t where t.reservation_id = '${reservation.id}' and t.deleted_at is null`,
+    "deposits",
+  );
+  expect(found).toMatchObject({ scans: 0, answered: 1, read: 1 });
+  expect(found.indexes).toHaveLength(1);
 });
