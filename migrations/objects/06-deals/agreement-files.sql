@@ -63,6 +63,8 @@ declare
   agreement app_public.agreements;
   signed int;
   is_signed_here boolean;
+  -- Each makes mails to all signers.
+  most constant int := 100;
 begin
   select * into agreement from app_public.agreements a where a.id = new.agreement_id for no key update;
   select count(*) filter (where s.status = 'SIGNED'), count(*) > 0 into signed, is_signed_here
@@ -76,6 +78,10 @@ begin
   -- The content that stands for one that was not sent yet (app_hidden.may_upload) has no type of its own.
   if new.filemime <> 'application/pdf' and new.checksum <> repeat('0', 64) then
     perform app_hidden.fail('UNSUPPORTED_FILE', 'What is signed is a PDF.', '{"field": "file"}');
+  elsif new.number > most then
+    perform app_hidden.fail('LIMIT_EXCEEDED', format('An agreement has %s versions at most; make another agreement.',
+      most),
+      jsonb_build_object('limit', most));
   elsif agreement.status in ('DECLINED', 'EXPIRED', 'VOIDED')
     or (is_signed_here and agreement.status in ('SIGNED', 'EXECUTED')) then
     perform app_hidden.fail('CONFLICT', format('This agreement is over (%s) and takes no further version; make another '

@@ -79,10 +79,7 @@ export function agreementEnded(
         : `${name}, "${title}" was withdrawn. There is nothing for you to sign any more.`;
   return render({
     subject: `No longer to sign: ${title}`,
-    blocks: [
-      what,
-      ...(reason ? [`${organization} says why:`, { quote: reason }] : []),
-    ],
+    blocks: [what, ...(reason ? [`${organization} says why:`, { quote: reason }] : [])],
     footer: why(values),
   });
 }
