@@ -138,10 +138,6 @@ comment on function app_private.tg_agreements__signing() is
 create trigger _500_signing after update of status on app_public.agreements for each row
   when (old.status is distinct from new.status) execute function app_private.tg_agreements__signing();
 
-create type app_private.turn as (
-  agreement app_public.agreements, signer app_public.agreement_signers, file app_public.agreement_files
-);
-
 create function app_private.signer_of(signer_id uuid, token text) returns uuid
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
