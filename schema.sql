@@ -3756,6 +3756,10 @@ create trigger _410_assignee_of_reservation after update of assignee_id on app_p
   for each row
   when (old.assignee_id is distinct from new.assignee_id)
   execute function app_private.tg__assignee_of_deal('purchase_id');
+create trigger _415_leave after update of assignee_id on app_public.buyers
+  for each row
+  when (old.assignee_id <> new.assignee_id or (old.assignee_id is not null and new.assignee_id is null))
+  execute function app_private.tg__leave_deal('buyer_id', 'buyer.read');
 create trigger _450_negotiations after insert on app_public.buyers
   for each row
   when (new.lead_id is not null and new.unit_id is not null)
@@ -5694,6 +5698,7 @@ create table app_public.custom_reports (
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
   constraint custom_reports_pkey primary key (id),
+  constraint custom_reports_id_organization_id_key unique (id, organization_id),
   -- @fieldName createdBy
   -- @backwardBehavior -*
   --
@@ -5788,12 +5793,15 @@ language plpgsql as $function$
 declare
   query app_hidden.report_query;
 begin
+  if not app_hidden.organization_can(new.organization_id, 'report.manage') then
+    return new; -- the policy refuses it
+  end if;
+  if tg_op = 'INSERT' or new.kind <> old.kind then
+    perform app_hidden.refuse_report_kind(new.kind);
+  end if;
   if tg_op = 'UPDATE' and (old.columns, old.filter, old.group_by) is not distinct
     from (new.columns, new.filter, new.group_by) then
     return new;
-  end if;
-  if not app_hidden.organization_can(new.organization_id, 'report.manage') then
-    return new; -- the policy refuses it
   end if;
   if length(new.columns::text) + length(new.filter::text) > 100000 then
     perform app_hidden.refuse_report('A report has 100,000 characters at most.', 'filter');
@@ -6059,6 +6067,7 @@ begin
     perform app_hidden.fail('LIMIT_EXCEEDED', format('first is %s at most; take further rows with after.', most),
       jsonb_build_object('field', 'first', 'limit', most));
   end if;
+  perform app_hidden.refuse_report_kind(r.kind);
   query := app_hidden.report_query(r.subject, r.organization_id, r.project_id, r.columns, r.filter, r.group_by);
   is_grouped := query.group_by <> '{}';
   if after is not null then
@@ -6097,10 +6106,7 @@ begin
     query.relation, query.conditions,
     case when page_after is not null and not is_grouped
       then format(' and (t.%I, t.id) < (%L, %L::uuid)', query.latest, page_after ->> 0, page_after ->> 1) end,
-    case when is_grouped then ' group by ' || array_to_string(query.group_by, ', ') end,
-    case when is_grouped then coalesce(nullif((select string_agg(g.expression || ' nulls last', ', ' order by g.place)
-        from unnest(query.group_by) with ordinality g (expression, place) where g.expression <> '()'), ''), '1')
-          else query.ordering end,
+    app_hidden.report_groups(query), app_hidden.report_order(query),
     amount + 1,
     case when is_grouped and page_after is not null then format(' offset %s', greatest(0, (page_after ->> 0)::int)) end)
     into rows, has_more, ends;
@@ -8159,6 +8165,11 @@ create table app_public.exports (
   --
   -- The access token that it was made, or taken over, with.
   principal_token_id       uuid,
+  -- @behavior -*
+  --
+  -- The report whose figures it has.
+  custom_report_id         uuid,
+  group_by                 text[], -- What its figures are grouped by, as the report had it; null for an export of rows.
   constraint exports_pkey primary key (id),
   -- @fieldName customExport
   -- @foreignFieldName exports
@@ -8167,6 +8178,13 @@ create table app_public.exports (
   -- The custom export that it is a run of.
   constraint exports_custom_export_id_fkey foreign key (custom_export_id, organization_id)
     references app_public.custom_exports(id, organization_id) on delete set null (custom_export_id),
+  -- @fieldName customReport
+  -- @foreignFieldName exports
+  -- @backwardDescription The files of its figures that the viewer may see, latest first.
+  --
+  -- The report whose figures it has; null where the viewer does not find it.
+  constraint exports_custom_report_id_fkey foreign key (custom_report_id, organization_id)
+    references app_public.custom_reports(id, organization_id) on delete set null (custom_report_id),
   -- @fieldName organization
   -- @foreignFieldName exports
   -- @backwardPermission org.member
@@ -8198,6 +8216,7 @@ create table app_public.exports (
 );
 
 create index exports_custom_export on app_public.exports (custom_export_id, id desc);
+create index exports_custom_report on app_public.exports (custom_report_id, id desc);
 create index exports_organization on app_public.exports (organization_id, id desc);
 create index exports_principal_token on app_public.exports (principal_token_id);
 create index exports_project on app_public.exports (project_id);
@@ -8291,6 +8310,7 @@ begin
     n.format as format,
     n.status as status,
     n.columns as columns,
+    n.group_by as "groupBy",
     n.subject as subject,
     n.checksum as checksum,
     n.filename as filename,
@@ -8303,6 +8323,7 @@ begin
     to_char(n.completed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "completedAt",
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
+    n.custom_report_id as "customReportId",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
@@ -8343,6 +8364,7 @@ begin
     n.format as format,
     n.status as status,
     n.columns as columns,
+    n.group_by as "groupBy",
     n.subject as subject,
     n.checksum as checksum,
     n.filename as filename,
@@ -8355,6 +8377,7 @@ begin
     to_char(n.completed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "completedAt",
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
+    n.custom_report_id as "customReportId",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
@@ -8371,6 +8394,7 @@ begin
     n.format as format,
     n.status as status,
     n.columns as columns,
+    n.group_by as "groupBy",
     n.subject as subject,
     n.checksum as checksum,
     n.filename as filename,
@@ -8383,6 +8407,7 @@ begin
     to_char(n.completed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "completedAt",
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
+    n.custom_report_id as "customReportId",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
@@ -8426,13 +8451,16 @@ begin
     || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.error is distinct from n.error then jsonb_build_object('error', jsonb_build_array(o.error, n.error)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end
+    || case when o.custom_report_id is distinct from n.custom_report_id then jsonb_build_object('customReportId', jsonb_build_array(o.custom_report_id, n.custom_report_id)) else '{}' end
+    || case when o.group_by is distinct from n.group_by then jsonb_build_object('groupBy', jsonb_build_array(o.group_by, n.group_by)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.sort as sort,
     n.error as error,
     n.filter as filter,
     n.format as format,
     n.status as status,
     n.columns as columns,
+    n.group_by as "groupBy",
     n.subject as subject,
     n.checksum as checksum,
     n.filename as filename,
@@ -8445,6 +8473,7 @@ begin
     to_char(n.completed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "completedAt",
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
+    n.custom_report_id as "customReportId",
     n.organization_id as "organizationId",
     to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
     n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
@@ -8468,7 +8497,9 @@ begin
     o.expires_at,
     o.error,
     o.inserted_at,
-    o.principal_token_id) is distinct
+    o.principal_token_id,
+    o.custom_report_id,
+    o.group_by) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -8490,7 +8521,9 @@ begin
     n.expires_at,
     n.error,
     n.inserted_at,
-    n.principal_token_id) order by n.id returning stream_id)
+    n.principal_token_id,
+    n.custom_report_id,
+    n.group_by) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -11974,6 +12007,10 @@ create trigger _400_assign before insert on app_public.leads
 create trigger _400_assignee after update on app_public.leads
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_leads__hand_over();
+create trigger _410_leave after update of assignee_id on app_public.leads
+  for each row
+  when (old.assignee_id <> new.assignee_id or (old.assignee_id is not null and new.assignee_id is null))
+  execute function app_private.tg__leave_deal('lead_id', 'lead.read');
 create trigger _420_person_of_purchases after update of email on app_public.leads
   for each row
   when (old.person_id is distinct from new.person_id)
@@ -12554,8 +12591,9 @@ begin
   end if;
   -- PERF: a condition with a query in it is run as one, whatever comes before it; so the cheap ones stand around it.
   -- Who sees own leads only keeps the lead they bring.
+  -- Of many at once the list has said whose they are.
   if tg_op = 'INSERT' and new.assignee_id is null and app_public.current_user_id() is not null
-    and not coalesce(app_hidden.is_service(), false) then
+    and not coalesce(app_hidden.is_service(), false) and app_hidden.setting('leads_at_once') is null then
     if new.project_id = any (array(select app_hidden.viewer_own_projects('lead.write'))) then
       new.assignee_id := app_public.current_user_id();
     end if;
@@ -30788,9 +30826,6 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   lead app_public.leads;
 begin
-  if tg_op = 'UPDATE' and old.status <> 'ACTIVE' and new.lead_id is distinct from old.lead_id then
-    perform app_hidden.fail('CONFLICT', 'This hold is over; make a new one.', '{"field": "leadId"}');
-  end if;
   if new.lead_id is null or (tg_op = 'UPDATE' and new.lead_id is not distinct from old.lead_id) then
     if tg_op = 'INSERT' or new.lead_id is distinct from old.lead_id then
       new.assignee_id := case when not new.is_self_service then new.user_id end;
@@ -30801,7 +30836,7 @@ begin
     and l.deleted_at is null;
   if lead.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
-  elsif lead.status in ('LOST', 'UNQUALIFIED') then
+  elsif lead.status in ('LOST', 'UNQUALIFIED') and new.status = 'ACTIVE' then
     perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
       '{"field": "leadId"}');
   end if;
@@ -38245,7 +38280,7 @@ create domain app_public.report_kind as text check (value in (
   'FALLOUT', -- What was lost, and why.
   'PRICING', -- What things cost.
   'DEPOSITS', -- What was paid, and is to be paid.
-  'COMMISSION', -- What is due to agents.
+  'COMMISSION', -- Not offered yet: what is due to agents. A report of this kind is refused until commissions are kept.
   'ACTIVITY', -- What the team did.
   'CUSTOM' -- Anything else.
 ));
@@ -39589,7 +39624,7 @@ create type app_public.recovery_codes as (
 create type app_public.remove_organization_member_payload as (
   organization app_public.organizations, -- The organization.
   "user" app_public.users, -- The former member.
-  -- The projects of the organization in which leads were assigned to the member.
+  -- The projects of the organization, or that it is affiliated with, in which leads were assigned to the member.
   removed_projects app_public.projects[],
   -- @notNull
   --
@@ -42621,6 +42656,35 @@ grant execute on function app_public.enroll_second_factor(
   app_public.password_proof, app_public.fresh_totp_secret
 ) to plat_user;
 
+-- @arg id The report.
+-- @arg format The kind of file; CSV where left out.
+--
+-- Makes a file of what a report shows, its figures or its rows, as the viewer may see them. It is written in the
+--   background: `url` of the export is there once it is COMPLETED.
+create function app_public.export_custom_report(
+  id uuid, format app_public.export_format default null::text
+) returns app_public.exports
+language plpgsql as $function$
+declare
+  wanted constant text := coalesce(format, 'CSV');
+  source app_public.custom_reports;
+begin
+  perform app_hidden.require_viewer();
+  select * into source from app_public.custom_reports r where r.id = export_custom_report.id;
+  if source.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such custom report.', '{"field": "id"}');
+  end if;
+  perform app_hidden.refuse_report_kind(source.kind);
+  if source.group_by = '{}' and not jsonb_path_exists(source.columns, '$[*].aggregate') then
+    perform app_hidden.refuse_long_export(source.subject, wanted, source.organization_id, source.project_id,
+      source.columns, source.filter);
+  end if;
+  return app_private.request_export(source.organization_id, source.project_id, source.subject, wanted, source.columns,
+    source.filter, null, null, source.name, source.group_by, source.id);
+end $function$;
+grant execute on function app_public.export_custom_report(uuid, app_public.export_format) to plat_anonymous,
+plat_user;
+
 -- @arg project_id The project.
 -- @arg format The kind of file: PDF where left out, with a page for each plan and its pictures.
 -- @arg floor_plan_ids These plans only.
@@ -43495,8 +43559,9 @@ grant execute on function app_public.remind_agreement_signer(uuid) to plat_user;
 -- @arg organization_id The organization.
 -- @arg user_id The member.
 --
--- Removes a member; the leads of the organization that were assigned to them have nobody assigned then. Takes the
---   role OWNER, also to remove oneself; the last owner stays.
+-- Removes a member; the leads of the organization that were assigned to them have nobody assigned then, nor have
+--   those that are open in projects that it is affiliated with. Takes the role OWNER, also to remove oneself; the
+--   last owner stays.
 create function app_public.remove_organization_member(
   organization_id uuid, user_id uuid
 ) returns app_public.remove_organization_member_payload
@@ -43505,14 +43570,24 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   member app_public.organization_user_connections := app_private.require_member(organization_id, user_id);
   result app_public.remove_organization_member_payload;
+  abroad uuid[];
 begin
+  -- In projects of others, whose deals the member leaves, too (tg_members__leave_affiliations).
+  abroad := array(select l.id from app_public.leads l
+    join app_public.project_organizations a on a.project_id = l.project_id and a.role <> 'OWNER'
+      and a.organization_id = member.organization_id
+    where l.assignee_id = member.user_id and l.deleted_at is null);
   select u into result."user" from app_public.users u where u.id = member.user_id;
   select o into result.organization from app_public.organizations o where o.id = member.organization_id;
   delete from app_public.organization_user_connections m where m.id = member.id;
-  with unassigned as (
+  with own as (
     update app_public.leads l set assignee_id = null
     where l.organization_id = member.organization_id and l.assignee_id = member.user_id and l.deleted_at is null
     returning l.project_id
+  ), unassigned as (
+    select o.project_id from own o
+    union all
+    select l.project_id from app_public.leads l where l.id = any (abroad) and l.assignee_id is null
   )
   select coalesce((select array_agg(p order by p.id) from app_public.projects p
     where p.id in (select project_id from unassigned)), '{}'), count(*)
@@ -44219,7 +44294,7 @@ begin
   end if;
   if input ? 'assignee_id' then
     select b.* into buyer from app_hidden.masked_buyers b where b.id = app_hidden.record_id('buyers', input ->> 'id');
-    gives_back := app_private.gives_back(buyer.project_id, buyer.organization_id, buyer.assignee_id, 'buyer.write',
+    gives_back := app_private.gives_back(buyer.project_id, buyer.assignee_id, 'buyer.write',
       nullif(btrim(input ->> 'assignee_id'), ''));
   end if;
   buyer := app_hidden.update_record(null::app_public.buyers, case when gives_back then input - 'assignee_id' else input
@@ -44253,7 +44328,7 @@ begin
     perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
     select * into lead from app_public.leads l where l.id = app_hidden.record_id('leads', input ->> 'id');
-    gives_back := app_private.gives_back(lead.project_id, lead.organization_id, lead.assignee_id, 'lead.write',
+    gives_back := app_private.gives_back(lead.project_id, lead.assignee_id, 'lead.write',
       nullif(btrim(input ->> 'assignee_id'), ''));
   end if;
   lead := app_hidden.update_record(null::app_public.leads, case when gives_back then input - 'assignee_id' else input
@@ -44263,7 +44338,7 @@ begin
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
   if gives_back then
-    lead := app_private.give_back_lead(lead.id);
+    select g.* into lead from app_private.give_back_leads(array[lead.id]) g;
   end if;
   return lead;
 end $function$;
@@ -44272,7 +44347,7 @@ grant execute on function app_public.update_lead(jsonb, app_public.agent_input) 
 -- @arg ids The leads, 1,000 at most; or give filter.
 -- @arg filter Selects the leads, 1,000 at most; or give ids.
 -- @arg assigneeId The member who works on them from now on.
--- @arg unassign Leaves them to nobody.
+-- @arg unassign Leaves them to nobody; whoever sees own leads only gives them back so.
 -- @arg addTags Tags that they get besides those that they have.
 -- @arg removeTags Tags that they lose.
 -- @arg status New status.
@@ -44301,6 +44376,8 @@ declare
   removed constant text[] := array(select btrim(t) from unnest(remove_tags::text[]) t);
   targets uuid[];
   open_targets uuid[];
+  given_back uuid[] := '{}';
+  lead_id uuid;
   portions jsonb[];
   portion uuid[];
   done uuid[];
@@ -44362,13 +44439,20 @@ begin
         where q.subject = 'lead' and q.to_state = status and to_jsonb(l) ->> q.column_name is null
           and change ->> q.column_name is null
       union all
-      select 'BAD_USER_INPUT', 'assigneeId', 'A lead is assigned to a member of an organization of its project.'
+      select 'BAD_USER_INPUT', 'assigneeId', 'A lead is assigned to a member of an organization that '
+          'sells in its project.'
         where assignee_id is not null and l.assignee_id is distinct from assignee_id
           and l.project_id <> all (array(select app_private.projects_with_part(assignee_id,
             array(select distinct a.project_id from app_public.leads a where a.id = any (targets)))))
       limit 1) p;
   errors := coalesce(errors, '{}');
-  portions := array[to_jsonb(array(select t from unnest(targets) t where not errors ? t::text))];
+  -- Whoever sees own leads only gives them back; their team does not see them afterwards.
+  if unassign then
+    given_back := array(select l.id from app_public.leads l where l.id = any (targets) and not errors ? l.id::text
+      and app_private.gives_back(l.project_id, l.organization_id, l.assignee_id, 'lead.write', null));
+  end if;
+  portions := array[to_jsonb(array(select t from unnest(targets) t where not errors ? t::text
+    and t <> all (given_back)))];
   begin
     while cardinality(portions) > 0 loop
       portion := array(select jsonb_array_elements_text(portions[cardinality(portions)])::uuid);
@@ -44390,6 +44474,19 @@ begin
             else jsonb_build_object('code', 'CONFLICT', 'message', coalesce((select obj_description(c.oid, 'pg_class')
               from pg_class c where c.relname = violated limit 1), 'This contradicts what is there.')) end);
         end if;
+      end;
+    end loop;
+    foreach lead_id in array given_back loop
+      begin
+        if change - 'assignee_id' <> '{}' or cardinality(added || removed) > 0 then
+          perform app_hidden.change_leads(array[lead_id], change - 'assignee_id', added, removed);
+        end if;
+        perform app_private.give_back_lead(lead_id);
+        changed := changed || lead_id;
+      exception when sqlstate 'PLAT0' then
+        get stacked diagnostics found_message = message_text, found_details = pg_exception_detail;
+        errors := errors || jsonb_build_object(lead_id, jsonb_build_object('code', found_details::jsonb -> 'code',
+          'field', found_details::jsonb -> 'field', 'message', found_message));
       end;
     end loop;
     result.rows := array(
@@ -44727,6 +44824,10 @@ language plpgsql as $function$
 begin
   perform app_hidden.require_viewer();
   perform app_hidden.lock_seen('app_public.unit_holds', app_hidden.record_id('unit_holds', input ->> 'id'));
+  if input ? 'lead_id' and exists (select from app_public.unit_holds h
+    where h.id = app_hidden.record_id('unit_holds', input ->> 'id') and h.status <> 'ACTIVE') then
+    perform app_hidden.fail('CONFLICT', 'This hold is over; make a new one.', '{"field": "leadId"}');
+  end if;
   return app_hidden.update_record(null::app_public.unit_holds, input);
 end $function$;
 grant execute on function app_public.update_unit_hold(jsonb) to plat_anonymous, plat_user;
@@ -45691,7 +45792,22 @@ declare
   tags constant text := '(select coalesce(array_agg(t.tag order by t.place), ''{}'') from (select x.tag, min(x.place) as
     place from unnest(l.tags::text[] || $3) with ordinality x (tag, place) where x.tag <> all ($4) group by x.tag) t)';
   changed uuid[];
+  given_back uuid[];
 begin
+  -- Who sees own leads only assigns them to nobody by giving them back.
+  if change -> 'assignee_id' = 'null' then
+    given_back := array(select l.id from app_public.leads l where l.id = any (ids)
+      and l.assignee_id = app_public.current_user_id()
+      and l.project_id = any (array(select app_hidden.viewer_own_projects('lead.write'))));
+    if given_back <> '{}' then
+      if change - 'assignee_id' <> '{}' or cardinality(add_tags || remove_tags) > 0 then
+        perform app_hidden.change_leads(given_back, change - 'assignee_id', add_tags, remove_tags);
+      end if;
+      perform app_private.give_back_leads(given_back);
+      return given_back || app_hidden.change_leads(array(select i from unnest(ids) i where i <> all (given_back)),
+        change, add_tags, remove_tags);
+    end if;
+  end if;
   execute format('with changed as (
       update app_public.leads l set %s where l.id = any ($1) and (%s) returning l.id)
     select coalesce(array_agg(c.id), ''{}'') from changed c',
@@ -46155,18 +46271,23 @@ begin
 end $function$;
 grant execute on function app_hidden.export_lines(integer) to plat_anonymous, plat_user;
 
--- What an export asks for, in SQL, as the viewer; refuses what no file of the format can hold.
+-- What an export asks for, in SQL, as the viewer; refuses what no file of the format can hold. group_by: of a
+--   report, whose figures it has; null for an export of rows.
 create function app_hidden.export_query(
-  subject text, format text, organization_id uuid, project_id uuid, columns jsonb, filter jsonb, sort jsonb
+  subject text, format text, organization_id uuid, project_id uuid, columns jsonb, filter jsonb, sort jsonb,
+  group_by text[] default null::text[]
 ) returns app_hidden.report_query
 language plpgsql stable as $function$
 declare
-  most constant int := case when format = 'PDF' and subject <> 'FLOOR_PLANS' then 12 end;
+  most constant int := case when format = 'PDF' and (subject <> 'FLOOR_PLANS' or group_by is not null)
+    then 12 end;
   asked app_hidden.report_query;
 begin
-  asked := app_hidden.report_query(subject, organization_id, project_id, columns, filter, '{}', sort);
-  if asked.group_by <> '{}' then
-    perform app_hidden.refuse_report('An export has rows, not figures; make a report of it.', 'columns');
+  asked := app_hidden.report_query(subject, organization_id, project_id, columns, filter, coalesce(group_by, '{}'),
+    sort);
+  if asked.group_by <> '{}' and group_by is null then
+    perform app_hidden.refuse_report('An export has rows, not figures; make a report of it, and export that.',
+      'columns');
   elsif jsonb_array_length(columns) > most then
     perform app_hidden.refuse_report(format('A page has room for %s columns; name those that matter, or choose another '
       'format.', most), 'columns');
@@ -46176,8 +46297,9 @@ begin
   end if;
   return asked;
 end $function$;
-grant execute on function app_hidden.export_query(text, text, uuid, uuid, jsonb, jsonb, jsonb) to plat_anonymous,
-plat_user;
+grant execute on function app_hidden.export_query(
+  text, text, uuid, uuid, jsonb, jsonb, jsonb, text[]
+) to plat_anonymous, plat_user;
 
 -- A fact: what it says, its record and field, its kind (person, name, place, link, unit, money, percent, count,
 --   time, month, state, or choice: why these homes) and its value; null without a value.
@@ -47262,7 +47384,7 @@ begin
       '{"permission": "report.run"}');
   end if;
   query := app_hidden.export_query(chosen.subject, chosen.format, chosen.organization_id, chosen.project_id,
-    chosen.columns, chosen.filter, chosen.sort);
+    chosen.columns, chosen.filter, chosen.sort, chosen.group_by);
   form := case chosen.format when 'JSONL' then 'json' when 'CSV' then 'text' else 'local' end;
   -- Text formats as lines.
   answer := case form
@@ -47274,16 +47396,17 @@ begin
         ' || '','' || ' order by c.place)) || ' || E''\r\n''' from jsonb_array_elements(query.columns)
           with ordinality c (value, place))
     else 'a.*' end;
-  execute format('select count(*) from %s t where %s', query.relation, query.conditions) into total;
+  execute format('select count(*) from (select from %s t where %s%s) t', query.relation, query.conditions,
+    app_hidden.report_groups(query)) into total;
   -- Fewer when it was asked for.
   perform app_hidden.refuse_long_export(chosen.subject, chosen.format, chosen.organization_id, chosen.project_id, null,
     null, total);
-  open rows no scroll for execute format('select %s from (select %s%s from %s t where %s order by %s) a',
-    answer, case when form = 'local' then 't.id, ' else '' end,
+  open rows no scroll for execute format('select %s from (select %s%s from %s t where %s%s order by %s) a',
+    answer, case when form <> 'local' then '' when query.group_by = '{}' then 't.id, ' else 'null::uuid as id, ' end,
     (select string_agg(format('%s as %I', app_hidden.report_value(query.expressions[c.place], c.value ->> 'type', form,
       query.time_zone), c.value ->> 'name'), ', ' order by c.place)
       from jsonb_array_elements(query.columns) with ordinality c (value, place)),
-    query.relation, query.conditions, query.ordering);
+    query.relation, query.conditions, app_hidden.report_groups(query), app_hidden.report_order(query));
   return jsonb_build_object('columns', query.columns, 'total', total, 'permissions', query.permissions, 'timeZone',
     query.time_zone,
     'header', (select string_agg(app_hidden.csv_text(c.value ->> 'name'), ',' order by c.place)
@@ -47727,6 +47850,17 @@ begin
 end $function$;
 grant execute on function app_hidden.refuse_report(text, text, jsonb) to plat_anonymous, plat_user;
 
+-- Refuses a kind of report that is not offered: without commissions its rows would be those of something else.
+create function app_hidden.refuse_report_kind(kind text) returns void
+language plpgsql immutable as $function$
+begin
+  if kind = 'COMMISSION' then
+    perform app_hidden.refuse_report('Commissions are not kept yet, so there is no report of them; choose another '
+      'kind, such as CUSTOM.', 'kind');
+  end if;
+end $function$;
+grant execute on function app_hidden.refuse_report_kind(text) to plat_anonymous, plat_user;
+
 -- Refuses a code or name of a lead source that the project does not have, and tells those that it has.
 create function app_hidden.refuse_unknown_source(project_id uuid, source text) returns void
 language plpgsql stable as $function$
@@ -47839,6 +47973,13 @@ end $function$;
 grant execute on function app_hidden.report_condition(app_hidden.report_columns, jsonb, text) to plat_anonymous,
 plat_user;
 
+-- What the rows of a report are grouped by, as a clause of SQL; empty where it has rows.
+create function app_hidden.report_groups(query app_hidden.report_query) returns text
+language sql immutable as $function$
+  select case when query.group_by <> '{}' then ' group by ' || array_to_string(query.group_by, ', ') else '' end
+$function$;
+grant execute on function app_hidden.report_groups(app_hidden.report_query) to plat_anonymous, plat_user;
+
 -- A value of a filter as text that the type of the column takes.
 create function app_hidden.report_literal(wanted app_hidden.report_columns, value jsonb, field text) returns text
 language plpgsql stable as $function$
@@ -47877,6 +48018,15 @@ begin
 end $function$;
 grant execute on function app_hidden.report_literal(app_hidden.report_columns, jsonb, text) to plat_anonymous,
 plat_user;
+
+-- In which order the rows or groups of a report come, in SQL.
+create function app_hidden.report_order(query app_hidden.report_query) returns text
+language sql immutable as $function$
+  select case when query.group_by = '{}' then query.ordering
+    else coalesce((select string_agg(g.expression || ' nulls last', ', ' order by g.place)
+      from unnest(query.group_by) with ordinality g (expression, place) where g.expression <> '()'), '1') end
+$function$;
+grant execute on function app_hidden.report_order(app_hidden.report_query) to plat_anonymous, plat_user;
 
 -- What a report or export asks for, in SQL, as the viewer; refuses what is no column, no condition, or not theirs to
 --   see.
@@ -49293,7 +49443,7 @@ language sql stable as $function$
     ('assignee', 'firstName', 'text', 'First name.'),
     ('assignee', 'lastName', 'text', 'Last name.'), ('assignee', 'title', 'text', 'Title.'),
     ('assignee', 'phone', 'text', 'Phone number.'),
-    ('assignee', 'email', 'text', 'E-mail address.'),
+    ('assignee', 'email', 'text', 'E-mail address; null where they are of another organization.'),
     ('event', 'id', 'text', 'Id.'), ('event', 'name', 'text', 'What happened, such as lead.created.'),
     ('event', 'occurredAt', 'time', 'When.'),
     ('event', 'subjectType', 'text', 'The kind of record that changed.'),
@@ -53501,22 +53651,25 @@ begin
 end $function$;
 grant execute on function app_private.give_back_buyer(uuid) to plat_user;
 
--- Assigns a lead of the viewer's to nobody, with its deals, and has those told who see all leads.
-create function app_private.give_back_lead(lead_id uuid) returns app_public.leads
+-- Assigns leads of the viewer's to nobody, with their deals, and has those told who see all leads.
+create function app_private.give_back_leads(ids uuid[]) returns setof app_public.leads
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  result app_public.leads;
+  lead app_public.leads;
 begin
-  perform app_private.lock_lead(l.id) from app_public.leads l where l.id = lead_id
-    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write');
-  update app_public.leads l set assignee_id = null where l.id = lead_id
-    and l.assignee_id = app_public.current_user_id() and l.deleted_at is null
-    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
-    returning l.* into result;
-  perform app_private.tell_given_back(result.project_id, result.id, result.name) where result.id is not null;
-  return result;
+  perform app_private.lock_lead(l.id) from (select l.id from app_public.leads l where l.id = any (ids)
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write') order by l.id) l;
+  for lead in
+    update app_public.leads l set assignee_id = null where l.id = any (ids)
+      and l.assignee_id = app_public.current_user_id() and l.deleted_at is null
+      and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
+      returning l.*
+  loop
+    perform app_private.tell_given_back(lead.project_id, lead.id, lead.name);
+    return next lead;
+  end loop;
 end $function$;
-grant execute on function app_private.give_back_lead(uuid) to plat_user;
+grant execute on function app_private.give_back_leads(uuid[]) to plat_user;
 
 -- Ten new recovery codes, in an alphabet without letters that look like digits; those of before work no more.
 create function app_private.give_recovery_codes(user_id uuid) returns app_public.recovery_codes
@@ -53606,14 +53759,12 @@ grant execute on function app_private.give_up_payment(uuid, text, text) to plat_
 -- Whether the viewer, who sees only deals of the project that are assigned to them, gives this one back by assigning
 --   it to nobody; refuses assigning it to somebody else.
 create function app_private.gives_back(
-  project_id uuid, organization_id uuid, assignee_id uuid, permission text, wanted text
+  project_id uuid, assignee_id uuid, permission text, wanted text
 ) returns boolean
 language plpgsql stable as $function$
 begin
   -- Refused elsewhere, or theirs to hand on.
   if coalesce(assignee_id <> app_public.current_user_id(), true) or wanted = assignee_id::text
-    or organization_id = any (array(select app_hidden.viewer_organizations(permission)))
-    or project_id = any (array(select app_hidden.viewer_projects(permission)))
     or project_id <> all (array(select app_hidden.viewer_own_projects(permission))) then
     return false;
   end if;
@@ -53623,7 +53774,7 @@ begin
   end if;
   return true;
 end $function$;
-grant execute on function app_private.gives_back(uuid, uuid, uuid, text, text) to plat_user;
+grant execute on function app_private.gives_back(uuid, uuid, text, text) to plat_user;
 
 -- Hands over what is open with those who work on no deals of the project any more once the affiliation has ended, or
 --   has the role and permissions given; to a user, or to nobody. For those who may end or change it.
@@ -54545,7 +54696,11 @@ begin
       'You see your own leads only in this project; others hand them on.', null
     from pg_temp.import_rows r where own_only and num_nonnulls(r.assignee, r.assignee_id) > 0
       and not exists (select from pg_temp.import_assignees a where a.user_id = viewer
-        and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id));
+        and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id))
+    union all
+    select c.row, 'assignee_id', 'FORBIDDEN', 'Give leads back by updateLeads with unassign.', null
+    from pg_temp.import_cleared c join pg_temp.import_leads m using (row)
+    where own_only and c.column_name = 'assignee_id' and m.id is not null;
 
   -- What each row makes of its lead: what it says, else what the lead has.
   execute format($build$
@@ -54625,7 +54780,9 @@ begin
       and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED') and l.id <> r.existing_id
     where r.is_linked and r.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED');
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
-  if project.lead_assignment = 'ROUND_ROBIN' and not own_only then
+  if own_only then
+    update pg_temp.import_ready r set assignee_id = viewer where r.existing_id is null;
+  elsif project.lead_assignment = 'ROUND_ROBIN' then
     update pg_temp.import_ready r set assignee_id = t.user_id
       from (select n.row, row_number() over (order by n.row) as place from pg_temp.import_ready n
         where n.existing_id is null and n.assignee_id is null) n
@@ -57714,13 +57871,14 @@ language sql stable as $function$
     app_private.affiliate_role_lacks(i.owner_id, i.role, i.permissions))
 $function$;
 
--- Those of the projects where the user is a member of an organization with a part, as far as the viewer may write
+-- Those of the projects where the user is a member of an organization that sells, as far as the viewer may write
 --   leads there, as the check of assignees tells them too.
 create function app_private.projects_with_part(user_id uuid, project_ids uuid[]) returns setof uuid
 language sql stable security definer rows 10 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select distinct p.project_id from app_public.organization_user_connections m
   join app_public.project_organizations p on p.organization_id = m.organization_id
   where m.user_id = projects_with_part.user_id and p.project_id = any (project_ids)
+    and (p.role = 'OWNER' or app_private.affiliate_sells(p.role, p.permissions))
     and app_hidden.project_can(p.project_id, p.owner_id, 'lead.write')
 $function$;
 grant execute on function app_private.projects_with_part(uuid, uuid[]) to plat_user;
@@ -58632,7 +58790,7 @@ $function$;
 --   few at a time.
 create function app_private.request_export(
   organization_id uuid, project_id uuid, subject text, format text, columns jsonb, filter jsonb, sort jsonb,
-  custom_export_id uuid, name text
+  custom_export_id uuid, name text, group_by text[] default null::text[], custom_report_id uuid default null::uuid
 ) returns app_public.exports
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
@@ -58644,7 +58802,7 @@ declare
   result app_public.exports;
 begin
   perform app_hidden.require_organization(organization_id, 'report.run');
-  perform app_hidden.export_query(subject, format, organization_id, project_id, columns, filter, sort);
+  perform app_hidden.export_query(subject, format, organization_id, project_id, columns, filter, sort, group_by);
   -- One after the other: two at once must not both be the last one within the limit.
   perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || organization_id, 0));
   select count(*) filter (where e.requested_by_id = viewer) as of_person, count(*) as of_organization into running
@@ -58658,12 +58816,12 @@ begin
   end if;
   perform app_private.rate_limit('export', viewer::text, 60, '1 hour');
   insert into app_public.exports (organization_id, project_id, custom_export_id, subject, format, columns, filter, sort,
-    requested_by_id, filename)
+    requested_by_id, filename, group_by, custom_report_id)
     values (organization_id, project_id, custom_export_id, subject, format, columns, nullif(filter, 'null'),
       nullif(sort, 'null'), viewer,
       coalesce(nullif(app_hidden.slugify(name), ''),
         (select s.filename from app_hidden.report_subjects s where s.subject = request_export.subject))
-        || to_char(now() at time zone 'UTC', '-YYYY-MM-DD.') || lower(format))
+        || to_char(now() at time zone 'UTC', '-YYYY-MM-DD.') || lower(format), group_by, custom_report_id)
     returning * into result;
   insert into app_private.export_runs (export_id, token_id, token_organization_id, token_scopes)
     values (result.id, app_hidden.setting('token_id')::uuid, app_hidden.setting('organization_id')::uuid,
@@ -58671,7 +58829,7 @@ begin
   return result;
 end $function$;
 grant execute on function app_private.request_export(
-  uuid, uuid, text, text, jsonb, jsonb, jsonb, uuid, text
+  uuid, uuid, text, text, jsonb, jsonb, jsonb, uuid, text, text[], uuid
 ) to plat_user;
 
 create function app_private.request_verification(user_id uuid) returns void
@@ -61131,7 +61289,7 @@ end $function$;
 --   another one is at it, in which case it looks again later.
 create function app_private.start_export(id uuid, holder text) returns table(
   worker uuid, requested_by_id uuid, token_id uuid, token_organization_id uuid, token_scopes text, subject text,
-  format text, filename text, stale_key text
+  is_report boolean, format text, filename text, stale_key text
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -61161,7 +61319,7 @@ begin
     where r.export_id = chosen.id returning * into run;
   perform app_private.step_export(chosen.id, 'PROCESSING');
   return query select run.worker, chosen.requested_by_id, run.token_id, run.token_organization_id, run.token_scopes,
-    chosen.subject::text, chosen.format::text, chosen.filename, stale_key;
+    chosen.subject::text, chosen.group_by is not null, chosen.format::text, chosen.filename, stale_key;
 end $function$;
 grant execute on function app_private.start_export(uuid, text) to plat_worker;
 
@@ -63016,6 +63174,25 @@ begin
   return null;
 end $function$;
 
+-- Gives open tasks and appointments of who was assigned a lead or purchase to the new assignee, where the former one
+--   sees own deals only. Arguments: the column that refers to it, the permission to read it.
+create function app_private.tg__leave_deal() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_private.people_who_see(new.organization_id, new.project_id, null, tg_argv[1]) p
+    where p.user_id = old.assignee_id) then
+    return null;
+  end if;
+  execute format('update app_public.tasks t set assignee_id = $1 where t.%I = $2 and t.assignee_id = $3
+    and t.deleted_at is null and t.status in (''OPEN'', ''IN_PROGRESS'', ''WAITING'')', tg_argv[0])
+    using new.assignee_id, new.id, old.assignee_id;
+  execute format('update app_public.appointments a set host_id = app_private.free_host($1, a.id, a.starts_at, a.ends_at)
+    where a.%I = $2 and a.host_id = $3 and a.deleted_at is null
+    and a.status in (''REQUESTED'', ''SCHEDULED'', ''CONFIRMED'')', tg_argv[0])
+    using new.assignee_id, new.id, old.assignee_id;
+  return null;
+end $function$;
+
 -- Has the sweep look at a content a week after a row has let go of it.
 create function app_private.tg__let_go_of_file() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -63968,6 +64145,7 @@ begin
       and not exists (select from pg_temp.import_same s where s.row = r.row);
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
   select array[min(r.row)], array[max(r.row)] into first_rows, last_rows from pg_temp.import_ready r;
+  perform set_config('plat.leads_at_once', 'on', true);
   while cardinality(array_remove(first_rows, null)) > 0 loop
     first_row := first_rows[cardinality(first_rows)];
     last_row := last_rows[cardinality(last_rows)];
@@ -64004,6 +64182,7 @@ begin
       end if;
     end;
   end loop;
+  perform set_config('plat.leads_at_once', '', true);
 end $function$;
 
 -- upsertLeads for whoever was seen to see the project.

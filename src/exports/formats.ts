@@ -14,6 +14,8 @@ export interface Format {
 
 export interface Writing {
   subject: string;
+  /** Whether it holds what a report shows: a table on paper, whatever the subject. */
+  isReport: boolean;
   filename: string;
   store: FileStore;
   /** Told how many further rows are written. */
@@ -41,8 +43,8 @@ export const formats: Readonly<Record<string, Format>> = {
   },
   PDF: {
     type: "application/pdf",
-    write: async (source, { subject, filename: title, store, wrote }) =>
-      subject === "FLOOR_PLANS"
+    write: async (source, { subject, isReport, filename: title, store, wrote }) =>
+      subject === "FLOOR_PLANS" && !isReport
         ? writtenInThread("FLOOR_PLANS", source, { title, wrote, picture: await picturesFrom(store) })
         : writtenInThread("TABLE", source, { title, wrote }),
   },

@@ -61,7 +61,10 @@ function withAllowedValues(error: CodedError, schema: GraphQLSchema | undefined)
   const [, missing, otherKind] = enumNamed.exec(error.message) ?? [];
   const type = schema?.getType(missing ?? otherKind ?? "");
   if (!isEnumType(type)) return error;
-  const allowed = type.getValues().map(({ name }) => name);
+  const allowed = type
+    .getValues()
+    .filter(({ description }) => !description?.startsWith("Not offered yet"))
+    .map(({ name }) => name);
   const message = error.message.replace(/ Did you mean [\s\S]*$/, "");
   return new CodedError(
     error.code,

@@ -15,6 +15,8 @@ interface Run {
   token_organization_id: string | null;
   token_scopes: string | null;
   subject: string;
+  /** Whether it holds what a report shows. */
+  is_report: boolean;
   format: string;
   filename: string;
   stale_key: string | null;
@@ -118,7 +120,7 @@ class Work {
 
   async run(): Promise<void> {
     const { viewers, incomingFolder, fileStore, query } = this.#helpers;
-    const { subject, filename, worker } = this.#run;
+    const { subject, is_report: isReport, filename, worker } = this.#run;
     const format = formats[this.#run.format]!;
     const key = worker.replaceAll("-", "");
     const claims: Claims = {
@@ -138,7 +140,7 @@ class Work {
         source.rights,
       ]);
       const wrote = (rows: number) => (this.#rows += rows);
-      const content = await format.write(source, { subject, filename, store: fileStore, wrote });
+      const content = await format.write(source, { subject, isReport, filename, store: fileStore, wrote });
       const stop = () => content.destroy(this.#signal.reason as Error);
       this.#signal.addEventListener("abort", stop, { once: true });
       if (this.#signal.aborted) stop();

@@ -312,6 +312,12 @@ test("it accepts, works on its own leads, and gives one back", async () => {
       assigneeOrganization: { name: "Summit Sales", email: null },
     },
   });
+  // Nor do the texts of the developer's workflows.
+  const { rows } = await world.owner.query(
+    "select data -> 'assignee' as assignee from app_private.subject_data('LEAD', $1, '{assignee}')",
+    [[lead]],
+  );
+  expect(rows).toEqual([{ assignee: expect.objectContaining({ fullName: "Sam Seller", email: null }) }]);
   await create("createLeadNote", { leadId: lead, text: "Likes the garden." });
   expect(
     await sam.get("query ($l: ID!) { lead(id: $l) { name notes { author { fullName email } } } }", {
@@ -343,6 +349,18 @@ test("it accepts, works on its own leads, and gives one back", async () => {
       status: "AVAILABLE",
     }),
   });
+  const mine = await createIn(sam)("createTask", { leadId: lead, title: "Call", assigneeId: sam.id });
+  const at = {
+    startsAt: "2031-05-09T06:30:00Z",
+    endsAt: "2031-05-09T07:30:00Z",
+    timeZone: "America/Toronto",
+  };
+  const tour = await createIn(sam)("createAppointment", {
+    leadId: lead,
+    hostId: sam.id,
+    type: "IN_PERSON_TOUR",
+    ...at,
+  });
   await mails();
   const reader = await programOf(world, sam, { scopes: ["lead.read"] });
   expect(await reader.refused(updateLead, { input: { id: lead, assigneeId: null } })).toMatchObject({
@@ -357,9 +375,9 @@ test("it accepts, works on its own leads, and gives one back", async () => {
   expect(back.map(({ to }) => to).sort()).toEqual([owen, world.ada, max].map(({ email }) => email).sort());
   expect(
     await owen.get(
-      `query ($l: ID!, $r: ID!) { lead(id: $l) { assignee { id } tags assigneeOrganization { name } events(first: 1) { name actor { fullName } } }
-      reservation(id: $r) { assignee { id } } }`,
-      { l: lead, r: reservation },
+      `query ($l: ID!, $r: ID!, $t: ID!, $a: ID!) { lead(id: $l) { assignee { id } tags assigneeOrganization { name } events(first: 1) { name actor { fullName } } }
+      reservation(id: $r) { assignee { id } } task(id: $t) { assignee { id } } appointment(id: $a) { host { id } } }`,
+      { l: lead, r: reservation, t: mine, a: tour },
     ),
   ).toEqual({
     lead: {
@@ -369,7 +387,40 @@ test("it accepts, works on its own leads, and gives one back", async () => {
       events: [{ name: "lead.assigned", actor: { fullName: "Sam Seller" } }],
     },
     reservation: { assignee: null },
+    // What they had to do there is nobody's either.
+    task: { assignee: null },
+    appointment: { host: null },
   });
+  // Many at once, of those that are theirs.
+  const many = await Promise.all(
+    [sam, sam, sue].map(({ id: assigneeId }, i) =>
+      create("createLead", { projectId: project.id, name: `Many ${i}`, assigneeId }),
+    ),
+  );
+  const updateLeads = mutationOf(
+    "updateLeads",
+    "{ updatedCount refusedCount rows { outcome errors { code } } }",
+  );
+  expect(
+    (await sam.get(updateLeads, { input: { ids: many, unassign: true, addTags: ["back"] } })).updateLeads,
+  ).toMatchObject({ updatedCount: 2, refusedCount: 1 });
+  expect(
+    await owen.get(
+      "query ($p: ID!) { project(id: $p) { leads(first: 3) { name tags assignee { fullName } } } }",
+      {
+        p: project.id,
+      },
+    ),
+  ).toEqual({
+    project: {
+      leads: expect.arrayContaining([
+        { name: "Many 0", tags: ["back"], assignee: null },
+        { name: "Many 1", tags: ["back"], assignee: null },
+        { name: "Many 2", tags: [], assignee: { fullName: "Sue Seller" } },
+      ]),
+    },
+  });
+  await owen.get(updateLead, { input: { id: many[2], assigneeId: null } });
   expect(await ended(part)).toMatchObject({ deleted: true, handedOver: { leads: 0 } });
 });
 
@@ -718,8 +769,13 @@ test("an invitation acts in the name of whoever sent it, and not for ever", asyn
     "Changed",
   );
   // Whoever leaves the agency leaves its deals.
-  await olga.get(mutationOf("removeOrganizationMember", "{ reassignedLeads }"), {
-    input: { organizationId: summit.id, userId: sam.id },
+  const removed = await olga.get(
+    mutationOf("removeOrganizationMember", "{ reassignedLeads removedProjects { title } }"),
+    { input: { organizationId: summit.id, userId: sam.id } },
+  );
+  expect(removed.removeOrganizationMember).toEqual({
+    reassignedLeads: 1,
+    removedProjects: [{ title: "Harbour View" }],
   });
   expect(await owen.get("query ($l: ID!) { lead(id: $l) { assignee { id } } }", { l: own })).toEqual({
     lead: { assignee: null },

@@ -717,3 +717,141 @@ describe("what cannot be", () => {
     ).toMatchObject({ code: "BAD_USER_INPUT" });
   });
 });
+
+describe("the figures of a report", () => {
+  const REPORT = "mutation ($input: CreateCustomReportInput!) { createCustomReport(input: $input) { id } }";
+  const EXPORT =
+    "mutation ($id: ID!, $format: ExportFormat) { exportCustomReport(input: { id: $id, format: $format }) { id subject groupBy customReport { id } } }";
+  const report = async (rest: Record<string, unknown>) =>
+    (
+      await world.owen.get(REPORT, {
+        input: {
+          organizationId: world.harbour.id,
+          name: "Sources",
+          subject: "LEADS",
+          visibility: "ORGANIZATION",
+          ...rest,
+        },
+      })
+    ).createCustomReport.id as string;
+  const exported = async (id: string, format: string | null, person = world.owen) => {
+    const made = (await person.get(EXPORT, { id, format })).exportCustomReport;
+    await work();
+    const found = await read(made.id, person);
+    if (found.status !== "COMPLETED") throw new Error(`${found.status}: ${found.error}`);
+    return { ...found, ...made, body: (await download(found.url)).body };
+  };
+  const shown = async (id: string, person = world.owen) =>
+    (await person.get("query ($id: ID!) { customReport(id: $id) { rows } }", { id })).customReport.rows.rows;
+  const lines = (body: Buffer) =>
+    body
+      .toString()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+
+  test("are in the file what the report shows, in every format", async () => {
+    await clear();
+    const id = await report({
+      groupBy: ["project", "status"],
+      columns: [{ aggregate: "COUNT" }, { column: "budgetMin", aggregate: "MAX", as: "=top" }],
+    });
+    const figures = await shown(id);
+    const jsonl = await exported(id, "JSONL");
+    expect(jsonl).toMatchObject({
+      subject: "LEADS",
+      groupBy: ["project", "status"],
+      customReport: { id },
+      rowCount: figures.length,
+      progress: 1,
+    });
+    expect(lines(jsonl.body)).toEqual(figures);
+    const csv = await exported(id, null);
+    expect(csv.filename).toMatch(/^sources-.*\.csv$/);
+    expect(csv.body.toString().split("\r\n")[0]).toBe("\uFEFFproject,status,count,'=top");
+    expect(csv.body.toString().trim().split("\r\n")).toHaveLength(figures.length + 1);
+    const [sheet] = await readSheets((await exported(id, "XLSX")).body);
+    expect(sheet!.data).toHaveLength(figures.length + 1);
+    const paper = await extractText(
+      await getDocumentProxy(new Uint8Array((await exported(id, "PDF")).body)),
+      {
+        mergePages: true,
+      },
+    );
+    expect(paper.text).toContain(figures[0].project);
+  });
+
+  test("of one number, of rows, and of floor plans on paper", async () => {
+    await clear();
+    const total = await report({ columns: [{ aggregate: "COUNT" }] });
+    expect(lines((await exported(total, "JSONL")).body)).toEqual(await shown(total));
+    const rows = await report({ columns: ["name", { column: "email", as: "mail" }] });
+    expect(lines((await exported(rows, "JSONL")).body)).toEqual(await shown(rows));
+    const onPlans = await report({ subject: "FLOOR_PLANS", groupBy: ["bedrooms"] });
+    const { body } = await exported(onPlans, "PDF");
+    const paper = await extractText(await getDocumentProxy(new Uint8Array(body)), { mergePages: true });
+    expect(paper.text).toContain("Bedrooms");
+    expect(paper.text).not.toContain("Birch");
+  });
+
+  test("are those that whoever asks may see; who may not see the report gets none", async () => {
+    await clear();
+    const id = await report({ groupBy: ["project"] });
+    for (const person of [world.owen, world.ada, world.max])
+      expect(lines((await exported(id, "JSONL", person)).body)).toEqual(await shown(id, person));
+    expect(await shown(id, world.max)).not.toEqual(await shown(id, world.owen));
+    const ofOwen = await report({ visibility: "PRIVATE" });
+    expect(await world.ada.refused(EXPORT, { id: ofOwen })).toMatchObject({ code: "NOT_FOUND", field: "id" });
+    expect(await world.olga.refused(EXPORT, { id })).toMatchObject({ code: "NOT_FOUND", field: "id" });
+    expect(await world.anonymous.refused(EXPORT, { id })).toMatchObject({ code: "UNAUTHENTICATED" });
+    const scoped = (scopes: string[]) =>
+      programOf(world, world.owen, { scopes, organizationId: world.harbour.id });
+    expect(await (await scoped(["report.read", "lead.read"])).refused(EXPORT, { id })).toMatchObject({
+      code: "FORBIDDEN",
+    });
+    expect(await (await scoped(["report.read", "report.run"])).refused(EXPORT, { id })).toMatchObject({
+      code: "FORBIDDEN",
+      permission: "lead.read",
+    });
+    const deposits = await report({ subject: "CHARGES", groupBy: ["status"] });
+    expect(await world.max.refused(EXPORT, { id: deposits })).toMatchObject({ code: "FORBIDDEN" });
+    // The file is the requester's; others read that there is one.
+    const mine = await exported(id, "CSV", world.max);
+    expect((await read(mine.id, world.owen)).url).toBeNull();
+  });
+
+  test("are refused of commissions, which are not kept yet", async () => {
+    const refusal = { code: "BAD_USER_INPUT", field: "kind", message: expect.stringMatching(/not kept yet/) };
+    const agents = {
+      organizationId: world.harbour.id,
+      name: "Agents",
+      subject: "BUYERS",
+      kind: "COMMISSION",
+    };
+    expect(await world.owen.refused(REPORT, { input: agents })).toMatchObject(refusal);
+    const id = await report({ subject: "BUYERS", kind: "SALES" });
+    const CHANGE =
+      "mutation ($id: ID!, $kind: ReportKind) { updateCustomReport(input: { id: $id, kind: $kind }) { kind } }";
+    expect(await world.owen.refused(CHANGE, { id, kind: "COMMISSION" })).toMatchObject(refusal);
+    // One from before is told so, and works again as another kind.
+    const client = await world.owner.connect();
+    await client.query(
+      `begin; set local session_replication_role = replica; update app_public.custom_reports set kind = 'COMMISSION' where id = '${id}'; commit`,
+    );
+    client.release();
+    const ROWS = "query ($id: ID!) { customReport(id: $id) { kind rows } }";
+    expect(await world.owen.refused(ROWS, { id })).toMatchObject(refusal);
+    expect(await world.owen.refused(EXPORT, { id })).toMatchObject(refusal);
+    await world.owen.get(CHANGE, { id, kind: "CUSTOM" });
+    expect((await world.owen.get(ROWS, { id })).customReport.kind).toBe("CUSTOM");
+    const { __type: type } = await world.owen.get(
+      `{ __type(name: "ReportKind") { enumValues { name description } } }`,
+    );
+    expect(type.enumValues.find(({ name }: any) => name === "COMMISSION").description).toMatch(
+      /^Not offered yet/,
+    );
+    const { allowed } = await world.owen.refused(CHANGE, { id, kind: "NONE" });
+    expect(allowed).toContain("SALES");
+    expect(allowed).not.toContain("COMMISSION");
+  });
+});

@@ -367,6 +367,30 @@ describe("what it becomes", () => {
   });
 });
 
+test("a hold goes with its lead when that is merged into another, also when it is over", async () => {
+  const phone = "+14165550909";
+  const kept = await lead({ phone });
+  const gone = await lead({ phone });
+  const over = await hold({ unitId: await unit(), leadId: gone, expiration: 1 });
+  await passTime(world.owner, "2 hours");
+  const active = await hold({ unitId: await unit(), leadId: gone });
+  const { rows } = await world.owner.query(
+    "select id from app_public.escalation_tickets where kind = 'DUPLICATE_LEAD' and subject_id = $1",
+    [gone],
+  );
+  await owen.get(
+    `mutation ($id: ID!) { resolveEscalationTicket(input: { id: $id, action: MERGE }) { status } }`,
+    {
+      id: rows[0].id,
+    },
+  );
+  for (const { id } of [over, active]) expect((await read(id)).lead).toEqual({ id: kept });
+  expect(await refuse(owen, change, { id: over.id, leadId: await lead() })).toMatchObject({
+    code: "CONFLICT",
+    field: "leadId",
+  });
+});
+
 describe("who", () => {
   test("whoever may sell, own leads or own holds only in another organization; nobody else learns of it", async () => {
     const home = await unit();

@@ -195,6 +195,7 @@ export function recipes(
       `select b.id as "buyerId" from app_public.buyers b, home where b.${ofHome} and b.deleted_at is null and b.status <> 'CANCELLED'
        and (b.user_id = home.player or not exists (select from app_public.buyers o where o.user_id = home.player))`,
     )),
+    organizationId: undefined,
     category: "IDENTITY",
     file: `data:application/pdf;name=fuzz.pdf;base64,${Buffer.from("%PDF-1.7\n%%EOF\n").toString("base64")}`,
   });
@@ -412,6 +413,16 @@ export function recipes(
       email: email(),
       phone: undefined,
     })),
+    exportCustomReport: async (player) => {
+      const { id } = await run(bossOf(player), "createCustomReport", {
+        organizationId: homeOf(player),
+        name: name(),
+        subject: "LEADS",
+        groupBy: ["status"],
+        visibility: "ORGANIZATION",
+      });
+      return { id };
+    },
     createCustomExport: async (player) => ({
       ...(await inHome(player)),
       subject: "LEADS",

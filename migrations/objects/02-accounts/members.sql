@@ -94,7 +94,7 @@ comment on type app_public.remove_organization_member_payload is 'What the remov
 comment on column app_public.remove_organization_member_payload.organization is 'The organization.';
 comment on column app_public.remove_organization_member_payload."user" is 'The former member.';
 comment on column app_public.remove_organization_member_payload.removed_projects is
-  'The projects of the organization in which leads were assigned to the member.';
+  'The projects of the organization, or that it is affiliated with, in which leads were assigned to the member.';
 comment on column app_public.remove_organization_member_payload.reassigned_leads is
   E'@notNull\n\nHow many leads have nobody assigned now.';
 
@@ -105,14 +105,24 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   member app_public.organization_user_connections := app_private.require_member(organization_id, user_id);
   result app_public.remove_organization_member_payload;
+  abroad uuid[];
 begin
+  -- In projects of others, whose deals the member leaves, too (tg_members__leave_affiliations).
+  abroad := array(select l.id from app_public.leads l
+    join app_public.project_organizations a on a.project_id = l.project_id and a.role <> 'OWNER'
+      and a.organization_id = member.organization_id
+    where l.assignee_id = member.user_id and l.deleted_at is null);
   select u into result."user" from app_public.users u where u.id = member.user_id;
   select o into result.organization from app_public.organizations o where o.id = member.organization_id;
   delete from app_public.organization_user_connections m where m.id = member.id;
-  with unassigned as (
+  with own as (
     update app_public.leads l set assignee_id = null
     where l.organization_id = member.organization_id and l.assignee_id = member.user_id and l.deleted_at is null
     returning l.project_id
+  ), unassigned as (
+    select o.project_id from own o
+    union all
+    select l.project_id from app_public.leads l where l.id = any (abroad) and l.assignee_id is null
   )
   select coalesce((select array_agg(p order by p.id) from app_public.projects p
     where p.id in (select project_id from unassigned)), '{}'), count(*)
@@ -123,8 +133,9 @@ grant execute on function app_public.remove_organization_member to plat_user, pl
 comment on function app_public.remove_organization_member is
   E'@arg organization_id The organization.\n'
   '@arg user_id The member.\n\n'
-  'Removes a member; the leads of the organization that were assigned to them have nobody assigned then. Takes '
-  'the role OWNER, also to remove oneself; the last owner stays.';
+  'Removes a member; the leads of the organization that were assigned to them have nobody assigned then, nor have '
+  'those that are open in projects that it is affiliated with. Takes the role OWNER, also to remove oneself; the last '
+  'owner stays.';
 
 create function app_public.update_organization_notifications(organization_id uuid,
   notifications app_public.notification_settings)

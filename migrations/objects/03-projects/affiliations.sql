@@ -319,6 +319,33 @@ create trigger _800_review after delete on app_public.project_organizations for 
 create trigger _800_review_again after update of role, permissions on app_public.project_organizations for each row
   when (old.role <> 'OWNER') execute function app_private.tg_project_organizations__review();
 
+-- Whoever does not see a deal once it is somebody else's leaves what they had to do there to that one.
+create function app_private.tg__leave_deal() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if exists (select from app_private.people_who_see(new.organization_id, new.project_id, null, tg_argv[1]) p
+    where p.user_id = old.assignee_id) then
+    return null;
+  end if;
+  execute format('update app_public.tasks t set assignee_id = $1 where t.%I = $2 and t.assignee_id = $3
+    and t.deleted_at is null and t.status in (''OPEN'', ''IN_PROGRESS'', ''WAITING'')', tg_argv[0])
+    using new.assignee_id, new.id, old.assignee_id;
+  execute format('update app_public.appointments a set host_id = app_private.free_host($1, a.id, a.starts_at, a.ends_at)
+    where a.%I = $2 and a.host_id = $3 and a.deleted_at is null
+    and a.status in (''REQUESTED'', ''SCHEDULED'', ''CONFIRMED'')', tg_argv[0])
+    using new.assignee_id, new.id, old.assignee_id;
+  return null;
+end $$;
+comment on function app_private.tg__leave_deal() is
+  'Gives open tasks and appointments of who was assigned a lead or purchase to the new assignee, where the former one '
+  'sees own deals only. Arguments: the column that refers to it, the permission to read it.';
+create trigger _410_leave after update of assignee_id on app_public.leads for each row
+  when (old.assignee_id <> new.assignee_id or (old.assignee_id is not null and new.assignee_id is null))
+  execute function app_private.tg__leave_deal('lead_id', 'lead.read');
+create trigger _415_leave after update of assignee_id on app_public.buyers for each row
+  when (old.assignee_id <> new.assignee_id or (old.assignee_id is not null and new.assignee_id is null))
+  execute function app_private.tg__leave_deal('buyer_id', 'buyer.read');
+
 -- A member who leaves an affiliated organization leaves its deals.
 create function app_private.tg_members__leave_affiliations() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -64,14 +64,12 @@ comment on function app_private.next_in_turn(uuid) is
 
 insert into app_private.event_names (subject, column_name, name) values ('lead', 'assignee_id', 'assigned');
 
-create function app_private.gives_back(project_id uuid, organization_id uuid, assignee_id uuid, permission text,
-  wanted text) returns boolean
+create function app_private.gives_back(project_id uuid, assignee_id uuid, permission text, wanted text)
+  returns boolean
 language plpgsql stable as $$
 begin
   -- Refused elsewhere, or theirs to hand on.
   if coalesce(assignee_id <> app_public.current_user_id(), true) or wanted = assignee_id::text
-    or organization_id = any (array(select app_hidden.viewer_organizations(permission)))
-    or project_id = any (array(select app_hidden.viewer_projects(permission)))
     or project_id <> all (array(select app_hidden.viewer_own_projects(permission))) then
     return false;
   end if;
@@ -81,26 +79,29 @@ begin
   end if;
   return true;
 end $$;
-comment on function app_private.gives_back(uuid, uuid, uuid, text, text) is
+comment on function app_private.gives_back(uuid, uuid, text, text) is
   'Whether the viewer, who sees only deals of the project that are assigned to them, gives this one back by assigning '
   'it to nobody; refuses assigning it to somebody else.';
 
-create function app_private.give_back_lead(lead_id uuid) returns app_public.leads
+create function app_private.give_back_leads(ids uuid[]) returns setof app_public.leads
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  result app_public.leads;
+  lead app_public.leads;
 begin
-  perform app_private.lock_lead(l.id) from app_public.leads l where l.id = lead_id
-    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write');
-  update app_public.leads l set assignee_id = null where l.id = lead_id
-    and l.assignee_id = app_public.current_user_id() and l.deleted_at is null
-    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
-    returning l.* into result;
-  perform app_private.tell_given_back(result.project_id, result.id, result.name) where result.id is not null;
-  return result;
+  perform app_private.lock_lead(l.id) from (select l.id from app_public.leads l where l.id = any (ids)
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write') order by l.id) l;
+  for lead in
+    update app_public.leads l set assignee_id = null where l.id = any (ids)
+      and l.assignee_id = app_public.current_user_id() and l.deleted_at is null
+      and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
+      returning l.*
+  loop
+    perform app_private.tell_given_back(lead.project_id, lead.id, lead.name);
+    return next lead;
+  end loop;
 end $$;
-comment on function app_private.give_back_lead(uuid) is
-  'Assigns a lead of the viewer''s to nobody, with its deals, and has those told who see all leads.';
+comment on function app_private.give_back_leads(uuid[]) is
+  'Assigns leads of the viewer''s to nobody, with their deals, and has those told who see all leads.';
 
 create function app_private.give_back_buyer(buyer_id uuid) returns app_public.buyers
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -124,7 +125,7 @@ begin
 end $$;
 comment on function app_private.give_back_buyer(uuid) is
   'Assigns a purchase of the viewer''s to nobody, with what belongs to it, and has those told who see all deals.';
-grant execute on function app_private.gives_back, app_private.give_back_lead, app_private.give_back_buyer to plat_user;
+grant execute on function app_private.gives_back, app_private.give_back_leads, app_private.give_back_buyer to plat_user;
 
 create function app_private.tell_given_back(project_id uuid, lead_id uuid, name text) returns void
 language sql volatile as $$

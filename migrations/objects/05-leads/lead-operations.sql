@@ -147,7 +147,7 @@ begin
     perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
     select * into lead from app_public.leads l where l.id = app_hidden.record_id('leads', input ->> 'id');
-    gives_back := app_private.gives_back(lead.project_id, lead.organization_id, lead.assignee_id, 'lead.write',
+    gives_back := app_private.gives_back(lead.project_id, lead.assignee_id, 'lead.write',
       nullif(btrim(input ->> 'assignee_id'), ''));
   end if;
   lead := app_hidden.update_record(null::app_public.leads, case when gives_back then input - 'assignee_id' else input
@@ -157,7 +157,7 @@ begin
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
   if gives_back then
-    lead := app_private.give_back_lead(lead.id);
+    select g.* into lead from app_private.give_back_leads(array[lead.id]) g;
   end if;
   return lead;
 end $$;

@@ -14,10 +14,11 @@ language sql stable security definer rows 10 set search_path = pg_catalog, pg_te
   select distinct p.project_id from app_public.organization_user_connections m
   join app_public.project_organizations p on p.organization_id = m.organization_id
   where m.user_id = projects_with_part.user_id and p.project_id = any (project_ids)
+    and (p.role = 'OWNER' or app_private.affiliate_sells(p.role, p.permissions))
     and app_hidden.project_can(p.project_id, p.owner_id, 'lead.write')
 $$;
 comment on function app_private.projects_with_part(uuid, uuid[]) is
-  'Those of the projects where the user is a member of an organization with a part, as far as the viewer may write '
+  'Those of the projects where the user is a member of an organization that sells, as far as the viewer may write '
   'leads there, as the check of assignees tells them too.';
 grant execute on function app_private.projects_with_part to plat_user;
 
@@ -28,7 +29,22 @@ declare
   tags constant text := '(select coalesce(array_agg(t.tag order by t.place), ''{}'') from (select x.tag, min(x.place) as
     place from unnest(l.tags::text[] || $3) with ordinality x (tag, place) where x.tag <> all ($4) group by x.tag) t)';
   changed uuid[];
+  given_back uuid[];
 begin
+  -- Who sees own leads only assigns them to nobody by giving them back.
+  if change -> 'assignee_id' = 'null' then
+    given_back := array(select l.id from app_public.leads l where l.id = any (ids)
+      and l.assignee_id = app_public.current_user_id()
+      and l.project_id = any (array(select app_hidden.viewer_own_projects('lead.write'))));
+    if given_back <> '{}' then
+      if change - 'assignee_id' <> '{}' or cardinality(add_tags || remove_tags) > 0 then
+        perform app_hidden.change_leads(given_back, change - 'assignee_id', add_tags, remove_tags);
+      end if;
+      perform app_private.give_back_leads(given_back);
+      return given_back || app_hidden.change_leads(array(select i from unnest(ids) i where i <> all (given_back)),
+        change, add_tags, remove_tags);
+    end if;
+  end if;
   execute format('with changed as (
       update app_public.leads l set %s where l.id = any ($1) and (%s) returning l.id)
     select coalesce(array_agg(c.id), ''{}'') from changed c',
@@ -71,6 +87,8 @@ declare
   removed constant text[] := array(select btrim(t) from unnest(remove_tags::text[]) t);
   targets uuid[];
   open_targets uuid[];
+  given_back uuid[] := '{}';
+  lead_id uuid;
   portions jsonb[];
   portion uuid[];
   done uuid[];
@@ -132,13 +150,20 @@ begin
         where q.subject = 'lead' and q.to_state = status and to_jsonb(l) ->> q.column_name is null
           and change ->> q.column_name is null
       union all
-      select 'BAD_USER_INPUT', 'assigneeId', 'A lead is assigned to a member of an organization of its project.'
+      select 'BAD_USER_INPUT', 'assigneeId', 'A lead is assigned to a member of an organization that '
+          'sells in its project.'
         where assignee_id is not null and l.assignee_id is distinct from assignee_id
           and l.project_id <> all (array(select app_private.projects_with_part(assignee_id,
             array(select distinct a.project_id from app_public.leads a where a.id = any (targets)))))
       limit 1) p;
   errors := coalesce(errors, '{}');
-  portions := array[to_jsonb(array(select t from unnest(targets) t where not errors ? t::text))];
+  -- Whoever sees own leads only gives them back; their team does not see them afterwards.
+  if unassign then
+    given_back := array(select l.id from app_public.leads l where l.id = any (targets) and not errors ? l.id::text
+      and app_private.gives_back(l.project_id, l.organization_id, l.assignee_id, 'lead.write', null));
+  end if;
+  portions := array[to_jsonb(array(select t from unnest(targets) t where not errors ? t::text
+    and t <> all (given_back)))];
   begin
     while cardinality(portions) > 0 loop
       portion := array(select jsonb_array_elements_text(portions[cardinality(portions)])::uuid);
@@ -160,6 +185,19 @@ begin
             else jsonb_build_object('code', 'CONFLICT', 'message', coalesce((select obj_description(c.oid, 'pg_class')
               from pg_class c where c.relname = violated limit 1), 'This contradicts what is there.')) end);
         end if;
+      end;
+    end loop;
+    foreach lead_id in array given_back loop
+      begin
+        if change - 'assignee_id' <> '{}' or cardinality(added || removed) > 0 then
+          perform app_hidden.change_leads(array[lead_id], change - 'assignee_id', added, removed);
+        end if;
+        perform app_private.give_back_lead(lead_id);
+        changed := changed || lead_id;
+      exception when sqlstate 'PLAT0' then
+        get stacked diagnostics found_message = message_text, found_details = pg_exception_detail;
+        errors := errors || jsonb_build_object(lead_id, jsonb_build_object('code', found_details::jsonb -> 'code',
+          'field', found_details::jsonb -> 'field', 'message', found_message));
       end;
     end loop;
     result.rows := array(
@@ -187,7 +225,7 @@ comment on function app_public.update_leads is
   E'@arg ids The leads, 1,000 at most; or give filter.\n'
   '@arg filter Selects the leads, 1,000 at most; or give ids.\n'
   '@arg assigneeId The member who works on them from now on.\n'
-  '@arg unassign Leaves them to nobody.\n'
+  '@arg unassign Leaves them to nobody; whoever sees own leads only gives them back so.\n'
   '@arg addTags Tags that they get besides those that they have.\n'
   '@arg removeTags Tags that they lose.\n'
   '@arg status New status.\n'

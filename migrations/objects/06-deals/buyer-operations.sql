@@ -232,7 +232,7 @@ begin
   end if;
   if input ? 'assignee_id' then
     select b.* into buyer from app_hidden.masked_buyers b where b.id = app_hidden.record_id('buyers', input ->> 'id');
-    gives_back := app_private.gives_back(buyer.project_id, buyer.organization_id, buyer.assignee_id, 'buyer.write',
+    gives_back := app_private.gives_back(buyer.project_id, buyer.assignee_id, 'buyer.write',
       nullif(btrim(input ->> 'assignee_id'), ''));
   end if;
   buyer := app_hidden.update_record(null::app_public.buyers, case when gives_back then input - 'assignee_id' else input

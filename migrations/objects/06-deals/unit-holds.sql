@@ -104,9 +104,6 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   lead app_public.leads;
 begin
-  if tg_op = 'UPDATE' and old.status <> 'ACTIVE' and new.lead_id is distinct from old.lead_id then
-    perform app_hidden.fail('CONFLICT', 'This hold is over; make a new one.', '{"field": "leadId"}');
-  end if;
   if new.lead_id is null or (tg_op = 'UPDATE' and new.lead_id is not distinct from old.lead_id) then
     if tg_op = 'INSERT' or new.lead_id is distinct from old.lead_id then
       new.assignee_id := case when not new.is_self_service then new.user_id end;
@@ -117,7 +114,7 @@ begin
     and l.deleted_at is null;
   if lead.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
-  elsif lead.status in ('LOST', 'UNQUALIFIED') then
+  elsif lead.status in ('LOST', 'UNQUALIFIED') and new.status = 'ACTIVE' then
     perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
       '{"field": "leadId"}');
   end if;
@@ -333,6 +330,10 @@ language plpgsql volatile as $$
 begin
   perform app_hidden.require_viewer();
   perform app_hidden.lock_seen('app_public.unit_holds', app_hidden.record_id('unit_holds', input ->> 'id'));
+  if input ? 'lead_id' and exists (select from app_public.unit_holds h
+    where h.id = app_hidden.record_id('unit_holds', input ->> 'id') and h.status <> 'ACTIVE') then
+    perform app_hidden.fail('CONFLICT', 'This hold is over; make a new one.', '{"field": "leadId"}');
+  end if;
   return app_hidden.update_record(null::app_public.unit_holds, input);
 end $$;
 comment on function app_public.update_unit_hold is

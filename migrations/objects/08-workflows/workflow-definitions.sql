@@ -32,7 +32,7 @@ language sql stable as $$
     ('assignee', 'firstName', 'text', 'First name.'),
     ('assignee', 'lastName', 'text', 'Last name.'), ('assignee', 'title', 'text', 'Title.'),
     ('assignee', 'phone', 'text', 'Phone number.'),
-    ('assignee', 'email', 'text', 'E-mail address.'),
+    ('assignee', 'email', 'text', 'E-mail address; null where they are of another organization.'),
     ('event', 'id', 'text', 'Id.'), ('event', 'name', 'text', 'What happened, such as lead.created.'),
     ('event', 'occurredAt', 'time', 'When.'),
     ('event', 'subjectType', 'text', 'The kind of record that changed.'),

@@ -43,15 +43,18 @@ comment on constraint custom_exports_created_by_id_fkey on app_public.custom_exp
 -- How many columns a page has room for is said here only, of those that were named and of those that are there by
 -- default.
 create function app_hidden.export_query(subject text, format text, organization_id uuid, project_id uuid, columns jsonb,
-  filter jsonb, sort jsonb) returns app_hidden.report_query
+  filter jsonb, sort jsonb, group_by text[] default null) returns app_hidden.report_query
 language plpgsql stable as $$
 declare
-  most constant int := case when format = 'PDF' and subject <> 'FLOOR_PLANS' then 12 end;
+  most constant int := case when format = 'PDF' and (subject <> 'FLOOR_PLANS' or group_by is not null)
+    then 12 end;
   asked app_hidden.report_query;
 begin
-  asked := app_hidden.report_query(subject, organization_id, project_id, columns, filter, '{}', sort);
-  if asked.group_by <> '{}' then
-    perform app_hidden.refuse_report('An export has rows, not figures; make a report of it.', 'columns');
+  asked := app_hidden.report_query(subject, organization_id, project_id, columns, filter, coalesce(group_by, '{}'),
+    sort);
+  if asked.group_by <> '{}' and group_by is null then
+    perform app_hidden.refuse_report('An export has rows, not figures; make a report of it, and export that.',
+      'columns');
   elsif jsonb_array_length(columns) > most then
     perform app_hidden.refuse_report(format('A page has room for %s columns; name those that matter, or choose another '
       'format.', most), 'columns');
@@ -61,8 +64,25 @@ begin
   end if;
   return asked;
 end $$;
-comment on function app_hidden.export_query(text, text, uuid, uuid, jsonb, jsonb, jsonb) is
-  'What an export asks for, in SQL, as the viewer; refuses what no file of the format can hold.';
+comment on function app_hidden.export_query(text, text, uuid, uuid, jsonb, jsonb, jsonb, text[]) is
+  'What an export asks for, in SQL, as the viewer; refuses what no file of the format can hold. group_by: of a report, '
+  'whose figures it has; null for an export of rows.';
+
+create function app_hidden.report_groups(query app_hidden.report_query) returns text
+language sql immutable as $$
+  select case when query.group_by <> '{}' then ' group by ' || array_to_string(query.group_by, ', ') else '' end
+$$;
+comment on function app_hidden.report_groups(app_hidden.report_query) is
+  'What the rows of a report are grouped by, as a clause of SQL; empty where it has rows.';
+
+create function app_hidden.report_order(query app_hidden.report_query) returns text
+language sql immutable as $$
+  select case when query.group_by = '{}' then query.ordering
+    else coalesce((select string_agg(g.expression || ' nulls last', ', ' order by g.place)
+      from unnest(query.group_by) with ordinality g (expression, place) where g.expression <> '()'), '1') end
+$$;
+comment on function app_hidden.report_order(app_hidden.report_query) is
+  'In which order the rows or groups of a report come, in SQL.';
 
 create function app_private.tg_custom_exports__check() returns trigger
 language plpgsql volatile as $$

@@ -56,17 +56,31 @@ comment on constraint custom_reports_project_id_fkey on app_public.custom_report
 comment on constraint custom_reports_created_by_id_fkey on app_public.custom_reports is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nWho created it.';
 
+create function app_hidden.refuse_report_kind(kind text) returns void
+language plpgsql immutable as $$
+begin
+  if kind = 'COMMISSION' then
+    perform app_hidden.refuse_report('Commissions are not kept yet, so there is no report of them; choose another '
+      'kind, such as CUSTOM.', 'kind');
+  end if;
+end $$;
+comment on function app_hidden.refuse_report_kind(text) is
+  'Refuses a kind of report that is not offered: without commissions its rows would be those of something else.';
+
 create function app_private.tg_custom_reports__check() returns trigger
 language plpgsql volatile as $$
 declare
   query app_hidden.report_query;
 begin
+  if not app_hidden.organization_can(new.organization_id, 'report.manage') then
+    return new; -- the policy refuses it
+  end if;
+  if tg_op = 'INSERT' or new.kind <> old.kind then
+    perform app_hidden.refuse_report_kind(new.kind);
+  end if;
   if tg_op = 'UPDATE' and (old.columns, old.filter, old.group_by) is not distinct
     from (new.columns, new.filter, new.group_by) then
     return new;
-  end if;
-  if not app_hidden.organization_can(new.organization_id, 'report.manage') then
-    return new; -- the policy refuses it
   end if;
   if length(new.columns::text) + length(new.filter::text) > 100000 then
     perform app_hidden.refuse_report('A report has 100,000 characters at most.', 'filter');
@@ -130,6 +144,7 @@ begin
     perform app_hidden.fail('LIMIT_EXCEEDED', format('first is %s at most; take further rows with after.', most),
       jsonb_build_object('field', 'first', 'limit', most));
   end if;
+  perform app_hidden.refuse_report_kind(r.kind);
   query := app_hidden.report_query(r.subject, r.organization_id, r.project_id, r.columns, r.filter, r.group_by);
   is_grouped := query.group_by <> '{}';
   if after is not null then
@@ -168,10 +183,7 @@ begin
     query.relation, query.conditions,
     case when page_after is not null and not is_grouped
       then format(' and (t.%I, t.id) < (%L, %L::uuid)', query.latest, page_after ->> 0, page_after ->> 1) end,
-    case when is_grouped then ' group by ' || array_to_string(query.group_by, ', ') end,
-    case when is_grouped then coalesce(nullif((select string_agg(g.expression || ' nulls last', ', ' order by g.place)
-        from unnest(query.group_by) with ordinality g (expression, place) where g.expression <> '()'), ''), '1')
-          else query.ordering end,
+    app_hidden.report_groups(query), app_hidden.report_order(query),
     amount + 1,
     case when is_grouped and page_after is not null then format(' offset %s', greatest(0, (page_after ->> 0)::int)) end)
     into rows, has_more, ends;

@@ -58,7 +58,7 @@ begin
       '{"permission": "report.run"}');
   end if;
   query := app_hidden.export_query(chosen.subject, chosen.format, chosen.organization_id, chosen.project_id,
-    chosen.columns, chosen.filter, chosen.sort);
+    chosen.columns, chosen.filter, chosen.sort, chosen.group_by);
   form := case chosen.format when 'JSONL' then 'json' when 'CSV' then 'text' else 'local' end;
   -- Text formats as lines.
   answer := case form
@@ -70,16 +70,17 @@ begin
         ' || '','' || ' order by c.place)) || ' || E''\r\n''' from jsonb_array_elements(query.columns)
           with ordinality c (value, place))
     else 'a.*' end;
-  execute format('select count(*) from %s t where %s', query.relation, query.conditions) into total;
+  execute format('select count(*) from (select from %s t where %s%s) t', query.relation, query.conditions,
+    app_hidden.report_groups(query)) into total;
   -- Fewer when it was asked for.
   perform app_hidden.refuse_long_export(chosen.subject, chosen.format, chosen.organization_id, chosen.project_id, null,
     null, total);
-  open rows no scroll for execute format('select %s from (select %s%s from %s t where %s order by %s) a',
-    answer, case when form = 'local' then 't.id, ' else '' end,
+  open rows no scroll for execute format('select %s from (select %s%s from %s t where %s%s order by %s) a',
+    answer, case when form <> 'local' then '' when query.group_by = '{}' then 't.id, ' else 'null::uuid as id, ' end,
     (select string_agg(format('%s as %I', app_hidden.report_value(query.expressions[c.place], c.value ->> 'type', form,
       query.time_zone), c.value ->> 'name'), ', ' order by c.place)
       from jsonb_array_elements(query.columns) with ordinality c (value, place)),
-    query.relation, query.conditions, query.ordering);
+    query.relation, query.conditions, app_hidden.report_groups(query), app_hidden.report_order(query));
   return jsonb_build_object('columns', query.columns, 'total', total, 'permissions', query.permissions, 'timeZone',
     query.time_zone,
     'header', (select string_agg(app_hidden.csv_text(c.value ->> 'name'), ',' order by c.place)

@@ -33,6 +33,9 @@ grant select on app_public.exports to plat_user, plat_anonymous;
 comment on table app_public.exports is
   E'@defaultOrder id desc\n\nA file of records, as whoever asked for it might see them.';
 comment on column app_public.exports.custom_export_id is E'@behavior -*\n\nThe custom export that it is a run of.';
+comment on column app_public.exports.custom_report_id is E'@behavior -*\n\nThe report whose figures it has.';
+comment on column app_public.exports.group_by is
+  'What its figures are grouped by, as the report had it; null for an export of rows.';
 comment on column app_public.exports.subject is 'What its rows are.';
 comment on column app_public.exports.format is 'The kind of file.';
 comment on column app_public.exports.columns is 'Its columns, as they were asked for; null: those of the subject.';
@@ -58,6 +61,9 @@ comment on constraint exports_project_id_fkey on app_public.exports is
 comment on constraint exports_custom_export_id_fkey on app_public.exports is
   E'@fieldName customExport\n@foreignFieldName exports\n@backwardDescription The files that the viewer may see, latest '
   'first.\n\nThe custom export that it is a run of.';
+comment on constraint exports_custom_report_id_fkey on app_public.exports is
+  E'@fieldName customReport\n@foreignFieldName exports\n@backwardDescription The files of its figures that the viewer '
+  'may see, latest first.\n\nThe report whose figures it has; null where the viewer does not find it.';
 comment on constraint exports_requested_by_id_fkey on app_public.exports is
   E'@fieldName requestedBy\n@backwardBehavior -*\n\nWho asked for it.';
 
@@ -107,7 +113,7 @@ end $$;
 -- Asking for one.
 create function app_private.request_export(
   organization_id uuid, project_id uuid, subject text, format text, columns jsonb, filter jsonb, sort jsonb,
-    custom_export_id uuid, name text)
+    custom_export_id uuid, name text, group_by text[] default null, custom_report_id uuid default null)
 returns app_public.exports
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
@@ -119,7 +125,7 @@ declare
   result app_public.exports;
 begin
   perform app_hidden.require_organization(organization_id, 'report.run');
-  perform app_hidden.export_query(subject, format, organization_id, project_id, columns, filter, sort);
+  perform app_hidden.export_query(subject, format, organization_id, project_id, columns, filter, sort, group_by);
   -- One after the other: two at once must not both be the last one within the limit.
   perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || organization_id, 0));
   select count(*) filter (where e.requested_by_id = viewer) as of_person, count(*) as of_organization into running
@@ -133,19 +139,19 @@ begin
   end if;
   perform app_private.rate_limit('export', viewer::text, 60, '1 hour');
   insert into app_public.exports (organization_id, project_id, custom_export_id, subject, format, columns, filter, sort,
-    requested_by_id, filename)
+    requested_by_id, filename, group_by, custom_report_id)
     values (organization_id, project_id, custom_export_id, subject, format, columns, nullif(filter, 'null'),
       nullif(sort, 'null'), viewer,
       coalesce(nullif(app_hidden.slugify(name), ''),
         (select s.filename from app_hidden.report_subjects s where s.subject = request_export.subject))
-        || to_char(now() at time zone 'UTC', '-YYYY-MM-DD.') || lower(format))
+        || to_char(now() at time zone 'UTC', '-YYYY-MM-DD.') || lower(format), group_by, custom_report_id)
     returning * into result;
   insert into app_private.export_runs (export_id, token_id, token_organization_id, token_scopes)
     values (result.id, app_hidden.setting('token_id')::uuid, app_hidden.setting('organization_id')::uuid,
       app_hidden.setting('scopes'));
   return result;
 end $$;
-comment on function app_private.request_export(uuid, uuid, text, text, jsonb, jsonb, jsonb, uuid, text) is
+comment on function app_private.request_export(uuid, uuid, text, text, jsonb, jsonb, jsonb, uuid, text, text[], uuid) is
   'Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than a '
   'few at a time.';
 grant execute on function app_private.request_export to plat_user;
@@ -165,6 +171,33 @@ begin
   return app_private.request_export(source.organization_id, source.project_id, source.subject, source.format,
     source.columns, source.filter, source.sort, source.id, source.name);
 end $$;
+
+create function app_public.export_custom_report(id uuid, format app_public.export_format default null)
+returns app_public.exports
+language plpgsql volatile as $$
+declare
+  wanted constant text := coalesce(format, 'CSV');
+  source app_public.custom_reports;
+begin
+  perform app_hidden.require_viewer();
+  select * into source from app_public.custom_reports r where r.id = export_custom_report.id;
+  if source.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such custom report.', '{"field": "id"}');
+  end if;
+  perform app_hidden.refuse_report_kind(source.kind);
+  if source.group_by = '{}' and not jsonb_path_exists(source.columns, '$[*].aggregate') then
+    perform app_hidden.refuse_long_export(source.subject, wanted, source.organization_id, source.project_id,
+      source.columns, source.filter);
+  end if;
+  return app_private.request_export(source.organization_id, source.project_id, source.subject, wanted, source.columns,
+    source.filter, null, null, source.name, source.group_by, source.id);
+end $$;
+grant execute on function app_public.export_custom_report to plat_user, plat_anonymous;
+comment on function app_public.export_custom_report is
+  E'@arg id The report.\n'
+  '@arg format The kind of file; CSV where left out.\n\n'
+  'Makes a file of what a report shows, its figures or its rows, as the viewer may see them. It is written in the '
+  'background: `url` of the export is there once it is COMPLETED.';
 
 create function app_public.export_floor_plans(project_id app_public.id_or_slug,
   format app_public.export_format default null, floor_plan_ids uuid[] default null)
@@ -469,7 +502,7 @@ comment on function app_private.settle_before_export(uuid) is
 
 create function app_private.start_export(id uuid, holder text) returns table (worker uuid, requested_by_id uuid,
   token_id uuid, token_organization_id uuid, token_scopes text,
-  subject text, format text, filename text, stale_key text)
+  subject text, is_report boolean, format text, filename text, stale_key text)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -498,7 +531,7 @@ begin
     where r.export_id = chosen.id returning * into run;
   perform app_private.step_export(chosen.id, 'PROCESSING');
   return query select run.worker, chosen.requested_by_id, run.token_id, run.token_organization_id, run.token_scopes,
-    chosen.subject::text, chosen.format::text, chosen.filename, stale_key;
+    chosen.subject::text, chosen.group_by is not null, chosen.format::text, chosen.filename, stale_key;
 end $$;
 comment on function app_private.start_export(uuid, text) is
   'Hands an export to a worker, which the job runner knows as `holder`; no row where there is nothing to do, or '
