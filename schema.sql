@@ -1056,6 +1056,8 @@ declare
   agreement app_public.agreements;
   signed int;
   is_signed_here boolean;
+  -- Each makes mails to all signers.
+  most constant int := 100;
 begin
   select * into agreement from app_public.agreements a where a.id = new.agreement_id for no key update;
   select count(*) filter (where s.status = 'SIGNED'), count(*) > 0 into signed, is_signed_here
@@ -1069,20 +1071,22 @@ begin
   -- The content that stands for one that was not sent yet (app_hidden.may_upload) has no type of its own.
   if new.filemime <> 'application/pdf' and new.checksum <> repeat('0', 64) then
     perform app_hidden.fail('UNSUPPORTED_FILE', 'What is signed is a PDF.', '{"field": "file"}');
+  elsif new.number > most then
+    perform app_hidden.fail('LIMIT_EXCEEDED', format('An agreement has %s versions at most; make another agreement.',
+      most),
+      jsonb_build_object('limit', most));
   elsif agreement.status in ('DECLINED', 'EXPIRED', 'VOIDED')
     or (is_signed_here and agreement.status in ('SIGNED', 'EXECUTED')) then
-    perform app_hidden.fail('CONFLICT', format('This agreement is %s, and has no further version; make another '
-      'agreement.',
-      lower(agreement.status)), '{"field": "agreementId"}');
+    perform app_hidden.fail('CONFLICT', format('This agreement is over (%s) and takes no further version; make another '
+      'agreement.', agreement.status), '{"field": "agreementId"}');
   elsif is_signed_here and agreement.signing_provider <> 'EMBEDDED' and agreement.status <> 'DRAFT' then
     perform app_hidden.fail('CONFLICT',
       'This agreement is being signed at its provider, which takes no further version; void it and make another one.',
       '{"field": "agreementId"}');
   elsif signed > 0 and not new.void_signatures then
-    perform app_hidden.fail('CONFLICT', format('%s signed the present version, and no signature holds for another one. '
-      'Give '
-      'voidSignatures: true to give them up and ask everybody again.',
-      case signed when 1 then 'One signer has' else signed || ' signers have' end),
+    perform app_hidden.fail('CONFLICT', format('The present version is signed by %s, and no signature holds for '
+      'another '
+      'one. Give voidSignatures: true to give them up and ask everybody again.', signed),
       jsonb_build_object('field', 'voidSignatures', 'signatures', signed));
   end if;
   new.void_signatures := signed > 0;
@@ -2368,8 +2372,7 @@ begin
       or (new.status = 'EXECUTED' and exists (select from app_public.agreement_signers s where s.agreement_id = new.id
         and s.role = 'SELLER_REPRESENTATIVE' and s.deleted_at is null))) then
     perform app_hidden.fail('CONFLICT', format('What its signers do makes an agreement %s; they sign or decline '
-      'themselves.',
-      replace(lower(new.status), '_', ' ')), '{"field": "status"}');
+      'themselves.', new.status), '{"field": "status"}');
   end if;
   return new;
 end $function$;
@@ -49096,8 +49099,8 @@ grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anony
 
 -- @withoutViewer For signers without an account: the token of their mail says who they are.
 --
--- Exchanges a right code for a proof {proof}, which lives a minute; a wrong one counts, and is told as {code,
---   message, triesLeft}. Raises nothing of its own, so that the try is kept.
+-- Exchanges a right code for a proof {proof}, which lives a minute; a wrong one counts, and is told as {triesLeft},
+--   or {retryAfterSeconds} after too many. Raises nothing of its own, so that the try is kept.
 create function app_hidden.try_signing_code(signer_id uuid, token text, code text) returns jsonb
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
@@ -49108,8 +49111,7 @@ declare
   fresh constant uuid := gen_random_uuid();
 begin
   if not app_private.is_within_limit('signing.try', signer::text) then
-    return jsonb_build_object('code', 'RATE_LIMITED', 'message',
-      'Too many wrong codes; try again tomorrow, or ask whoever sent the agreement.', 'retryAfterSeconds',
+    return jsonb_build_object('retryAfterSeconds',
       (select app_private.seconds_to_wait(app_private.limit_key('signing.try', signer::text), l.most)
         from app_private.limit_of('signing.try') l));
   end if;
@@ -49120,8 +49122,7 @@ begin
     return jsonb_build_object('proof', '');
   elsif open.code_sha256 <> app_private.hash_of_code(signer, code) then
     update app_private.agreement_codes c set tries = c.tries + 1 where c.signer_id = signer;
-    return jsonb_build_object('code', 'BAD_USER_INPUT', 'message', 'This is not the code that was sent.', 'triesLeft',
-      most - open.tries - 1);
+    return jsonb_build_object('triesLeft', most - open.tries - 1);
   end if;
   -- A right one is no try.
   perform app_private.return_use(app_private.limit_key('signing.try', signer::text));
@@ -54836,8 +54837,8 @@ grant execute on function app_private.issue_project_invite_token(uuid, integer) 
 
 -- Makes the code that a signer asked for; only its SHA-256 stays. Nothing where nobody waits for one any more.
 create function app_private.issue_signing_code(signer_id uuid) returns table(
-  code text, channel text, email text, phone text, message_id uuid, title text, organization_name text,
-  expires_at timestamp
+  code text, channel text, email text, phone text, message_id uuid, title text, organization_id uuid,
+  organization_name text, expires_at timestamp
   with time zone
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -54867,7 +54868,7 @@ begin
     way := 'EMAIL';
   end if;
   return query
-    select digits, way, s.email::text, s.phone::text, gen_random_uuid(), a.title::text, o.name::text, until_when
+    select digits, way, s.email::text, s.phone::text, gen_random_uuid(), a.title::text, o.id, o.name::text, until_when
     from app_public.agreement_signers s
       join app_public.agreements a on a.id = s.agreement_id
       join app_public.organizations o on o.id = a.organization_id
@@ -59609,8 +59610,8 @@ begin
     perform app_hidden.fail('CONFLICT', 'The time to sign this agreement is over; ask for another one.',
       '{"field": "signerId"}');
   elsif agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') or signer.status = 'DECLINED' then
-    perform app_hidden.fail('CONFLICT', format('This agreement is %s.', lower(agreement.status)), '{"field": '
-      '"signerId"}');
+    perform app_hidden.fail('CONFLICT', format('This agreement is over (%s).', agreement.status),
+      '{"field": "signerId"}');
   elsif signer.status = 'SIGNED' then
     perform app_hidden.fail('CONFLICT', 'You have signed this agreement already.', '{"field": "signerId"}');
   elsif signer.status not in ('INVITED', 'VIEWED') then
