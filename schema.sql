@@ -39174,7 +39174,7 @@ create type app_public.cancellation_effect as (
   title text, -- What the record is called.
   -- @notNull
   --
-  -- The status before.
+  -- The status before the cancellation.
   status_before text,
   -- @notNull
   --
