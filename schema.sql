@@ -1056,6 +1056,8 @@ declare
   agreement app_public.agreements;
   signed int;
   is_signed_here boolean;
+  -- Each makes mails to all signers.
+  most constant int := 100;
 begin
   select * into agreement from app_public.agreements a where a.id = new.agreement_id for no key update;
   select count(*) filter (where s.status = 'SIGNED'), count(*) > 0 into signed, is_signed_here
@@ -1069,20 +1071,22 @@ begin
   -- The content that stands for one that was not sent yet (app_hidden.may_upload) has no type of its own.
   if new.filemime <> 'application/pdf' and new.checksum <> repeat('0', 64) then
     perform app_hidden.fail('UNSUPPORTED_FILE', 'What is signed is a PDF.', '{"field": "file"}');
+  elsif new.number > most then
+    perform app_hidden.fail('LIMIT_EXCEEDED', format('An agreement has %s versions at most; make another agreement.',
+      most),
+      jsonb_build_object('limit', most));
   elsif agreement.status in ('DECLINED', 'EXPIRED', 'VOIDED')
     or (is_signed_here and agreement.status in ('SIGNED', 'EXECUTED')) then
-    perform app_hidden.fail('CONFLICT', format('This agreement is %s, and has no further version; make another '
-      'agreement.',
-      lower(agreement.status)), '{"field": "agreementId"}');
+    perform app_hidden.fail('CONFLICT', format('This agreement is over (%s) and takes no further version; make another '
+      'agreement.', agreement.status), '{"field": "agreementId"}');
   elsif is_signed_here and agreement.signing_provider <> 'EMBEDDED' and agreement.status <> 'DRAFT' then
     perform app_hidden.fail('CONFLICT',
       'This agreement is being signed at its provider, which takes no further version; void it and make another one.',
       '{"field": "agreementId"}');
   elsif signed > 0 and not new.void_signatures then
-    perform app_hidden.fail('CONFLICT', format('%s signed the present version, and no signature holds for another one. '
-      'Give '
-      'voidSignatures: true to give them up and ask everybody again.',
-      case signed when 1 then 'One signer has' else signed || ' signers have' end),
+    perform app_hidden.fail('CONFLICT', format('The present version is signed by %s, and no signature holds for '
+      'another '
+      'one. Give voidSignatures: true to give them up and ask everybody again.', signed),
       jsonb_build_object('field', 'voidSignatures', 'signatures', signed));
   end if;
   new.void_signatures := signed > 0;
@@ -2368,8 +2372,7 @@ begin
       or (new.status = 'EXECUTED' and exists (select from app_public.agreement_signers s where s.agreement_id = new.id
         and s.role = 'SELLER_REPRESENTATIVE' and s.deleted_at is null))) then
     perform app_hidden.fail('CONFLICT', format('What its signers do makes an agreement %s; they sign or decline '
-      'themselves.',
-      replace(lower(new.status), '_', ' ')), '{"field": "status"}');
+      'themselves.', new.status), '{"field": "status"}');
   end if;
   return new;
 end $function$;
@@ -4599,7 +4602,10 @@ begin
       new.purchase_date := coalesce(new.purchase_date, today);
     end if;
     if new.status = any (firm) then
-      new.purchase_firm_date := coalesce(new.purchase_firm_date, greatest(today, new.purchase_date));
+      new.purchase_firm_date := coalesce(new.purchase_firm_date,
+        -- What is imported became so before today.
+        case when app_hidden.setting('channel') = 'IMPORT' then new.purchase_date end,
+        greatest(today, new.purchase_date));
     end if;
     if new.status = 'CLOSED' then
       new.closing_date := coalesce(new.closing_date, greatest(today, new.purchase_date));
@@ -8245,6 +8251,13 @@ create trigger _300_state_first before insert on app_public.exports
   execute function app_private.tg__state('export', 't');
 create trigger _500_run after insert on app_public.exports
   for each row execute function app_private.tg__add_job('export__requested');
+create trigger _505_next_exports after update of status on app_public.exports
+  for each row
+  when (
+    old.status::text = any (array['PENDING', 'PROCESSING'])
+    and new.status::text <> all (array['PENDING', 'PROCESSING'])
+  )
+  execute function app_private.tg_exports__next();
 create trigger _600_deadline_again_export after update of status, expires_at on app_public.exports
   for each row
   when (old.status::text is distinct from new.status::text or old.expires_at is distinct from new.expires_at)
@@ -8525,6 +8538,17 @@ begin
   return null;
 end$function$;
 
+-- Has those begun whose turn it is, where one is over.
+create function app_private.tg_exports__next() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  -- Behind whoever is just asking for its turn, who then sees that one is over.
+  perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || new.organization_id, 0));
+  perform app_private.add_job('export__requested', jsonb_build_object('id', q.id), job_key => 'export ' || q.id)
+    from app_private.export_queue(new.organization_id) q where q.starts;
+  return null;
+end $function$;
+
 -- @notNull
 --
 -- The steps that it can take by hand from its status.
@@ -8561,6 +8585,15 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       and exists (select from app_hidden.viewer_organizations('report.run') o where o = e.organization_id)), 0) end
 $function$;
 grant execute on function app_public.exports_progress(app_public.exports) to plat_anonymous, plat_user;
+
+-- Its place among the exports of the organization that wait, while it is PENDING: 1 is the next. People take turns.
+create function app_public.exports_queue_position(e app_public.exports) returns integer
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select q.place from app_private.export_queue(e.organization_id) q
+  where q.id = e.id and e.status = 'PENDING'
+    and exists (select from app_hidden.viewer_organizations('report.run') o where o = e.organization_id)
+$function$;
+grant execute on function app_public.exports_queue_position(app_public.exports) to plat_anonymous, plat_user;
 
 -- Where the file is, for a few minutes; for whoever asked for it only.
 create function app_public.exports_url(e app_public.exports) returns app_public.file_address
@@ -12588,8 +12621,9 @@ begin
   end if;
   -- PERF: a condition with a query in it is run as one, whatever comes before it; so the cheap ones stand around it.
   -- Who sees own leads only keeps the lead they bring.
+  -- Of many at once the list has said whose they are.
   if tg_op = 'INSERT' and new.assignee_id is null and app_public.current_user_id() is not null
-    and not coalesce(app_hidden.is_service(), false) then
+    and not coalesce(app_hidden.is_service(), false) and app_hidden.setting('leads_at_once') is null then
     if new.project_id = any (array(select app_hidden.viewer_own_projects('lead.write'))) then
       new.assignee_id := app_public.current_user_id();
     end if;
@@ -17516,6 +17550,14 @@ create table app_public.organization_user_connections (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- @masked
+  --
+  -- From when on the member is refused the data of the organization, unless they get a second factor.
+  second_factor_due_at     timestamp with time zone,
+  -- @masked
+  --
+  -- When an administrator last took the second factor of the member away.
+  second_factor_reset_at   timestamp with time zone,
   constraint organization_user_connections_pkey primary key (id),
   constraint organization_user_connections_once unique (organization_id, user_id),
   -- @backwardBehavior -*
@@ -17538,6 +17580,9 @@ create table app_public.organization_user_connections (
 );
 
 create index organization_user_connections_invited_by on app_public.organization_user_connections (invited_by_id);
+-- Members without a second factor of organizations that require one.
+create index organization_user_connections_second_factor_due on app_public.organization_user_connections (user_id)
+  where second_factor_due_at is not null;
 create index organization_user_connections_user on app_public.organization_user_connections (
   user_id, organization_id
 );
@@ -17545,6 +17590,15 @@ create index organization_user_connections_user on app_public.organization_user_
 alter table app_public.organization_user_connections enable row level security;
 create policy members on app_public.organization_user_connections for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
+create policy own_while_refused on app_public.organization_user_connections for select to plat_user
+  using (
+    user_id = (select app_public.current_user_id())
+    and second_factor_due_at <= now()
+    and (select app_hidden.scopes_allow('org.member'))
+    and organization_id = coalesce(
+      (select (app_hidden.setting('organization_id'))::uuid as setting), organization_id
+    )
+  );
 
 grant select on app_public.organization_user_connections to plat_masker;
 grant
@@ -17555,6 +17609,8 @@ grant
 
 create trigger _200_keep_owner before delete or update on app_public.organization_user_connections
   for each row execute function app_private.tg_organization_user_connections__keep_owner();
+create trigger _200_second_factor_due before insert on app_public.organization_user_connections
+  for each row execute function app_private.tg_members__second_factor_due();
 create trigger _500_unassign_deals after delete on app_public.organization_user_connections
   for each row execute function app_private.tg_members__unassign_deals();
 create trigger _510_leave_affiliations after delete on app_public.organization_user_connections
@@ -17594,6 +17650,13 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 begin
   perform app_private.review_principals(old.user_id, old.organization_id);
   return null;
+end $function$;
+
+create function app_private.tg_members__second_factor_due() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  new.second_factor_due_at := app_private.second_factor_due(new.organization_id, new.user_id, now());
+  return new;
 end $function$;
 
 -- Deals that a former member worked on have nobody assigned; those of leads follow their leads.
@@ -17636,7 +17699,9 @@ begin
     n.invited_by_id as "invitedById",
     to_char(n.last_active_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "lastActiveAt",
     n.notifications as notifications,
-    n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
+    n.organization_id as "organizationId",
+    to_char(n.second_factor_due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorDueAt",
+    to_char(n.second_factor_reset_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorResetAt") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -17676,7 +17741,9 @@ begin
     n.invited_by_id as "invitedById",
     to_char(n.last_active_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "lastActiveAt",
     n.notifications as notifications,
-    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
+    n.organization_id as "organizationId",
+    to_char(n.second_factor_due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorDueAt",
+    to_char(n.second_factor_reset_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorResetAt") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -17692,7 +17759,9 @@ begin
     n.invited_by_id as "invitedById",
     to_char(n.last_active_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "lastActiveAt",
     n.notifications as notifications,
-    n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
+    n.organization_id as "organizationId",
+    to_char(n.second_factor_due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorDueAt",
+    to_char(n.second_factor_reset_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorResetAt") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -17712,7 +17781,7 @@ declare
 begin
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, null::uuid, 'member' || '.' || case when false then null else 'updated' end, 'member', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+      select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, null::uuid, 'member' || '.' || case when false then null when o.second_factor_reset_at is distinct from n.second_factor_reset_at then 'second_factor_reset' else 'updated' end, 'member', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
     || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
     || case when o.user_id is distinct from n.user_id then jsonb_build_object('userId', jsonb_build_array(o.user_id, n.user_id)) else '{}' end
     || case when o.role is distinct from n.role then jsonb_build_object('role', jsonb_build_array(o.role, n.role)) else '{}' end
@@ -17721,7 +17790,9 @@ begin
     || case when o.joined_at is distinct from n.joined_at then jsonb_build_object('joinedAt', jsonb_build_array(to_char(o.joined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.joined_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.invited_by_id is distinct from n.invited_by_id then jsonb_build_object('invitedById', jsonb_build_array(o.invited_by_id, n.invited_by_id)) else '{}' end
     || case when o.last_active_at is distinct from n.last_active_at then jsonb_build_object('lastActiveAt', jsonb_build_array(to_char(o.last_active_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.last_active_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.second_factor_due_at is distinct from n.second_factor_due_at then jsonb_build_object('secondFactorDueAt', jsonb_build_array(to_char(o.second_factor_due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.second_factor_due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.second_factor_reset_at is distinct from n.second_factor_reset_at then jsonb_build_object('secondFactorResetAt', jsonb_build_array(to_char(o.second_factor_reset_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.second_factor_reset_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.title as title,
     n.user_id as "userId",
@@ -17730,7 +17801,9 @@ begin
     n.invited_by_id as "invitedById",
     to_char(n.last_active_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "lastActiveAt",
     n.notifications as notifications,
-    n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.organization_id as "organizationId",
+    to_char(n.second_factor_due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorDueAt",
+    to_char(n.second_factor_reset_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorResetAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.user_id,
     o.role,
@@ -17739,7 +17812,9 @@ begin
     o.joined_at,
     o.invited_by_id,
     o.last_active_at,
-    o.inserted_at) is distinct
+    o.inserted_at,
+    o.second_factor_due_at,
+    o.second_factor_reset_at) is distinct
       from row(n.id,
     n.organization_id,
     n.user_id,
@@ -17749,7 +17824,9 @@ begin
     n.joined_at,
     n.invited_by_id,
     n.last_active_at,
-    n.inserted_at) order by n.id returning stream_id)
+    n.inserted_at,
+    n.second_factor_due_at,
+    n.second_factor_reset_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -17792,6 +17869,33 @@ grant execute on function app_public.organization_user_connections_notifications
   app_public.organization_user_connections
 ) to plat_user;
 
+-- From when on the member is refused the data of the organization, unless they get a second factor; null where they
+--   have one or it is not required. Seen by the member and by admins.
+create function app_public.organization_user_connections_second_factor_due_at(
+  m app_public.organization_user_connections
+) returns timestamp
+  with time zone
+language sql stable as $function$
+  select case when m.second_factor_due_at is not null and (m.user_id = (select app_public.current_user_id())
+    or app_hidden.organization_can(m.organization_id, 'org.admin')) then m.second_factor_due_at end
+$function$;
+grant execute on function app_public.organization_user_connections_second_factor_due_at(
+  app_public.organization_user_connections
+) to plat_user;
+
+-- When an administrator last took the second factor of the member away; seen by the member and by admins.
+create function app_public.organization_user_connections_second_factor_reset_at(
+  m app_public.organization_user_connections
+) returns timestamp
+  with time zone
+language sql stable as $function$
+  select case when m.second_factor_reset_at is not null and (m.user_id = (select app_public.current_user_id())
+    or app_hidden.organization_can(m.organization_id, 'org.admin')) then m.second_factor_reset_at end
+$function$;
+grant execute on function app_public.organization_user_connections_second_factor_reset_at(
+  app_public.organization_user_connections
+) to plat_user;
+
 ----------------------------------------------------------------------------------------------------
 -- app_public.organizations
 
@@ -17827,9 +17931,18 @@ create table app_public.organizations (
   deleted_at               timestamp with time zone,
   -- Language of mails to people whose own is not known.
   language                 app_public.language_code     not null default 'en',
+  -- @masked
+  --
+  -- From when on members without a second factor are refused its data; null where none is required.
+  second_factor_required_from timestamp with time zone,
+  -- @masked
+  --
+  -- How many days members have to get a second factor.
+  second_factor_grace_days integer                      not null default 7,
   constraint organizations_pkey primary key (id),
   -- This is no phone number; give one with its country code, such as +1 416 555 0123.
-  constraint organizations_phone_e164 check (phone::text ~ '^\+[1-9][0-9]{6,14}$')
+  constraint organizations_phone_e164 check (phone::text ~ '^\+[1-9][0-9]{6,14}$'),
+  constraint organizations_second_factor_grace check (second_factor_grace_days >= 0) -- Give no less than 0 days.
 );
 
 -- This slug is taken; choose another.
@@ -17921,7 +18034,9 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.website_url as "websiteUrl",
     n.description as description,
-    n.has_public_project as "hasPublicProject") d), null from old_rows n order by n.id returning stream_id)
+    n.has_public_project as "hasPublicProject",
+    n.second_factor_grace_days as "secondFactorGraceDays",
+    to_char(n.second_factor_required_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorRequiredFrom") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -17965,7 +18080,9 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.website_url as "websiteUrl",
     n.description as description,
-    n.has_public_project as "hasPublicProject") d), _last - _amount + row_number() over () from new_rows n;
+    n.has_public_project as "hasPublicProject",
+    n.second_factor_grace_days as "secondFactorGraceDays",
+    to_char(n.second_factor_required_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorRequiredFrom") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -17985,7 +18102,9 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.website_url as "websiteUrl",
     n.description as description,
-    n.has_public_project as "hasPublicProject") d), null from new_rows n returning stream_id)
+    n.has_public_project as "hasPublicProject",
+    n.second_factor_grace_days as "secondFactorGraceDays",
+    to_char(n.second_factor_required_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorRequiredFrom") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -18005,7 +18124,7 @@ declare
 begin
   with written as (insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
     subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
-      select coalesce(n.id, n.id), n.id, null::uuid, 'organization' || '.' || case when false then null when o.deleted_at is null and n.deleted_at is not null then 'deleted' else 'updated' end, 'organization', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
+      select coalesce(n.id, n.id), n.id, null::uuid, 'organization' || '.' || case when false then null when o.second_factor_required_from is distinct from n.second_factor_required_from then 'second_factor_required' when o.deleted_at is null and n.deleted_at is not null then 'deleted' else 'updated' end, 'organization', n.id, _actor_type, _channel, _request_id, _caused_by, case when o.id is distinct from n.id then jsonb_build_object('id', jsonb_build_array(o.id, n.id)) else '{}' end
     || case when o.name is distinct from n.name then jsonb_build_object('name', jsonb_build_array(o.name, n.name)) else '{}' end
     || case when o.slug is distinct from n.slug then jsonb_build_object('slug', jsonb_build_array(o.slug, n.slug)) else '{}' end
     || case when o.kind is distinct from n.kind then jsonb_build_object('kind', jsonb_build_array(o.kind, n.kind)) else '{}' end
@@ -18018,7 +18137,9 @@ begin
     || case when o.has_public_project is distinct from n.has_public_project then jsonb_build_object('hasPublicProject', jsonb_build_array(o.has_public_project, n.has_public_project)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.language is distinct from n.language then jsonb_build_object('language', jsonb_build_array(o.language, n.language)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.language is distinct from n.language then jsonb_build_object('language', jsonb_build_array(o.language, n.language)) else '{}' end
+    || case when o.second_factor_required_from is distinct from n.second_factor_required_from then jsonb_build_object('secondFactorRequiredFrom', jsonb_build_array(to_char(o.second_factor_required_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.second_factor_required_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.second_factor_grace_days is distinct from n.second_factor_grace_days then jsonb_build_object('secondFactorGraceDays', jsonb_build_array(o.second_factor_grace_days, n.second_factor_grace_days)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.kind as kind,
     n.name as name,
     n.slug as slug,
@@ -18031,7 +18152,9 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.website_url as "websiteUrl",
     n.description as description,
-    n.has_public_project as "hasPublicProject") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.has_public_project as "hasPublicProject",
+    n.second_factor_grace_days as "secondFactorGraceDays",
+    to_char(n.second_factor_required_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "secondFactorRequiredFrom") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.name,
     o.slug,
     o.kind,
@@ -18044,7 +18167,9 @@ begin
     o.has_public_project,
     o.inserted_at,
     o.deleted_at,
-    o.language) is distinct
+    o.language,
+    o.second_factor_required_from,
+    o.second_factor_grace_days) is distinct
       from row(n.id,
     n.name,
     n.slug,
@@ -18058,7 +18183,9 @@ begin
     n.has_public_project,
     n.inserted_at,
     n.deleted_at,
-    n.language) order by n.id returning stream_id)
+    n.language,
+    n.second_factor_required_from,
+    n.second_factor_grace_days) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -18145,6 +18272,26 @@ language sql stable as $function$
   order by p.updated_at desc, p.id desc
 $function$;
 grant execute on function app_public.organizations_projects(app_public.organizations) to plat_anonymous, plat_user;
+
+-- How many days members have to get a second factor; null for outsiders.
+create function app_public.organizations_second_factor_grace_days(o app_public.organizations) returns integer
+language sql stable as $function$
+  select case when app_hidden.organization_can(o.id, 'org.member') then o.second_factor_grace_days end
+$function$;
+grant execute on function app_public.organizations_second_factor_grace_days(
+  app_public.organizations
+) to plat_anonymous, plat_user;
+
+-- From when on members without a second factor are refused its data; null where none is required, and for outsiders.
+create function app_public.organizations_second_factor_required_from(o app_public.organizations) returns timestamp
+  with time zone
+language sql stable as $function$
+  select case when o.second_factor_required_from is not null and app_hidden.organization_can(o.id, 'org.member')
+    then o.second_factor_required_from end
+$function$;
+grant execute on function app_public.organizations_second_factor_required_from(
+  app_public.organizations
+) to plat_anonymous, plat_user;
 
 -- How much the organization may send to people outside of it, and has sent; seen by members.
 create function app_public.organizations_sending_quotas(
@@ -36794,6 +36941,26 @@ create index second_factors_open on app_private.second_factors (inserted_at) whe
 
 alter table app_private.second_factors enable row level security;
 
+create trigger _500_members_enabled after update on app_private.second_factors
+  for each row
+  when (old.confirmed_at is null and new.confirmed_at is not null)
+  execute function app_private.tg_second_factors__members();
+create trigger _500_members_removed after delete on app_private.second_factors
+  for each row
+  when (old.confirmed_at is not null)
+  execute function app_private.tg_second_factors__members();
+
+create function app_private.tg_second_factors__members() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  account constant uuid := coalesce(new.user_id, old.user_id);
+begin
+  update app_public.organization_user_connections m
+    set second_factor_due_at = app_private.second_factor_due(m.organization_id, account, now())
+    where m.user_id = account;
+  return null;
+end $function$;
+
 ----------------------------------------------------------------------------------------------------
 -- app_private.sending_changes
 
@@ -38998,7 +39165,7 @@ create type app_public.cancellation_effect as (
   kind app_public.cancellation_effect_kind,
   -- @notNull
   --
-  -- What kind of record it is, by the name that events have for it: unit, deposit, charge …
+  -- What kind of record it is, by the name that events have for it, such as unit, deposit or charge.
   record_type text,
   -- @notNull
   --
@@ -39007,7 +39174,7 @@ create type app_public.cancellation_effect as (
   title text, -- What the record is called.
   -- @notNull
   --
-  -- The status before.
+  -- The status before the cancellation.
   status_before text,
   -- @notNull
   --
@@ -40101,7 +40268,9 @@ grant select on app_public.price_changes to plat_anonymous, plat_user;
 create view app_public.user_organization_connections
   with (security_barrier=true) as
   select id, user_id, organization_id, role, title,
-    app_public.organization_user_connections_notifications(m.*) as notifications, joined_at
+    app_public.organization_user_connections_notifications(m.*) as notifications, joined_at,
+    app_public.organization_user_connections_second_factor_due_at(m.*) as second_factor_due_at,
+    app_hidden.own_organization_name(organization_id) as organization_name
   from app_public.organization_user_connections m
   where (
     user_id = (select app_public.current_user_id())
@@ -40115,9 +40284,14 @@ create view app_public.user_organization_connections
 -- Column notifications: @notNull
 --
 -- Which mails the viewer gets.
+-- Column organization_name: @notNull
+--
+-- The name of the organization, also while it refuses its data.
 -- Column role: @notNull
 --
 -- What the viewer may do.
+-- Column second_factor_due_at: From when on the organization refuses its data to the viewer, unless they get a
+--   second factor; null where they have one or need none.
 -- Column title: Position in this organization.
 grant select on app_public.user_organization_connections to plat_anonymous, plat_user;
 
@@ -40423,7 +40597,9 @@ grant select on app_hidden.masked_organization_payments_representatives to plat_
 create view app_hidden.masked_organization_user_connections as
   select id, organization_id, user_id, role, title,
     app_public.organization_user_connections_notifications(r.*) as notifications, joined_at, invited_by_id,
-    last_active_at, inserted_at, updated_at, version
+    last_active_at, inserted_at, updated_at, version,
+    app_public.organization_user_connections_second_factor_due_at(r.*) as second_factor_due_at,
+    app_public.organization_user_connections_second_factor_reset_at(r.*) as second_factor_reset_at
   from app_public.organization_user_connections r
   where (
     current_user <> 'plat_anonymous'::name
@@ -40443,7 +40619,19 @@ create view app_hidden.masked_organizations as
         when id = any (array(select app_hidden.viewer_organizations('org.member'))) then phone::text else null::text
       end
     )::app_public.phone_number as phone, website_url, app_public.organizations_address(r.*) as address, time_zone,
-    has_public_project, inserted_at, updated_at, version, deleted_at, language
+    has_public_project, inserted_at, updated_at, version, deleted_at, language,
+    case
+      when (
+        second_factor_required_from is not null
+        and id = any (array(select app_hidden.viewer_organizations('org.member')))
+      ) then second_factor_required_from
+      else null::timestamp
+      with time zone
+    end as second_factor_required_from,
+    case
+      when id = any (array(select app_hidden.viewer_organizations('org.member'))) then second_factor_grace_days
+      else null::integer
+    end as second_factor_grace_days
   from app_public.organizations r; alter view app_hidden.masked_organizations owner to plat_masker;
 grant select on app_hidden.masked_organizations to plat_anonymous, plat_user;
 
@@ -42549,7 +42737,8 @@ grant execute on function app_public.disable_organization_integration(uuid, text
 -- @arg password The password of the account.
 -- @arg second_factor_code A code of the authenticator app, or a recovery code.
 --
--- Takes the second factor of the viewer's account away, with its recovery codes.
+-- Takes the second factor of the viewer's account away, with its recovery codes; not while an organization of theirs
+-- requires one.
 create function app_public.disable_second_factor(
   password app_public.password_proof, second_factor_code app_public.second_factor_code
 ) returns app_public.users
@@ -42560,6 +42749,10 @@ declare
 begin
   perform from app_public.users u where u.id = viewer for no key update;
   perform app_private.require_password(viewer, password);
+  if app_private.required_by(viewer) is not null then
+    perform app_hidden.fail('CONFLICT', format('%s requires a second factor of its members; renewRecoveryCodes gives '
+      'other recovery codes.', app_private.required_by(viewer)));
+  end if;
   perform app_private.require_second_factor(viewer, second_factor_code);
   perform app_private.remove_second_factor(viewer, 'SECOND_FACTOR_DISABLED');
   select * into result from app_public.users u where u.id = viewer;
@@ -42832,8 +43025,8 @@ begin
         r.legal_name, 'email', lower(r.email),
         'phone', app_private.try_e164(r.phone, coalesce((project.address).country, 'US')), 'company', r.company,
           'status', r.status, 'price', r.price,
-        'purchase_date', r.purchase_date, 'estimated_closing_date', r.estimated_closing_date, 'closing_date',
-          r.closing_date,
+        'purchase_date', r.purchase_date, 'purchase_firm_date', r.purchase_firm_date, 'estimated_closing_date',
+          r.estimated_closing_date, 'closing_date', r.closing_date,
         'occupancy_type', r.occupancy_type, 'financing_type', r.financing_type, 'financing_contingency',
           r.financing_contingency::boolean,
         'amount_financed', r.amount_financed,
@@ -42858,8 +43051,7 @@ begin
       where r.unit is null and r.lot is null and x.project_id = project.id and x.email = lower(r.email)
         and x.deleted_at is null and x.status <> 'CANCELLED' and x.unit_id is null and x.lot_id is null
       order by x.id limit 1) of_email on true
-    left join app_public.buyers b on b.id = coalesce(of_unit.id, of_lot.id, of_email.id)
-    where not exists (select from pg_temp.import_errors e where e.row = r.row);
+    left join app_public.buyers b on b.id = coalesce(of_unit.id, of_lot.id, of_email.id);
   insert into pg_temp.import_errors
     select r.row, case when r.unit_id is not null then 'unit' else 'lot' end, 'INVENTORY_UNAVAILABLE',
       'Somebody else with another e-mail address buys it.', null
@@ -43082,11 +43274,12 @@ begin
     left join pg_temp.import_plans p on p.name = lower(r.floor_plan)
     left join app_public.lots l on l.project_id = project.id and l.deleted_at is null and lower(l.number) = lower(r.lot)
     left join app_public.units u on u.project_id = project.id and u.deleted_at is null
-      and lower(u.number) = lower(r.number)
-    where not exists (select from pg_temp.import_errors e where e.row = r.row);
+      and lower(u.number) = lower(r.number);
   if not coalesce(update_existing, false) then
-    delete from pg_temp.import_ready r where r.existing_id is not null;
+    delete from pg_temp.import_ready r where r.existing_id is not null
+      and not exists (select from pg_temp.import_errors e where e.row = r.row);
     get diagnostics result.skipped_count = row_count;
+    delete from pg_temp.import_ready r where r.existing_id is not null;
   else
     delete from pg_temp.import_ready r using app_public.units u where u.id = r.existing_id and
       row(r.title, r.subtitle, r.description, r.floor_plan_id, r.lot_id, r.building, r.level, r.phase, r.status,
@@ -43098,7 +43291,8 @@ begin
         u.phase, u.status, u.price, u.hoa_fee,
         u.bedrooms, u.baths, u.half_baths, u.garage, u.sqft, u.orientation, u.view, u.address, u.model, u.is_spec,
           u.is_bmr, u.is_furnished, u.is_accessible,
-        u.mls_id, u.construction_status, u.listing_date, u.estimated_delivery_date);
+        u.mls_id, u.construction_status, u.listing_date, u.estimated_delivery_date)
+      and not exists (select from pg_temp.import_errors e where e.row = r.row);
     get diagnostics result.skipped_count = row_count;
   end if;
   -- Nobody is held up while rows are judged, nor by rows that change nothing. Plans before units, as a change of a plan
@@ -43126,7 +43320,7 @@ begin
         null
     from pg_temp.import_ready r join app_hidden.claims c on c.unit_id = r.existing_id and c.released_at is null
     where ((r.status <> r.status_before and not app_hidden.claim_is_over(c)) or r.lot_id is distinct from r.lot_before)
-      and not exists (select from pg_temp.import_errors e where e.row = r.row);
+      and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name in ('status', 'lot'));
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
   select count(distinct e.row) into result.failed_count from pg_temp.import_errors e;
   result.errors := app_private.import_errors();
@@ -43826,6 +44020,65 @@ begin
 end $function$;
 grant execute on function app_public.resend_project_organization_invite(uuid) to plat_anonymous, plat_user;
 
+--
+-- @arg organization_id The organization.
+-- @arg user_id The member, who has lost the authenticator app and the recovery codes.
+-- @arg password The password of the viewer's own account.
+-- @arg second_factor_code A code of the viewer's own authenticator app, or a recovery code, where they have one.
+--
+-- Takes the second factor of a member away and ends their sessions; they get a mail, sign in with their password
+--   alone and
+-- get another one. Takes the permission org.admin, the permissions of the member's role, and that the viewer
+--   administers
+-- all organizations of the member.
+create function app_public.reset_member_second_factor(
+  organization_id uuid, user_id uuid, password app_public.password_proof,
+  second_factor_code app_public.second_factor_code default null::text
+) returns app_public.organization_user_connections
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  host constant uuid := reset_member_second_factor.organization_id;
+  viewer constant uuid := app_hidden.require_whole_account();
+  member app_public.organization_user_connections;
+begin
+  perform app_hidden.require_organization(host, 'org.admin');
+  select m.* into member from app_public.organization_user_connections m
+    where m.organization_id = host and m.user_id = reset_member_second_factor.user_id;
+  if member.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'This organization has no such member.', '{"field": "userId"}');
+  elsif member.user_id = viewer then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Your own second factor is taken away by disableSecondFactor.',
+      '{"field": "userId"}');
+  end if;
+  -- Administrators take nothing from owners.
+  perform app_private.require_role_within(host, member.role);
+  perform app_private.require_password(viewer, password);
+  perform app_private.require_second_factor(viewer, second_factor_code);
+  perform from app_public.users u where u.id = member.user_id for no key update;
+  if not app_private.has_second_factor(member.user_id) then
+    perform app_hidden.fail('CONFLICT', 'This member has no second factor.', '{"field": "userId"}');
+  end if;
+  -- The account is not the organization's alone: what it opens elsewhere is not this administrator's to weaken.
+  if exists (select from app_public.organization_user_connections o
+      join app_public.organizations g on g.id = o.organization_id and g.deleted_at is null
+      where o.user_id = member.user_id and not app_hidden.organization_can(o.organization_id, 'org.admin')) then
+    perform app_hidden.fail('CONFLICT',
+      'This member belongs to organizations that you do not administer. A recovery code opens the account.',
+      '{"field": "userId"}');
+  end if;
+  perform app_private.remove_second_factor(member.user_id, 'SECOND_FACTOR_RESET', jsonb_build_object(
+    'organization', (select o.name from app_public.organizations o where o.id = host),
+    'name', (select app_public.users_full_name(u) from app_public.users u where u.id = viewer)));
+  perform app_private.end_sessions(member.user_id);
+  update app_public.organization_user_connections m set second_factor_reset_at = now() where m.id = member.id
+    returning m.* into member;
+  return app_hidden.masked(member);
+end $function$;
+grant execute on function app_public.reset_member_second_factor(
+  uuid, uuid, app_public.password_proof, app_public.second_factor_code
+) to plat_user;
+
 -- @withoutViewer For those who cannot sign in; the token of the mail says who it is.
 -- @becomes id
 -- @arg token The one-time code of the mail that createUserOtp sent.
@@ -44343,7 +44596,7 @@ grant execute on function app_public.update_lead(jsonb, app_public.agent_input) 
 -- @arg ids The leads, 1,000 at most; or give filter.
 -- @arg filter Selects the leads, 1,000 at most; or give ids.
 -- @arg assigneeId The member who works on them from now on.
--- @arg unassign Leaves them to nobody.
+-- @arg unassign Leaves them to nobody; whoever sees own leads only gives them back so.
 -- @arg addTags Tags that they get besides those that they have.
 -- @arg removeTags Tags that they lose.
 -- @arg status New status.
@@ -44608,6 +44861,54 @@ grant execute on function app_public.update_organization_payments_representative
   app_public.told_representative, uuid, text, text, app_public.email_address, app_public.phone_number, date, text,
   numeric, app_public.address, integer
 ) to plat_anonymous, plat_user;
+
+--
+-- @arg organization_id The organization.
+-- @arg required Whether its members have to have a second factor.
+-- @arg grace_days How many days they have to get one, 0 to 90, also when they join later; 7 where never given.
+--
+-- Requires a second factor of the members of an organization, or does so no longer. Members without one get a mail;
+--   when
+-- the grace is over they are refused its data, until they have one. Takes the role OWNER and a second factor of
+--   one's
+-- own.
+create function app_public.update_organization_second_factor(
+  organization_id uuid, required boolean, grace_days integer default null::integer
+) returns app_public.organizations
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  host constant uuid := update_organization_second_factor.organization_id;
+  result app_public.organizations;
+begin
+  perform app_hidden.require_organization(host, 'org.owner');
+  perform app_hidden.require_whole_account();
+  if required is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'required is required.', '{"field": "required"}');
+  elsif grace_days not between 0 and 90 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give 0 to 90 days.', '{"field": "graceDays"}');
+  elsif required and not app_private.has_second_factor(app_public.current_user_id()) then
+    perform app_hidden.fail('FORBIDDEN',
+      'Get a second factor for your own account first (enrollSecondFactor), so that an owner is not shut out.',
+      '{"reason": "SECOND_FACTOR_REQUIRED"}');
+  end if;
+  update app_public.organizations o set
+      second_factor_grace_days = coalesce(update_organization_second_factor.grace_days, o.second_factor_grace_days),
+      second_factor_required_from = case when update_organization_second_factor.required then
+        now() + make_interval(days => coalesce(update_organization_second_factor.grace_days,
+          o.second_factor_grace_days)) end
+    where o.id = host returning * into result;
+  update app_public.organization_user_connections m
+    set second_factor_due_at = app_private.second_factor_due(m.organization_id, m.user_id, now())
+    where m.organization_id = host and (m.second_factor_due_at is not null
+      or (update_organization_second_factor.required and not app_private.has_second_factor(m.user_id)));
+  if required then
+    perform app_private.add_job('second_factor__required', jsonb_build_object('id', host),
+      job_key => 'second_factor__required ' || host);
+  end if;
+  return app_hidden.masked(result);
+end $function$;
+grant execute on function app_public.update_organization_second_factor(uuid, boolean, integer) to plat_user;
 
 --
 -- @arg current_password The password up to now.
@@ -45966,7 +46267,7 @@ begin
     select distinct c.user_id
     from app_public.organization_user_connections m
     join app_public.organization_user_connections c on c.organization_id = m.organization_id
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       -- Whose records a token reads, of those it reads who they are.
@@ -46816,7 +47117,8 @@ language sql stable security definer rows 1 set search_path to 'pg_catalog', 'pg
   select x.lead_id from app_private.lead_external_ids x
   where x.system = split_part(value, ':', 1) and x.external_id = substr(value, length(split_part(value, ':', 1)) + 2)
     and x.organization_id = any (array(select m.organization_id from app_public.organization_user_connections m
-      where m.user_id = app_public.current_user_id() and (app_hidden.setting('organization_id') is null
+      where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
+        and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)))
 $function$;
 grant execute on function app_hidden.leads_with_external_id(text) to plat_anonymous, plat_user;
@@ -46974,14 +47276,14 @@ create function app_hidden.masked(
   r app_public.organization_user_connections
 ) returns app_public.organization_user_connections
 language sql stable as $function$
-  select row(r.id, r.organization_id, r.user_id, r.role, r.title, app_public.organization_user_connections_notifications(r), r.joined_at, r.invited_by_id, r.last_active_at, r.inserted_at, r.updated_at, r.version)::app_public.organization_user_connections
+  select row(r.id, r.organization_id, r.user_id, r.role, r.title, app_public.organization_user_connections_notifications(r), r.joined_at, r.invited_by_id, r.last_active_at, r.inserted_at, r.updated_at, r.version, app_public.organization_user_connections_second_factor_due_at(r), app_public.organization_user_connections_second_factor_reset_at(r))::app_public.organization_user_connections
 $function$;
 grant execute on function app_hidden.masked(app_public.organization_user_connections) to plat_anonymous, plat_user;
 
 -- The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.
 create function app_hidden.masked(r app_public.organizations) returns app_public.organizations
 language sql stable as $function$
-  select row(r.id, r.name, r.slug, r.kind, r.description, app_public.organizations_email(r), app_public.organizations_phone(r), r.website_url, app_public.organizations_address(r), r.time_zone, r.has_public_project, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.language)::app_public.organizations
+  select row(r.id, r.name, r.slug, r.kind, r.description, app_public.organizations_email(r), app_public.organizations_phone(r), r.website_url, app_public.organizations_address(r), r.time_zone, r.has_public_project, r.inserted_at, r.updated_at, r.version, r.deleted_at, r.language, app_public.organizations_second_factor_required_from(r), app_public.organizations_second_factor_grace_days(r))::app_public.organizations
 $function$;
 grant execute on function app_hidden.masked(app_public.organizations) to plat_anonymous, plat_user;
 
@@ -47067,8 +47369,8 @@ language sql immutable parallel safe as $function$
     when 'floor_plan' then '{metadata}'::text[]
     when 'lot' then '{price,premium,metadata}'::text[]
     when 'negotiation' then '{floorPrice,cancellationReason,notes}'::text[]
-    when 'member' then '{notifications}'::text[]
-    when 'organization' then '{email,phone,address}'::text[]
+    when 'member' then '{notifications,secondFactorDueAt,secondFactorResetAt}'::text[]
+    when 'organization' then '{email,phone,address,secondFactorRequiredFrom,secondFactorGraceDays}'::text[]
     when 'charge' then '{fee,net,metadata}'::text[]
     when 'project' then '{metadata}'::text[]
     when 'reservation' then '{cancellationReason,notes,metadata}'::text[]
@@ -47421,20 +47723,22 @@ language plpgsql stable as $function$
 declare
   r app_public.organization_user_connections;
 begin
-  if jsonb_strip_nulls(jsonb_build_object('notifications', value -> 'notifications')) = '{}' then
+  if jsonb_strip_nulls(jsonb_build_object('notifications', value -> 'notifications', 'secondFactorDueAt', value -> 'secondFactorDueAt', 'secondFactorResetAt', value -> 'secondFactorResetAt')) = '{}' then
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.organization_id, t.user_id, t.role, t.title, null::app_public.notification_settings, t.joined_at, t.invited_by_id, t.last_active_at, t.inserted_at, t.updated_at, t.version into r from app_public.organization_user_connections t where t.id = record_id;
+  select t.id, t.organization_id, t.user_id, t.role, t.title, null::app_public.notification_settings, t.joined_at, t.invited_by_id, t.last_active_at, t.inserted_at, t.updated_at, t.version, null::timestamp with time zone, null::timestamp with time zone into r from app_public.organization_user_connections t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.organization_user_connections, app_hidden.columns_of('app_public.organization_user_connections', record));
   end if;
-  r := jsonb_populate_record(r, jsonb_build_object('notifications', value -> 'notifications'));
+  r := jsonb_populate_record(r, jsonb_build_object('notifications', value -> 'notifications', 'second_factor_due_at', value -> 'secondFactorDueAt', 'second_factor_reset_at', value -> 'secondFactorResetAt'));
   return value
-      || case when value ? 'notifications' and app_public.organization_user_connections_notifications(r) is distinct from r.notifications then jsonb_build_object('notifications', app_public.organization_user_connections_notifications(r)) else '{}' end;
+      || case when value ? 'notifications' and app_public.organization_user_connections_notifications(r) is distinct from r.notifications then jsonb_build_object('notifications', app_public.organization_user_connections_notifications(r)) else '{}' end
+      || case when value ? 'secondFactorDueAt' and app_public.organization_user_connections_second_factor_due_at(r) is distinct from r.second_factor_due_at then jsonb_build_object('secondFactorDueAt', app_public.organization_user_connections_second_factor_due_at(r)) else '{}' end
+      || case when value ? 'secondFactorResetAt' and app_public.organization_user_connections_second_factor_reset_at(r) is distinct from r.second_factor_reset_at then jsonb_build_object('secondFactorResetAt', app_public.organization_user_connections_second_factor_reset_at(r)) else '{}' end;
 exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
-  return value || jsonb_build_object('notifications', null);
+  return value || jsonb_build_object('notifications', null, 'secondFactorDueAt', null, 'secondFactorResetAt', null);
 end $function$;
 grant execute on function app_hidden.organization_user_connections_event_value(uuid, jsonb, jsonb) to plat_anonymous,
 plat_user;
@@ -47444,22 +47748,24 @@ language plpgsql stable as $function$
 declare
   r app_public.organizations;
 begin
-  if jsonb_strip_nulls(jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone', 'address', value -> 'address')) = '{}' then
+  if jsonb_strip_nulls(jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone', 'address', value -> 'address', 'secondFactorRequiredFrom', value -> 'secondFactorRequiredFrom', 'secondFactorGraceDays', value -> 'secondFactorGraceDays')) = '{}' then
     return value;
   end if;
   -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
-  select t.id, t.name, t.slug, t.kind, t.description, null::app_public.email_address, null::app_public.phone_number, t.website_url, null::app_public.address, t.time_zone, t.has_public_project, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.language into r from app_public.organizations t where t.id = record_id;
+  select t.id, t.name, t.slug, t.kind, t.description, null::app_public.email_address, null::app_public.phone_number, t.website_url, null::app_public.address, t.time_zone, t.has_public_project, t.inserted_at, t.updated_at, t.version, t.deleted_at, t.language, null::timestamp with time zone, null::integer into r from app_public.organizations t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::app_public.organizations, app_hidden.columns_of('app_public.organizations', record));
   end if;
-  r := jsonb_populate_record(r, jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone', 'address', value -> 'address'));
+  r := jsonb_populate_record(r, jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone', 'address', value -> 'address', 'second_factor_required_from', value -> 'secondFactorRequiredFrom', 'second_factor_grace_days', value -> 'secondFactorGraceDays'));
   return value
       || case when value ? 'address' and app_public.organizations_address(r) is distinct from r.address then jsonb_build_object('address', app_public.organizations_address(r)) else '{}' end
       || case when value ? 'email' and app_public.organizations_email(r) is distinct from r.email then jsonb_build_object('email', app_public.organizations_email(r)) else '{}' end
-      || case when value ? 'phone' and app_public.organizations_phone(r) is distinct from r.phone then jsonb_build_object('phone', app_public.organizations_phone(r)) else '{}' end;
+      || case when value ? 'phone' and app_public.organizations_phone(r) is distinct from r.phone then jsonb_build_object('phone', app_public.organizations_phone(r)) else '{}' end
+      || case when value ? 'secondFactorGraceDays' and app_public.organizations_second_factor_grace_days(r) is distinct from r.second_factor_grace_days then jsonb_build_object('secondFactorGraceDays', app_public.organizations_second_factor_grace_days(r)) else '{}' end
+      || case when value ? 'secondFactorRequiredFrom' and app_public.organizations_second_factor_required_from(r) is distinct from r.second_factor_required_from then jsonb_build_object('secondFactorRequiredFrom', app_public.organizations_second_factor_required_from(r)) else '{}' end;
 exception when data_exception or integrity_constraint_violation then
   -- A value from before the type got its present limits.
-  return value || jsonb_build_object('email', null, 'phone', null, 'address', null);
+  return value || jsonb_build_object('email', null, 'phone', null, 'address', null, 'secondFactorRequiredFrom', null, 'secondFactorGraceDays', null);
 end $function$;
 grant execute on function app_hidden.organizations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user;
 
@@ -47474,11 +47780,20 @@ begin
     select m.organization_id from app_public.organization_user_connections m
     join app_private.role_permissions r on r.role = m.role and r.permission = organizations_where.permission
       and not r.in_affiliated
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid);
 end $function$;
 grant execute on function app_hidden.organizations_where(text) to plat_anonymous, plat_user;
+
+-- The name of an organization for its member, also while it refuses them everything else.
+create function app_hidden.own_organization_name(organization_id uuid) returns app_public.short_text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select o.name from app_public.organizations o where o.id = $1
+    and exists (select from app_public.organization_user_connections m where m.organization_id = o.id
+      and m.user_id = (select app_public.current_user_id()))
+$function$;
+grant execute on function app_hidden.own_organization_name(uuid) to plat_anonymous, plat_user;
 
 -- Users whom the viewer knows by work in one project, by name and what they show of themselves: those of
 --   organizations affiliated with projects of the viewer's, also after that has ended where they had deals; and, for
@@ -47489,7 +47804,7 @@ declare
   -- Whose records a token reads, of those it reads who they are.
   organizations uuid[] := array(
     select m.organization_id from app_public.organization_user_connections m
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
@@ -47614,10 +47929,12 @@ begin
       join app_private.role_permissions r on r.role = m.role and r.permission = project_can.permission
         and not r.in_affiliated
       where m.user_id = viewer and m.organization_id = project_can.organization_id
+        and app_private.is_open(m.second_factor_due_at)
         and (only_organization is null or m.organization_id = only_organization))
     or exists (
       select from app_private.affiliate_permissions p
       join app_public.organization_user_connections m on m.organization_id = p.organization_id and m.user_id = viewer
+        and app_private.is_open(m.second_factor_due_at)
       where p.project_id = project_can.project_id and p.permission = project_can.permission
         and (only_organization is null or m.organization_id = only_organization));
 end $function$;
@@ -47687,7 +48004,7 @@ begin
     select p.project_id from app_public.organization_user_connections m
     join app_private.affiliate_permissions p on p.organization_id = m.organization_id
       and p.permission = projects_where.permission
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid);
 end $function$;
@@ -48761,8 +49078,8 @@ grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anony
 
 -- @withoutViewer For signers without an account: the token of their mail says who they are.
 --
--- Exchanges a right code for a proof {proof}, which lives a minute; a wrong one counts, and is told as {code,
---   message, triesLeft}. Raises nothing of its own, so that the try is kept.
+-- Exchanges a right code for a proof {proof}, which lives a minute; a wrong one counts, and is told as {triesLeft},
+--   or {retryAfterSeconds} after too many. Raises nothing of its own, so that the try is kept.
 create function app_hidden.try_signing_code(signer_id uuid, token text, code text) returns jsonb
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
@@ -48773,8 +49090,7 @@ declare
   fresh constant uuid := gen_random_uuid();
 begin
   if not app_private.is_within_limit('signing.try', signer::text) then
-    return jsonb_build_object('code', 'RATE_LIMITED', 'message',
-      'Too many wrong codes; try again tomorrow, or ask whoever sent the agreement.', 'retryAfterSeconds',
+    return jsonb_build_object('retryAfterSeconds',
       (select app_private.seconds_to_wait(app_private.limit_key('signing.try', signer::text), l.most)
         from app_private.limit_of('signing.try') l));
   end if;
@@ -48785,8 +49101,7 @@ begin
     return jsonb_build_object('proof', '');
   elsif open.code_sha256 <> app_private.hash_of_code(signer, code) then
     update app_private.agreement_codes c set tries = c.tries + 1 where c.signer_id = signer;
-    return jsonb_build_object('code', 'BAD_USER_INPUT', 'message', 'This is not the code that was sent.', 'triesLeft',
-      most - open.tries - 1);
+    return jsonb_build_object('triesLeft', most - open.tries - 1);
   end if;
   -- A right one is no try.
   perform app_private.return_use(app_private.limit_key('signing.try', signer::text));
@@ -49066,7 +49381,7 @@ begin
     select m.organization_id from app_public.organization_user_connections m
     join app_private.role_permissions r on r.role = m.role and r.permission = viewer_organizations.permission
       and not r.in_affiliated
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and (r.reach = 'ALL' or (r.reach = 'OWN_WHERE_PRIVATE' and not exists (
@@ -49092,7 +49407,7 @@ begin
     select p.project_id from app_public.organization_user_connections m
     join app_private.affiliate_permissions p on p.organization_id = m.organization_id
       and p.permission = viewer_own_projects.permission and p.reach = 'OWN'
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and p.owner_id <> all (organizations)
@@ -49104,7 +49419,7 @@ begin
       and r.reach = 'OWN_WHERE_PRIVATE'
     join app_public.projects p on p.organization_id = m.organization_id and p.lead_assignment = 'PRIVATE'
       and p.deleted_at is null
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and m.organization_id <> all (organizations)
@@ -49151,7 +49466,7 @@ begin
     select p.project_id from app_public.organization_user_connections m
     join app_private.affiliate_permissions p on p.organization_id = m.organization_id
       and p.permission = viewer_projects.permission and p.reach = 'ALL'
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and p.owner_id <> all (organizations)
@@ -49162,7 +49477,7 @@ begin
       and r.reach = 'OWN_WHERE_PRIVATE'
     join app_public.projects p on p.organization_id = m.organization_id and p.lead_assignment <> 'PRIVATE'
       and p.deleted_at is null
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and m.organization_id <> all (organizations);
@@ -50200,15 +50515,18 @@ $function$;
 -- Who and what an access token with this SHA-256 stands for; no row when it is unknown, expired or revoked, or its
 --   user may not sign in.
 create function app_private.authenticate_access_token(token_sha256 bytea) returns table(
-  viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[]
+  viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[],
+  second_factor_withholds text
 )
 language plpgsql security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
 declare
   used timestamptz;
 begin
-  select u.id, t.id, t.read_only, t.organization_id, nullif(t.scopes, '{}'), s.last_used_at
-    into viewer_id, token_id, read_only, organization_id, scopes, used
+  select u.id, t.id, t.read_only, t.organization_id, nullif(t.scopes, '{}'), s.last_used_at,
+      case when exists (select from app_public.organization_user_connections m where m.user_id = u.id
+        and m.second_factor_due_at <= now()) then app_private.second_factor_withholds(u.id, t.organization_id) end
+    into viewer_id, token_id, read_only, organization_id, scopes, used, second_factor_withholds
     from app_private.access_token_secrets s
     join app_public.access_tokens t on t.id = s.token_id
     join app_public.users u on u.id = t.user_id
@@ -50240,14 +50558,20 @@ create function app_private.authenticate_session(
   ip text default null::text, expires_at timestamp
   with time zone default null::timestamp
   with time zone
-) returns table(viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[])
+) returns table(
+  viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[],
+  second_factor_withholds text
+)
 language plpgsql security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
 declare
   known uuid;
   used timestamptz;
 begin
-  select u.id, false, s.id, s.last_used_at into viewer_id, read_only, known, used
+  -- PERF: nearly nobody is late, which the partial index tells.
+  select u.id, false, case when exists (select from app_public.organization_user_connections m where m.user_id = u.id
+      and m.second_factor_due_at <= now()) then app_private.second_factor_withholds(u.id) end, s.id, s.last_used_at
+    into viewer_id, read_only, second_factor_withholds, known, used
     from app_public.users u
     join app_private.user_passwords p on p.user_id = u.id
     left join app_private.sessions s on s.id = authenticate_session.session_id and s.user_id = u.id
@@ -51110,7 +51434,8 @@ begin
   end if;
 end $function$;
 
--- Notes what is wrong with cells: required and empty, not of its type, refused by a check of the table's column.
+-- Notes what is wrong with cells: required and empty, not of its type, refused by a check of the table's column; and
+--   empties them, so that the rest of their row can be looked at.
 create function app_private.check_import_rows(operation text) returns void
 language plpgsql as $function$
 declare
@@ -51150,6 +51475,11 @@ begin
       -- What else dates are read from depends on the place: 3/4 is March or April, and "tomorrow" is no date.
       case when part.is_date then format(' and r.%I ~ ''^\d{4}-\d\d-\d\d$''', part.column_name) else '' end);
   end loop;
+  -- A row is judged on, without them: it is told all that is wrong with it.
+  for part in select distinct e.column_name from pg_temp.import_errors e where e.column_name is not null loop
+    execute format('update pg_temp.import_rows r set %1$I = null from pg_temp.import_errors e where e.row = r.row and '
+      'e.column_name = %1$L and r.%1$I is not null', part.column_name);
+  end loop;
 end $function$;
 
 -- Notes which rows of import_ready (row, existing_id, status_before, status …) would take a step that is not there,
@@ -51168,11 +51498,13 @@ begin
     where r.status is distinct from r.status_before and not exists (select from app_hidden.transitions t
       where t.subject = check_import_states.subject and t.from_state is not distinct from r.status_before
         and t.to_state = r.status
-        and not t.by_service and t.permission is null);
+        and not t.by_service and t.permission is null)
+      and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = 'status');
   for requirement in select * from app_hidden.transition_requirements q where q.subject = check_import_states.subject
     loop
     execute format('insert into pg_temp.import_errors select r.row, %1$L, ''BAD_USER_INPUT'', %2$L, null from '
-      'pg_temp.import_ready r where r.status = %3$L and r.%1$I is null',
+      'pg_temp.import_ready r where r.status = %3$L and r.%1$I is null and not exists (select from '
+      'pg_temp.import_errors e where e.row = r.row and e.column_name = %1$L)',
       requirement.column_name, requirement.message, requirement.to_state);
   end loop;
 end $function$;
@@ -53076,6 +53408,32 @@ create function app_private.export_lacks(e app_public.exports) returns text
 language sql stable
 as $function$ select app_private.lacking_permission(e.organization_id, e.project_id, '{report.run}') $function$;
 
+-- How many exports are written at a time, of a person and of an organization, and how many may be asked for at all
+--   until some are over.
+create function app_private.export_limits(
+  out of_person integer, out of_organization integer, out waiting_of_person integer,
+  out waiting_of_organization integer
+) returns record
+language sql immutable as $function$ select 3, 10, 30, 100 $function$;
+
+-- The exports of an organization that wait, each with its place, and whether it may start now: who has fewer of them
+--   under way comes first.
+create function app_private.export_queue(organization_id uuid) returns table(id uuid, place integer, starts boolean)
+language sql stable as $function$
+  with unfinished as (
+    select e.id, e.status, count(*) filter (where e.status = 'PROCESSING') over (partition by e.requested_by_id)
+        + count(*) filter (where e.status = 'PENDING') over (partition by e.requested_by_id order by e.id) as turn,
+      count(*) filter (where e.status = 'PROCESSING') over () as being_written
+    from app_public.exports e
+    where e.organization_id = export_queue.organization_id and e.status in ('PENDING', 'PROCESSING')
+  ), waiting as (
+    select u.id, row_number() over (order by u.turn > l.of_person, u.turn, u.id)::int as place, u.turn, u.being_written,
+      l.of_person, l.of_organization
+    from unfinished u cross join app_private.export_limits() l where u.status = 'PENDING'
+  )
+  select w.id, w.place, w.turn <= w.of_person and w.being_written + w.place <= w.of_organization from waiting w
+$function$;
+
 -- Gives an integration up until somebody refreshes it; for one of an organization a ticket is opened.
 create function app_private.fail_integration(of_scope text, id uuid, message text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -53886,10 +54244,11 @@ begin
     return coalesce(is_open, false);
   end if;
   return exists (select from app_public.organization_user_connections m
-      where m.user_id = viewer and m.organization_id = owner_id
+      where m.user_id = viewer and m.organization_id = owner_id and app_private.is_open(m.second_factor_due_at)
         and (only_organization is null or m.organization_id = only_organization))
     or exists (select from app_public.project_organizations a
       join app_public.organization_user_connections m on m.organization_id = a.organization_id and m.user_id = viewer
+        and app_private.is_open(m.second_factor_due_at)
       where a.project_id = has_part_in.project_id
         and (only_organization is null or m.organization_id = only_organization))
     or has_part_in.project_id = any (array(select app_hidden.viewer_purchase_projects()));
@@ -54246,6 +54605,12 @@ language sql stable as $function$
       'personalization', 'reservation', 'reservation_document'))
 $function$;
 
+-- Whether a membership gives its permissions: not where the organization requires a second factor that its member
+--   lacks. Whatever looks for memberships of the viewer asks it.
+create function app_private.is_open(second_factor_due_at timestamp with time zone) returns boolean
+language sql stable parallel safe
+as $function$ select second_factor_due_at is null or second_factor_due_at > now() $function$;
+
 -- Whether a claim is of this lead: of its reservation, purchase, accepted offer or hold.
 create function app_private.is_party_of_claim(claim app_hidden.claims, lead_id uuid) returns boolean
 language sql stable as $function$
@@ -54451,8 +54816,8 @@ grant execute on function app_private.issue_project_invite_token(uuid, integer) 
 
 -- Makes the code that a signer asked for; only its SHA-256 stays. Nothing where nobody waits for one any more.
 create function app_private.issue_signing_code(signer_id uuid) returns table(
-  code text, channel text, email text, phone text, message_id uuid, title text, organization_name text,
-  expires_at timestamp
+  code text, channel text, email text, phone text, message_id uuid, title text, organization_id uuid,
+  organization_name text, expires_at timestamp
   with time zone
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -54482,7 +54847,7 @@ begin
     way := 'EMAIL';
   end if;
   return query
-    select digits, way, s.email::text, s.phone::text, gen_random_uuid(), a.title::text, o.name::text, until_when
+    select digits, way, s.email::text, s.phone::text, gen_random_uuid(), a.title::text, o.id, o.name::text, until_when
     from app_public.agreement_signers s
       join app_public.agreements a on a.id = s.agreement_id
       join app_public.organizations o on o.id = a.organization_id
@@ -54673,7 +55038,11 @@ begin
       'You see your own leads only in this project; others hand them on.', null
     from pg_temp.import_rows r where own_only and num_nonnulls(r.assignee, r.assignee_id) > 0
       and not exists (select from pg_temp.import_assignees a where a.user_id = viewer
-        and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id));
+        and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id))
+    union all
+    select c.row, 'assignee_id', 'FORBIDDEN', 'Give leads back by updateLeads with unassign.', null
+    from pg_temp.import_cleared c join pg_temp.import_leads m using (row)
+    where own_only and c.column_name = 'assignee_id' and m.id is not null;
 
   -- What each row makes of its lead: what it says, else what the lead has.
   execute format($build$
@@ -54753,7 +55122,9 @@ begin
       and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED') and l.id <> r.existing_id
     where r.is_linked and r.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED');
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
-  if project.lead_assignment = 'ROUND_ROBIN' and not own_only then
+  if own_only then
+    update pg_temp.import_ready r set assignee_id = viewer where r.existing_id is null;
+  elsif project.lead_assignment = 'ROUND_ROBIN' then
     update pg_temp.import_ready r set assignee_id = t.user_id
       from (select n.row, row_number() over (order by n.row) as place from pg_temp.import_ready n
         where n.existing_id is null and n.assignee_id is null) n
@@ -56133,6 +56504,21 @@ language sql stable as $function$
   where p.oid = mask
 $function$;
 
+-- Whom to tell that an organization requires a second factor.
+create function app_private.members_without_second_factor(organization_id uuid) returns table(
+  email text, organization text, due_at timestamp with time zone
+)
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select i.email, o.name, m.second_factor_due_at
+  from app_public.organization_user_connections m
+  join app_public.organizations o on o.id = m.organization_id and o.deleted_at is null
+  join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+  join app_hidden.user_identities i on i.user_id = u.id
+  where m.organization_id = $1 and m.second_factor_due_at is not null
+  order by i.email
+$function$;
+grant execute on function app_private.members_without_second_factor(uuid) to plat_worker;
+
 -- Makes two leads of a project one: a buyer, else an open one, else the earlier stays, gets whatever refers to the
 --   other and what it lacks itself; the other is deleted. Returns which stays.
 create function app_private.merge_leads(kept_id uuid, gone_id uuid) returns uuid
@@ -56322,22 +56708,29 @@ declare
   present text;
   wanted text;
   step text;
+  project app_public.projects;
 begin
   if claim.id is null then
     return;
   end if;
   present := coalesce((select u.status from app_public.units u where u.id = claim.unit_id),
     (select l.status from app_public.lots l where l.id = claim.lot_id));
+  select * into project from app_public.projects p where p.id = purchase.project_id;
   wanted := case
     when purchase.status = 'CLOSED' then 'CLOSED'
     when purchase.status in ('FIRM', 'CLEAR_TO_CLOSE') then 'SOLD'
     when purchase.status in ('IN_REVIEW', 'CONDITIONAL')
-      and (select p.sold_trigger = 'SIGNED' from app_public.projects p where p.id = purchase.project_id) then 'SOLD'
+      and project.sold_trigger = 'SIGNED' then 'SOLD'
     else 'PENDING' end;
   foreach step in array ladder loop
     if array_position(ladder, step) > coalesce(array_position(ladder, present), 0)
       and array_position(ladder, step) <= array_position(ladder, wanted) then
-      perform app_private.set_inventory(claim, step, sold_price => purchase.price);
+      perform app_private.set_inventory(claim, step, sold_price => purchase.price,
+        -- An imported sale keeps its days: it was not sold today.
+        at => case when app_hidden.setting('channel') = 'IMPORT' then least(now(), (case
+          when step = 'CLOSED' then purchase.closing_date
+          else coalesce(purchase.purchase_firm_date, purchase.purchase_date) end)::timestamp
+            at time zone project.time_zone) end);
     end if;
   end loop;
   update app_public.units u set sold_price = purchase.price where u.id = claim.unit_id
@@ -58757,8 +59150,8 @@ language sql as $function$
     job_key => 'user__email_change_requested ' || user_id)
 $function$;
 
--- Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than a
---   few at a time.
+-- Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than
+--   may wait.
 create function app_private.request_export(
   organization_id uuid, project_id uuid, subject text, format text, columns jsonb, filter jsonb, sort jsonb,
   custom_export_id uuid, name text, group_by text[] default null::text[], custom_report_id uuid default null::uuid
@@ -58766,8 +59159,7 @@ create function app_private.request_export(
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
 declare
-  most_of_person constant int := 3;
-  most_of_organization constant int := 10;
+  most constant record := app_private.export_limits();
   viewer constant uuid := app_hidden.require_viewer();
   running record;
   result app_public.exports;
@@ -58779,11 +59171,12 @@ begin
   select count(*) filter (where e.requested_by_id = viewer) as of_person, count(*) as of_organization into running
     from app_public.exports e where e.organization_id = request_export.organization_id
       and e.status in ('PENDING', 'PROCESSING');
-  if running.of_person >= most_of_person or running.of_organization >= most_of_organization then
+  if running.of_person >= most.waiting_of_person or running.of_organization >= most.waiting_of_organization then
     perform app_hidden.fail('RATE_LIMITED',
-      format('%s exports of yours and %s of the organization are being written; at most %s and %s are at a time. Wait '
-      'until one is ready.',
-        running.of_person, running.of_organization, most_of_person, most_of_organization), '{"retryAfterSeconds": 15}');
+      format('%s exports of yours and %s of the organization wait or are being written; at most %s and %s do. Wait '
+      'until one is ready, or cancel one.',
+        running.of_person, running.of_organization, most.waiting_of_person, most.waiting_of_organization),
+      '{"retryAfterSeconds": 15}');
   end if;
   perform app_private.rate_limit('export', viewer::text, 60, '1 hour');
   insert into app_public.exports (organization_id, project_id, custom_export_id, subject, format, columns, filter, sort,
@@ -59196,8 +59589,8 @@ begin
     perform app_hidden.fail('CONFLICT', 'The time to sign this agreement is over; ask for another one.',
       '{"field": "signerId"}');
   elsif agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') or signer.status = 'DECLINED' then
-    perform app_hidden.fail('CONFLICT', format('This agreement is %s.', lower(agreement.status)), '{"field": '
-      '"signerId"}');
+    perform app_hidden.fail('CONFLICT', format('This agreement is over (%s).', agreement.status),
+      '{"field": "signerId"}');
   elsif signer.status = 'SIGNED' then
     perform app_hidden.fail('CONFLICT', 'You have signed this agreement already.', '{"field": "signerId"}');
   elsif signer.status not in ('INVITED', 'VIEWED') then
@@ -59244,6 +59637,14 @@ begin
   perform app_hidden.require_organization(workflow.organization_id, 'workflow.run');
   return workflow;
 end $function$;
+
+-- An organization of the user that requires a second factor; null where there is none.
+create function app_private.required_by(user_id uuid) returns text
+language sql stable as $function$
+  select o.name from app_public.organization_user_connections m
+  join app_public.organizations o on o.id = m.organization_id and o.deleted_at is null
+  where m.user_id = $1 and o.second_factor_required_from is not null order by o.name limit 1
+$function$;
 
 -- When a rescission period ends: so many days from the midnight after the day of signing, in the time zone; null
 --   without days.
@@ -60103,6 +60504,17 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     limit 40) r
 $function$;
 
+-- From when on a member is refused who has no second factor since then; null where they have one, or need none.
+create function app_private.second_factor_due(
+  organization_id uuid, user_id uuid, since timestamp with time zone
+) returns timestamp
+  with time zone
+language sql stable as $function$
+  select greatest(o.second_factor_required_from, since + make_interval(days => o.second_factor_grace_days))
+  from app_public.organizations o
+  where o.id = $1 and o.second_factor_required_from is not null and not app_private.has_second_factor($2)
+$function$;
+
 -- Whether a code would be accepted. That a step of time was computed with the secret is known by the hash of the
 --   sealed text, which only begin_second_factor gives.
 create function app_private.second_factor_fits(user_id uuid, proof text) returns boolean
@@ -60125,6 +60537,19 @@ language sql stable as $function$
   from (values ('second_factor.hour'), ('second_factor.day')) l (name)
   cross join lateral app_private.limit_of(l.name) o
   where user_id is not null
+$function$;
+
+-- Whether organizations of the user, or the one named, refuse them because they have no second factor: SOME or ALL
+--   of them; null where none does.
+create function app_private.second_factor_withholds(
+  user_id uuid, organization_id uuid default null::uuid
+) returns text
+language sql stable as $function$
+  select case when exists (select from app_public.organization_user_connections m
+      where m.user_id = $1 and m.second_factor_due_at <= now() and ($2 is null or m.organization_id = $2))
+    then case when exists (select from app_public.organization_user_connections m
+        where m.user_id = $1 and app_private.is_open(m.second_factor_due_at)
+          and ($2 is null or m.organization_id = $2)) then 'SOME' else 'ALL' end end
 $function$;
 
 -- How long until there is room for one more use: seconds, 0 for at once. Counts nothing.
@@ -60200,7 +60625,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select m.organization_id
   from app_public.organization_user_connections m
   join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = $1
-  where m.user_id = app_public.current_user_id()
+  where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
     and (app_hidden.setting('organization_id') is null
       or m.organization_id = app_hidden.setting('organization_id')::uuid)
     and exists (select from app_private.role_permissions r where r.permission = 'sale.write'
@@ -60417,9 +60842,12 @@ begin
 end $function$;
 
 -- Gives the unit and lot of a claim a status, as the service; optionally the price back that they were listed at.
+--   at: when it was sold or closed, where that was not now.
 create function app_private.set_inventory(
   claim app_hidden.claims, status text, restore_price boolean default false,
-  sold_price numeric default null::numeric
+  sold_price numeric default null::numeric, at timestamp
+  with time zone default null::timestamp
+  with time zone
 ) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -60429,7 +60857,10 @@ begin
   update app_public.units u set status = set_inventory.status,
       price = case when restore_price then claim.unit_price else u.price end,
       sold_price = case when set_inventory.status = 'SOLD' then coalesce(set_inventory.sold_price, u.price)
-        else u.sold_price end
+        else u.sold_price end,
+      sold_at = case when set_inventory.status = 'SOLD' then coalesce(set_inventory.at, u.sold_at) else u.sold_at end,
+      closed_at = case when set_inventory.status = 'CLOSED' then coalesce(set_inventory.at, u.closed_at)
+        else u.closed_at end
     where u.id = claim.unit_id and u.deleted_at is null
       and u.status in ('AVAILABLE', 'HELD', 'RESERVED', 'PENDING', 'SOLD', 'CLOSED');
   -- A lot that is sold with a home only is not for sale itself, and stays so.
@@ -61273,6 +61704,14 @@ begin
     and e.status in ('PENDING', 'PROCESSING') for no key update;
   if chosen.id is null then
     return;
+  end if;
+  if chosen.status = 'PENDING' then
+    -- One after the other: two at once must not both take the last turn.
+    perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || chosen.organization_id, 0));
+    -- Whichever is over next has it begun when its turn has come.
+    if not (select q.starts from app_private.export_queue(chosen.organization_id) q where q.id = chosen.id) then
+      return;
+    end if;
   end if;
   select * into run from app_private.export_runs r where r.export_id = chosen.id for update;
   if run.lease_until > clock_timestamp() and (run.holder is null or app_private.worker_lives(run.holder)) then
@@ -63720,6 +64159,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select p.organization_id from app_public.project_organizations p
   join app_public.organization_user_connections m on m.organization_id = p.organization_id
   where p.project_id = $1 and m.user_id = app_public.current_user_id()
+    and app_private.is_open(m.second_factor_due_at)
     and (app_hidden.setting('organization_id') is null
       or m.organization_id = app_hidden.setting('organization_id')::uuid)
   order by p.organization_id <> p.owner_id, p.organization_id
@@ -64064,12 +64504,12 @@ begin
     result := jsonb_populate_record(null::app_public.buyers, entry);
     insert into app_public.buyers (project_id, unit_id, lot_id, lead_id, assignee_id, first_name, last_name, legal_name,
       email, phone, company, status, price,
-        purchase_date, estimated_closing_date, closing_date, occupancy_type, financing_type, financing_contingency,
-          amount_financed, address)
+        purchase_date, purchase_firm_date, estimated_closing_date, closing_date, occupancy_type, financing_type,
+          financing_contingency, amount_financed, address)
       values (result.project_id, result.unit_id, result.lot_id, result.lead_id, result.assignee_id, result.first_name,
         result.last_name, result.legal_name,
         result.email, result.phone, result.company, coalesce(result.status, 'DRAFT'), result.price,
-          result.purchase_date, result.estimated_closing_date,
+          result.purchase_date, result.purchase_firm_date, result.estimated_closing_date,
         result.closing_date, result.occupancy_type, result.financing_type, result.financing_contingency,
           result.amount_financed, result.address)
       returning * into result;
@@ -64081,7 +64521,8 @@ begin
     last_name = result.last_name, legal_name = result.legal_name,
       email = result.email, phone = result.phone, company = result.company, status = result.status,
         price = result.price,
-      purchase_date = result.purchase_date, estimated_closing_date = result.estimated_closing_date,
+      purchase_date = result.purchase_date, purchase_firm_date = result.purchase_firm_date,
+      estimated_closing_date = result.estimated_closing_date,
         closing_date = result.closing_date,
       occupancy_type = result.occupancy_type, financing_type = result.financing_type,
         financing_contingency = result.financing_contingency,
@@ -64116,6 +64557,7 @@ begin
       and not exists (select from pg_temp.import_same s where s.row = r.row);
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
   select array[min(r.row)], array[max(r.row)] into first_rows, last_rows from pg_temp.import_ready r;
+  perform set_config('plat.leads_at_once', 'on', true);
   while cardinality(array_remove(first_rows, null)) > 0 loop
     first_row := first_rows[cardinality(first_rows)];
     last_row := last_rows[cardinality(last_rows)];
@@ -64152,6 +64594,7 @@ begin
       end if;
     end;
   end loop;
+  perform set_config('plat.leads_at_once', '', true);
 end $function$;
 
 -- upsertLeads for whoever was seen to see the project.
@@ -64669,30 +65112,33 @@ insert into app_hidden.import_columns (operation, "position", column_name, type,
   ('importBuyers', 10, 'price', null, true, array['Purchase Price', 'Sale Price', 'Contract Price'], 'Purchase price.'),
   ('importBuyers', 11, 'purchase_date', null, false, array['Contract Date', 'Sale Date', 'Date Signed', 'Signed'],
     'When all parties had signed, such as 2027-05-31.'),
-  ('importBuyers', 12, 'estimated_closing_date', null, false, array['Estimated Closing', 'Expected Closing'],
+  ('importBuyers', 12, 'purchase_firm_date', null, false,
+    array['Firm Date', 'Sold', 'Sold Date', 'Sold At', 'Sold On', 'Date Sold'],
+    'When nothing was open any more, such as 2027-05-31; purchaseDate where left out.'),
+  ('importBuyers', 13, 'estimated_closing_date', null, false, array['Estimated Closing', 'Expected Closing'],
     'When closing is expected.'),
-  ('importBuyers', 13, 'closing_date', null, false, array['Closing', 'Closed'], 'When it was closed.'),
-  ('importBuyers', 14, 'occupancy_type', null, false, array['Occupancy'],
+  ('importBuyers', 14, 'closing_date', null, false, array['Closing', 'Closed'], 'When it was closed.'),
+  ('importBuyers', 15, 'occupancy_type', null, false, array['Occupancy'],
     'What the home is bought for, such as PRIMARY_RESIDENCE.'),
-  ('importBuyers', 15, 'financing_type', null, false, array['Financing', 'Loan Type'],
+  ('importBuyers', 16, 'financing_type', null, false, array['Financing', 'Loan Type'],
     'How it is paid, such as CONVENTIONAL.'),
-  ('importBuyers', 16, 'financing_contingency', null, false, array['Contingent', 'Financing Condition'],
+  ('importBuyers', 17, 'financing_contingency', null, false, array['Contingent', 'Financing Condition'],
     'yes or no: whether it depends on a loan.'),
-  ('importBuyers', 17, 'amount_financed', null, false, array['Loan Amount', 'Mortgage'],
+  ('importBuyers', 18, 'amount_financed', null, false, array['Loan Amount', 'Mortgage'],
     'How much of the price is a loan.'),
-  ('importBuyers', 18, 'assignee', 'app_public.email_address', false, array['Agent Email', 'Sales Rep', 'Salesperson'],
+  ('importBuyers', 19, 'assignee', 'app_public.email_address', false, array['Agent Email', 'Sales Rep', 'Salesperson'],
     'E-mail address of the member who serves the buyer.'),
-  ('importBuyers', 19, 'thoroughfare', 'app_public.short_text', false, array['Street', 'Address', 'Street Address'],
-    'Street and number of the buyer.'),
   ('importBuyers', 2, 'lot', 'app_public.short_text', false, array['Lot #', 'Lot No', 'Lot Number'],
     'Number of a lot of the project, where it is sold without a unit.'),
-  ('importBuyers', 20, 'premise', 'app_public.short_text', false, '{}', 'Apartment or suite of the buyer.'),
-  ('importBuyers', 21, 'locality', 'app_public.short_text', false, array['City', 'Town'], 'City of the buyer.'),
-  ('importBuyers', 22, 'administrative_area', 'app_public.short_text', false, array['State', 'Province', 'Region'],
+  ('importBuyers', 20, 'thoroughfare', 'app_public.short_text', false, array['Street', 'Address', 'Street Address'],
+    'Street and number of the buyer.'),
+  ('importBuyers', 21, 'premise', 'app_public.short_text', false, '{}', 'Apartment or suite of the buyer.'),
+  ('importBuyers', 22, 'locality', 'app_public.short_text', false, array['City', 'Town'], 'City of the buyer.'),
+  ('importBuyers', 23, 'administrative_area', 'app_public.short_text', false, array['State', 'Province', 'Region'],
     'State or province of the buyer.'),
-  ('importBuyers', 23, 'postal_code', 'app_public.short_text', false, array['Zip', 'Zip Code', 'Postcode'],
+  ('importBuyers', 24, 'postal_code', 'app_public.short_text', false, array['Zip', 'Zip Code', 'Postcode'],
     'Postal code of the buyer.'),
-  ('importBuyers', 24, 'country', 'app_public.country_code', false, '{}',
+  ('importBuyers', 25, 'country', 'app_public.country_code', false, '{}',
     'Country of the buyer by ISO 3166-1, such as CA; the one of the project where left out.'),
   ('importBuyers', 3, 'first_name', null, false, array['First', 'Given Name'], 'Given name.'),
   ('importBuyers', 4, 'last_name', null, false, array['Last', 'Surname', 'Family Name'], 'Family name.'),
@@ -66393,6 +66839,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('generation', 'status', 'FAILED', 'failed'),
   ('lead', 'assignee_id', null, 'assigned'),
   ('lot', 'price', null, 'price_changed'),
+  ('member', 'second_factor_reset_at', null, 'second_factor_reset'),
   ('offer', 'status', 'ACCEPTED', 'accepted'),
   ('offer', 'status', 'COUNTERED', 'countered'),
   ('offer', 'status', 'EXPIRED', 'expired'),
@@ -66400,6 +66847,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('offer', 'status', 'WITHDRAWN', 'withdrawn'),
   ('open_house', 'clock', 'ended', 'ended'),
   ('open_house', 'clock', 'started', 'started'),
+  ('organization', 'second_factor_required_from', null, 'second_factor_required'),
   ('organization_integration', 'status', 'DISABLED', 'disabled'),
   ('organization_integration', 'status', 'ENABLED', 'enabled'),
   ('organization_integration', 'status', 'ERROR', 'failed'),

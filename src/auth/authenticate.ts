@@ -18,6 +18,7 @@ interface AuthenticatedRow {
   read_only: boolean;
   organization_id: string | null;
   scopes: string[] | null;
+  second_factor_withholds: "SOME" | "ALL" | null;
 }
 
 const bySession = {
@@ -62,6 +63,7 @@ export function createAuthenticator(options: {
       ...(row.token_id !== null && { tokenId: row.token_id }),
       ...(row.organization_id !== null && { organizationId: row.organization_id }),
       ...(row.scopes !== null && { scopes: row.scopes }),
+      ...(row.second_factor_withholds && { secondFactorWithholds: row.second_factor_withholds }),
     };
   }
 

@@ -9,6 +9,8 @@ export interface Claims {
   readonly readOnly: boolean;
   /** The only organization that the access token works in; undefined: all of its user. */
   readonly organizationId?: string;
+  /** Whether some or all organizations of the user refuse them because they have no second factor; undefined: none does. */
+  readonly secondFactorWithholds?: "SOME" | "ALL";
   /** The permissions that the access token is restricted to; undefined: all of its user. */
   readonly scopes?: readonly string[];
 }

@@ -7,6 +7,7 @@ import { literalPath } from "./literalPath.ts";
 import type { RequestState } from "./requestState.ts";
 import { retryAfter } from "./retryAfter.ts";
 import { describeForLog, toCodedError } from "./toCodedError.ts";
+import { withReason } from "./withheld.ts";
 
 const noMessages = new Map<string, never>();
 
@@ -167,6 +168,7 @@ export function executionError(
     const field = inputMember(coded.cause, from, args);
     if (field) coded = new CodedError(coded.code, coded.message, { ...coded.extensions, field }, coded);
   }
+  coded = withReason(coded, state?.claims);
   if (response) retryAfter(response, coded);
   return answer(coded, from, state);
 }

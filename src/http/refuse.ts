@@ -1,5 +1,6 @@
 import type { ErrorRequestHandler, RequestHandler } from "express";
 import { CodedError, errorBody } from "../errors.ts";
+import type { Language } from "../messages/catalogue.ts";
 import { tellErrors } from "../messages/tellErrors.ts";
 import { viewerLanguage, type LanguageOfUser } from "../messages/viewerLanguage.ts";
 import { stopReading } from "./rawRefusal.ts";
@@ -28,7 +29,7 @@ function transportError(error: unknown): CodedError | undefined {
 /** The one place that writes a refusal: JSON with a code, in the language of whoever asks, whatever went wrong and wherever. */
 export const refuse =
   (languageOfUser?: LanguageOfUser): ErrorRequestHandler =>
-  async (error, request, response, _next) => {
+  (error, request, response, _next) => {
     const state = requestState(request);
     const coded =
       transportError(error) ?? toCodedError(error, state.constraintMessages, Boolean(state.claims?.userId));
@@ -44,6 +45,12 @@ export const refuse =
     response.removeHeader("Content-Encoding");
     if (!request.complete && !state.isDrained) response.once("finish", () => stopReading(request));
     const body = errorBody(coded, state.id);
-    tellErrors(body.errors, await viewerLanguage(request, languageOfUser));
-    response.status(coded.status).json(body);
+    const answer = (language: Language) => {
+      tellErrors(body.errors, language);
+      response.status(coded.status).json(body);
+    };
+    // At once where that is possible: what a caller sends behind a refused request would be answered first.
+    const language = viewerLanguage(request, languageOfUser);
+    if (typeof language === "string") answer(language);
+    else return language.then(answer);
   };

@@ -6,6 +6,8 @@ import type { OperationWork } from "../limits/operationWork.ts";
 /** Who is asking, as far as the transport needs to know; the token decides, `userId` null is an anonymous viewer. */
 export interface Claims {
   readonly userId: string | null;
+  /** Whether organizations of the viewer refuse them because they have no second factor. */
+  readonly secondFactorWithholds?: "SOME" | "ALL";
 }
 
 /** What the middlewares learn about one request on its way, for its answer, its log line and the GraphQL layer. */

@@ -6,10 +6,17 @@ import { acceptedLanguage, languageOf } from "./language.ts";
 /** Finds the language that a user has chosen. */
 export type LanguageOfUser = (userId: string) => Promise<string | null | undefined>;
 
-/** The language of messages to whoever asks: that of the user, else of the header `Accept-Language`, else English. */
-export async function viewerLanguage(request: Request, ofUser?: LanguageOfUser): Promise<Language> {
+/**
+ * The language of messages to whoever asks: that of the user, else of the header `Accept-Language`, else English.
+ * At once where nobody is signed in.
+ */
+export function viewerLanguage(request: Request, ofUser?: LanguageOfUser): Language | Promise<Language> {
   const userId = claimsOf(request)?.userId;
-  // A database that does not answer is what the message may be about.
-  const own = userId && ofUser ? await ofUser(userId).catch(() => undefined) : undefined;
-  return languageOf(own) ?? acceptedLanguage(request.headers["accept-language"]) ?? "en";
+  const accepted = acceptedLanguage(request.headers["accept-language"]) ?? "en";
+  if (!userId || !ofUser) return accepted;
+  return ofUser(userId).then(
+    (own) => languageOf(own) ?? accepted,
+    // A database that does not answer is what the message may be about.
+    () => accepted,
+  );
 }

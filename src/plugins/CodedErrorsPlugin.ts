@@ -1,6 +1,7 @@
 import type { execute } from "postgraphile/grafast";
 import { getOperationAST, GraphQLError, type GraphQLFormattedError } from "postgraphile/graphql";
 import { internalMessage, isErrorCode } from "../errors.ts";
+import { withheld } from "../http/withheld.ts";
 import { executionError, validationError } from "../http/graphqlErrors.ts";
 import { findRequestState } from "../http/requestState.ts";
 
@@ -53,11 +54,18 @@ export const CodedErrorsPlugin: GraphileConfig.Plugin = {
                   state.operationType = operation?.operation;
                 }
                 const result = await config.execute(args);
-                if (Symbol.asyncIterator in result || !result.errors) return result;
+                if (Symbol.asyncIterator in result) return result;
+                const errors = [...(result.errors ?? [])];
+                if (operation?.operation === "query" && result.data) {
+                  const refused = new Set(errors.map(({ path }) => path?.[0]));
+                  const { selectionSet } = operation;
+                  errors.push(...withheld(result.data, refused, args.document, selectionSet, state?.claims));
+                }
+                if (errors.length === 0) return result;
                 const response = requestContext.expressv4?.res;
                 return {
                   ...result,
-                  errors: result.errors.map((error) => executionError(error, state, response, args)),
+                  errors: errors.map((error) => executionError(error, state, response, args)),
                 };
               }) as typeof config.execute,
             };

@@ -557,6 +557,16 @@ describe("updateLeads", () => {
     expect(await world.anonymous.refused(updateDocument, { input: tag })).toMatchObject({
       code: "UNAUTHENTICATED",
     });
+    // Whoever works on own leads only may give one back, and sees it no more.
+    const [back] = (
+      await upsert({ projectId: world.project.id, leads: [{ externalId: "back", name: "Back" }] }, world.sam)
+    ).rows.map(({ lead }: any) => lead);
+    const silently = { projectId: world.project.id, leads: [{ externalId: "back", assigneeId: null }] };
+    expect(outcomes(await upsert(silently, world.sam))).toEqual(["FORBIDDEN"]);
+    expect(await update({ ids: [back.id], unassign: true }, world.sam)).toMatchObject({
+      updatedCount: 1,
+      rows: [{ outcome: "UPDATED", lead: null }],
+    });
     // What a filter finds is what the viewer's lists have.
     const all = await update({ filter: {}, addTags: ["mine"] }, world.sam);
     const { leads } = await world.sam.get(`{ leads(first: 1000) { id tags } }`);

@@ -141,6 +141,80 @@ const clear = () =>
     "begin; select set_config('plat.service', 'on', true); update app_public.exports set status = 'CANCELLED' where status in ('PENDING', 'PROCESSING'); commit",
   );
 
+describe("the queue", () => {
+  const place = async (id: string, person: Person) =>
+    (await person.get("query ($id: ID!) { export(id: $id) { status queuePosition } }", { id })).export;
+  /** Whether a worker that takes up the job of an export begins with it. */
+  const begins = async (id: string): Promise<boolean> =>
+    (await world.owner.query("select * from app_private.start_export($1, 'somebody')", [id])).rowCount === 1;
+  const jobs = async (): Promise<string[]> =>
+    (
+      await world.owner.query(
+        "select payload ->> 'id' as id from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id where t.identifier = 'export__requested' order by 1",
+      )
+    ).rows.map(({ id }) => id);
+
+  test("the fourth of a person waits, others do not, and people take turns", async () => {
+    const { id } = await create();
+    const ofAda: string[] = [];
+    for (let n = 0; n < 6; n++) ofAda.push(await start(id, world.ada));
+    for (const exported of ofAda.slice(0, 3)) expect(await begins(exported)).toBe(true);
+    expect(await begins(ofAda[3]!)).toBe(false);
+    expect(await place(ofAda[0]!, world.ada)).toEqual({ status: "PROCESSING", queuePosition: null });
+    expect(await place(ofAda[3]!, world.ada)).toEqual({ status: "PENDING", queuePosition: 1 });
+    expect(await place(ofAda[5]!, world.ada)).toEqual({ status: "PENDING", queuePosition: 3 });
+    // Whoever has none under way comes before the rest of hers, though later.
+    const ofMax = await start(id, world.max);
+    expect(await place(ofMax, world.max)).toEqual({ status: "PENDING", queuePosition: 1 });
+    expect(await place(ofAda[3]!, world.owen)).toEqual({ status: "PENDING", queuePosition: 2 });
+    expect(await begins(ofMax)).toBe(true);
+
+    await world.owner.query("delete from graphile_worker._private_jobs");
+    await world.ada.get("mutation ($id: ID!) { cancelExport(input: { id: $id }) { status } }", {
+      id: ofAda[0],
+    });
+    expect(await jobs()).toEqual([ofAda[3]]);
+    // One that waits can be cancelled; the next one moves up.
+    await world.ada.get("mutation ($id: ID!) { cancelExport(input: { id: $id }) { status } }", {
+      id: ofAda[4],
+    });
+    expect(await place(ofAda[5]!, world.ada)).toEqual({ status: "PENDING", queuePosition: 2 });
+    expect(await begins(ofAda[3]!)).toBe(true);
+    expect(await begins(ofAda[5]!)).toBe(false);
+    expect(await place(ofAda[5]!, world.ada)).toMatchObject({ queuePosition: 1 });
+    expect(
+      (await world.max.get("query ($id: ID!) { export(id: $id) { id } }", { id: ofAda[5] })).export,
+    ).toBe(null);
+    await clear();
+  });
+
+  test("of an organization ten are written at a time; another one does not wait for them", async () => {
+    const { id } = await create();
+    const people = [world.owen, world.ada, world.max, await world.signUp("Ines"), await world.signUp("Jon")];
+    await Promise.all(people.slice(3).map((person) => join(world, world.harbour.id, person, "MEMBER")));
+    const asked: string[] = [];
+    for (let n = 0; n < 3; n++) for (const person of people) asked.push(await start(id, person));
+    const begun = [];
+    for (const exported of asked) if (await begins(exported)) begun.push(exported);
+    expect(begun).toEqual(asked.slice(0, 10));
+    const { createCustomExport: foreign } = await world.olga.get(
+      creation,
+      input({ organizationId: world.summit.id }),
+    );
+    expect(await begins(await start(foreign.id, world.olga))).toBe(true);
+    await clear();
+  });
+
+  test("all that were asked for at once become files", async () => {
+    const { id } = await create();
+    const asked = await Promise.all(Array.from({ length: 6 }, () => start(id, world.ada)));
+    await work();
+    expect(
+      await Promise.all(asked.map(async (exported) => (await read(exported, world.ada)).status)),
+    ).toEqual(Array(6).fill("COMPLETED"));
+  });
+});
+
 describe("for whom", () => {
   test("the address is the requester's alone; each finds their own files", async () => {
     const { id } = await create();
@@ -679,12 +753,20 @@ describe("what cannot be", () => {
     await clear();
   });
 
-  test("more than a few at a time", async () => {
+  test("more than may wait", async () => {
     const { id } = await create();
-    const answers = await Promise.all(Array.from({ length: 6 }, () => world.ada.ask(running, { id })));
-    const codes = answers.map(({ errors }) => errors?.[0]?.extensions.code ?? "yes").sort();
-    expect(codes).toEqual(["RATE_LIMITED", "RATE_LIMITED", "RATE_LIMITED", "yes", "yes", "yes"]);
-    expect(answers.find(({ errors }) => errors)!.errors![0]!.extensions.retryAfterSeconds).toBeGreaterThan(0);
+    await world.owner.query(
+      `insert into app_public.exports (organization_id, subject, format, requested_by_id, filename)
+         select $1, 'LEADS', 'CSV', $2, 'x.csv' from generate_series(1, 30)`,
+      [world.harbour.id, world.ada.id],
+    );
+    expect(await world.ada.refused(running, { id })).toMatchObject({
+      code: "RATE_LIMITED",
+      retryAfterSeconds: 15,
+      key: "exportsOfYoursAndOfThe",
+    });
+    expect((await world.owen.ask(running, { id })).errors).toBeUndefined();
+    await world.owner.query("delete from app_public.exports where filename = 'x.csv'");
     await clear();
   });
 

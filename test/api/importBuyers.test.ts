@@ -215,3 +215,39 @@ async function unitId(projectId: string, number: string): Promise<string> {
   );
   return rows[0].id;
 }
+
+test("sales of before keep their days: when they were firm, sold, closed", async () => {
+  const projectId = await newProject(3);
+  const answer = await importing(
+    { projectId },
+    "Unit,Buyer,Price,Status,Signed,Sold on,Closed",
+    "1,Bo Larsen,500000,Closed,2024-03-01,2024-03-20,2025-06-30",
+    "2,Nia Rossi,510000,Firm,2024-04-02,,",
+    "3,Mira Chen,520000,Firm,,,",
+  );
+  expect(counts(answer)).toEqual([3, 0, 0, 0]);
+  const { recentlySoldUnits: sold } = await world.owen.get(
+    `query ($filter: UnitsFilter) { recentlySoldUnits(filter: $filter) {
+       number soldAt closedAt soldPrice buyer { purchaseDate purchaseFirmDate closingDate } } }`,
+    { filter: { projectId } },
+  );
+  const zone = "T00:00:00";
+  expect(sold.slice(1)).toMatchObject([
+    {
+      number: "2",
+      soldAt: expect.stringContaining(`2024-04-02${zone}`),
+      closedAt: null,
+      soldPrice: "510000.00",
+      buyer: { purchaseDate: "2024-04-02", purchaseFirmDate: "2024-04-02" },
+    },
+    {
+      number: "1",
+      soldAt: expect.stringContaining(`2024-03-20${zone}`),
+      closedAt: expect.stringContaining(`2025-06-30${zone}`),
+      buyer: { purchaseDate: "2024-03-01", purchaseFirmDate: "2024-03-20", closingDate: "2025-06-30" },
+    },
+  ]);
+  // What the file says nothing about was now.
+  expect(sold[0].number).toBe("3");
+  expect(Date.now() - Date.parse(sold[0].soldAt)).toBeLessThan(86_400_000);
+});

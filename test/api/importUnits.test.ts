@@ -511,3 +511,33 @@ test("nothing of it is left in the database session or the folder of uploads", a
   expect(rows).toEqual([]);
   expect(await readdir(inFolder(world.dataDir, "incoming"))).toEqual([]);
 });
+
+test("tells all that is wrong with a row at once, whatever finds it", async () => {
+  const projectId = await newProject();
+  await importing({ projectId }, "Unit,Status,Price\n1,Available,400000");
+  const answer = await importing(
+    { projectId, updateExisting: true },
+    [
+      "Unit,Status,Price,HOA fee,Beds,Plan,Delivery",
+      "2,Available,,10.001,two,Nowhere,tomorrow",
+      "3,Sold,12.345,,100,,",
+      "1,Sold,many,,,,2027-05-31",
+      "4,Available,500000,,2,,",
+    ].join("\n"),
+  );
+  const told = answer.errors.map(({ row, column, code }: Record<string, unknown>) => [row, column, code]);
+  expect(told).toEqual([
+    [2, "Beds", "BAD_USER_INPUT"],
+    [2, "Delivery", "BAD_USER_INPUT"],
+    [2, "HOA fee", "BAD_USER_INPUT"],
+    [2, "Plan", "NOT_FOUND"],
+    [2, "Price", "BAD_USER_INPUT"],
+    [3, "Beds", "BAD_USER_INPUT"],
+    [3, "Price", "BAD_USER_INPUT"],
+    [3, "Status", "INVALID_TRANSITION"],
+    [4, "Price", "BAD_USER_INPUT"],
+    [4, "Status", "INVALID_TRANSITION"],
+  ]);
+  expect(counts(answer)).toEqual([1, 0, 0, 3]);
+  expect(await numbers(projectId)).toEqual(["1", "4"]);
+});

@@ -155,7 +155,7 @@ const reads = readMatrix(`
                                          | owner | admin | member | seller | builder | buyer  | other  | outsider | anonymous | former | scoped | reader | abroad
 processorCharges                         | 3     | 3     | none   | none   | none    | 1      | 1      | none     | UNAUTHENTICATED | 1      | none   | 3      | none
 processorChargesConnection               | 3     | 3     | none   | none   | none    | 1      | 1      | none     | UNAUTHENTICATED | 1      | none   | 3      | none
-organizationIntegrationApps              | 2     | 2     | 2      | 2      | 2       | 2      | 2      | 2        | UNAUTHENTICATED | 2      | 2      | 2      | 2
+organizationIntegrationApps              | 3     | 3     | 3      | 3      | 3       | 3      | 3      | 3        | UNAUTHENTICATED | 3      | 3      | 3      | 3
 userIntegrationApps                      | 3     | 3     | 3      | 3      | 3       | 3      | 3      | 3        | UNAUTHENTICATED | 3      | 3      | 3      | 3
 search, an unassigned lead               | 1     | 1     | 1      | none   | none    | none   | none   | none     | none      | none   | 1      | 1      | none
 search, the seller's lead                | 1     | 1     | 1      | 1      | none    | none   | none   | none     | none      | none   | 1      | 1      | none
@@ -223,6 +223,7 @@ leadsConnection                          | 5     | 5     | 4      | 1      | non
 buyersConnection                         | 3     | 3     | 3      | none   | none    | 2     | 1     | none     | UNAUTHENTICATED | none   | none   | 3      | none
 reservationsConnection                   | 1     | 1     | 1      | none   | none    | 1     | none  | none     | UNAUTHENTICATED | none   | none   | 1      | none
 unitHoldsConnection                      | 1     | 1     | 1      | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | 1      | none
+tasksConnection                          | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
 offersConnection                         | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
 appointmentsConnection                   | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
 projectsConnection                       | 3     | 3     | 3      | 1      | 1       | none  | none  | 1        | UNAUTHENTICATED | none   | 3      | 3      | none
@@ -243,7 +244,7 @@ app_public.processor_charges:select                | 3     | 3     | none    | n
 app_public.processor_charges:update                | 3     | 3     | none    | none    | none    | none    | none    | none     | refused   | none
 app_public.processor_refunds:select                | 1     | 1     | none    | none    | none    | 1       | none    | none     | none      | none
 app_public.organization_payments_representatives:select | 1 | 1    | none    | none    | none    | none    | none    | none     | none      | none
-app_public.integration_apps:select                 | 5     | 5     | 5       | 5       | 5       | 5       | 5       | 5        | none      | 5
+app_public.integration_apps:select                 | 6     | 6     | 6       | 6       | 6       | 6       | 6       | 6        | none      | 6
 app_public.organization_integrations:select        | 1     | 1     | none    | none    | none    | none    | none    | none     | none      | none
 app_public.user_integrations:select                | none  | none  | 1       | none    | none    | none    | none    | none     | none      | 1
 app_public.custom_reports:select                   | 3     | 2     | 2       | none    | none    | none    | none    | none     | none      | none

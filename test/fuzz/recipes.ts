@@ -607,6 +607,16 @@ export function recipes(
     resendProjectOrganizationInvite: found(
       `select id from app_public.project_organization_invites where status = 'PENDING' and expires_at > now() and owner_id in (select id from home)`,
     ),
+    resetMemberSecondFactor: async (player) => {
+      await withoutFactor(player);
+      const member = await newMember(player);
+      await owner.query(
+        `insert into app_private.second_factors (user_id, sealed, confirmed_at) values ($1, 'nobody has it', now())
+         on conflict (user_id) do update set confirmed_at = now()`,
+        [member.userId],
+      );
+      return { ...member, password };
+    },
     resetPassword: async (player) => {
       await withoutFactor(player);
       return secret(
@@ -674,6 +684,12 @@ export function recipes(
     updateOrganizationIntegration: found(integration(["ENABLED", "DISABLED", "PENDING", "ERROR"]), {
       config: undefined,
       credentials: undefined,
+    }),
+    // Required, it would shut out whoever plays.
+    updateOrganizationSecondFactor: async (player) => ({
+      ...(await inHome(player)),
+      required: false,
+      graceDays: 30,
     }),
     updateOrganizationMemberRole: async (player) => ({ ...(await newMember(player)), role: "MEMBER" }),
     uploadBuyerDocument: buyerDocument,

@@ -2,7 +2,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { buildSchema } from "graphql";
-import { loadDemo } from "../../src/demo/index.ts";
 import { camel } from "../../src/plugins/codecs.ts";
 import { createTestDatabase } from "../harness/database.ts";
 import { startPayments, type Payments } from "../harness/payments.ts";
@@ -30,8 +29,7 @@ export interface FuzzWorld {
 
 /** @param engine whether executions of workflows are carried out meanwhile */
 export async function startFuzzWorld({ engine }: { engine: boolean }): Promise<FuzzWorld> {
-  const database = await createTestDatabase();
-  await loadDemo(database.ownerUrl);
+  const database = await createTestDatabase("demo");
   const world = await startPayments(database, { loopbackWebhooks: true });
   const receiver = await startReceiver();
   const workflows = engine ? await runWorkflows(world) : undefined;

@@ -16,23 +16,26 @@ export interface TestDatabase {
 }
 
 /**
- * A database of the test file's own, cloned from the migrated template in some 20 ms.
- * @param from "template" (migrated) or "empty".
+ * A database of the test file's own, cloned in some 20 ms.
+ * @param from "template" (migrated), "demo" (with the demo, but for its pictures) or "empty".
  */
-export async function createTestDatabase(from: "template" | "empty" = "template"): Promise<TestDatabase> {
+export async function createTestDatabase(
+  from: "template" | "demo" | "empty" = "template",
+): Promise<TestDatabase> {
   const template = new URL(testCluster());
   const name = `test_${randomBytes(6).toString("hex")}`;
-  const source = from === "template" ? template.pathname.slice(1) : "template1";
-  await asRoot(async (client) => {
-    await client.query(`create database ${name} template ${escapeIdentifier(source)} strategy file_copy`);
-    // Grants on a database are not cloned with it.
-    if (from === "template") await limitDatabase(client, name);
-  });
+  const { PLAT_TEST_MUTANT: mutant, PLAT_TEST_USAGE: usage } = process.env;
+  // What loading runs is what the test file uses, and a mutant has a say in it.
+  const loads = from === "demo" && Boolean(mutant || usage);
+  if (from === "demo" && !loads) await asRoot(makeDemo);
+  const migrated = template.pathname.slice(1);
+  const source = { template: migrated, demo: loads ? migrated : demoName, empty: "template1" }[from];
+  await asRoot((client) => clone(client, source, name, from !== "empty"));
   const owner = new URL(template);
   owner.pathname = `/${name}`;
-  const { PLAT_TEST_MUTANT: mutant, PLAT_TEST_USAGE: usage } = process.env;
   if (usage) await asRoot((client) => client.query(`alter database ${name} set track_functions = 'all'`));
-  if (mutant && from === "template") await asRoot((client) => client.query(mutant), `/${name}`);
+  if (mutant && from !== "empty") await asRoot((client) => client.query(mutant), `/${name}`);
+  if (loads) await loadDemoInto(owner.href);
   return {
     ownerUrl: owner.href,
     authenticatorUrl: authenticatorUrl(owner.href),
@@ -50,6 +53,35 @@ export async function createTestDatabase(from: "template" | "empty" = "template"
       });
     },
   };
+}
+
+async function clone(client: Client, source: string, name: string, isMigrated: boolean): Promise<void> {
+  await client.query(`create database ${name} template ${escapeIdentifier(source)} strategy file_copy`);
+  // Grants on a database are not cloned with it.
+  if (isMigrated) await limitDatabase(client, name);
+}
+
+const demoName = "demo";
+/** Held by the process that makes it. */
+const demoLock = 7_528_000_003n;
+
+/** Makes the database that has the demo, if no test file of the run has done so yet: loading takes some thirty times as long as a clone. */
+async function makeDemo(client: Client): Promise<void> {
+  await client.query("select pg_advisory_lock($1)", [demoLock]);
+  const { rowCount } = await client.query("select from pg_database where datname = $1", [demoName]);
+  if (rowCount !== 0) return;
+  const unfinished = `${demoName}_unfinished`;
+  const url = new URL(testCluster());
+  await client.query(`drop database if exists ${unfinished} with (force)`);
+  await clone(client, url.pathname.slice(1), unfinished, true);
+  url.pathname = `/${unfinished}`;
+  await loadDemoInto(url.href);
+  await client.query(`alter database ${unfinished} rename to ${demoName}`);
+}
+
+async function loadDemoInto(ownerUrl: string): Promise<void> {
+  const { loadDemo } = await import("../../src/demo/index.ts");
+  await loadDemo(ownerUrl);
 }
 
 /**

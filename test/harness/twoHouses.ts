@@ -5,7 +5,6 @@
  */
 import { randomUUID } from "node:crypto";
 import { Client } from "pg";
-import { loadDemo } from "../../src/demo/index.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 
 /** Ids of the rows of an organization, by table such as `app_public.leads`. */
@@ -142,8 +141,7 @@ async function insert(client: Client, table: Table, values: Record<string, unkno
 
 /** @param also statements to run before rows are added, such as triggers that are to run for them. */
 export async function startTwoHouses(also = ""): Promise<TwoHouses> {
-  const database = await createTestDatabase();
-  await loadDemo(database.ownerUrl);
+  const database = await createTestDatabase("demo");
   const client = new Client({ connectionString: database.ownerUrl });
   await client.connect();
   const { rows: tables } = await client.query<Table>(tablesQuery);

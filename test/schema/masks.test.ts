@@ -83,10 +83,13 @@ const reportedQuery = `
 
 /** A value of a type that stands nowhere else: what a text has to hold, and the JSON of it. */
 function values(n: number, { category }: Masked): [marker: string, value: unknown][] {
-  const day = `${1900 + (n % 100)}-${String(2 + Math.floor(n / 100)).padStart(2, "0")}-17`;
+  // To come, so that nothing has ended by it; of a day of birth, long ago.
+  const days = [2900, 1900].map(
+    (from) => `${from + (n % 100)}-${String(2 + Math.floor(n / 100)).padStart(2, "0")}-17`,
+  );
   const words = `Zebra${n}zz`;
   if (category === "N") return [[String(7_000_000 + n), 7_000_000 + n]];
-  if (category === "D") return [[day, day]];
+  if (category === "D") return days.map((day) => [day, day]);
   if (category === "J") return [[words, { zebra: words }]];
   if (category === "C") return [[words, { thoroughfare: words, locality: "Toronto", country: "CA" }]];
   return [

@@ -865,7 +865,14 @@ describe("access tokens", () => {
   test("stands for its user until it expires, is revoked, or the user is suspended", async () => {
     const made = await create(as("ada"), { expires_at: soon(5) });
     expect(await bearer(made.token)).toEqual([
-      { viewer_id: people.ada, token_id: made.id, read_only: false, organization_id: null, scopes: null },
+      {
+        viewer_id: people.ada,
+        token_id: made.id,
+        read_only: false,
+        organization_id: null,
+        scopes: null,
+        second_factor_withholds: null,
+      },
     ]);
     const status = async () =>
       (

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { parseCrontab } from "graphile-worker";
 import { readFile } from "node:fs/promises";
-import { loadDemo } from "../../src/demo/index.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { createOutbox, runJobs, type Outbox } from "./worker.ts";
 
@@ -12,9 +11,8 @@ let outbox: Outbox;
 let owner: Client;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
+  database = await createTestDatabase("demo");
   outbox = await createOutbox();
-  await loadDemo(database.ownerUrl);
   owner = new Client({ connectionString: database.ownerUrl });
   await owner.connect();
 });

@@ -59,6 +59,12 @@ language sql stable parallel safe as $$
       or split_part(permission, '.', 1) || '.*' = any (string_to_array(app_hidden.setting('scopes'), ',')) end
 $$;
 
+create function app_private.is_open(second_factor_due_at timestamptz) returns boolean
+language sql stable parallel safe as $$ select second_factor_due_at is null or second_factor_due_at > now() $$;
+comment on function app_private.is_open(timestamptz) is
+  'Whether a membership gives its permissions: not where the organization requires a second factor that its member '
+  'lacks. Whatever looks for memberships of the viewer asks it.';
+
 create function app_hidden.viewer_organizations(permission text) returns setof uuid
 language plpgsql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
 begin
@@ -69,7 +75,7 @@ begin
     select m.organization_id from app_public.organization_user_connections m
     join app_private.role_permissions r on r.role = m.role and r.permission = viewer_organizations.permission
       and not r.in_affiliated
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and (r.reach = 'ALL' or (r.reach = 'OWN_WHERE_PRIVATE' and not exists (
@@ -93,7 +99,7 @@ begin
     select p.project_id from app_public.organization_user_connections m
     join app_private.affiliate_permissions p on p.organization_id = m.organization_id
       and p.permission = viewer_projects.permission and p.reach = 'ALL'
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and p.owner_id <> all (organizations)
@@ -104,7 +110,7 @@ begin
       and r.reach = 'OWN_WHERE_PRIVATE'
     join app_public.projects p on p.organization_id = m.organization_id and p.lead_assignment <> 'PRIVATE'
       and p.deleted_at is null
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and m.organization_id <> all (organizations);
@@ -129,7 +135,7 @@ begin
     select p.project_id from app_public.organization_user_connections m
     join app_private.affiliate_permissions p on p.organization_id = m.organization_id
       and p.permission = viewer_own_projects.permission and p.reach = 'OWN'
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and p.owner_id <> all (organizations)
@@ -141,7 +147,7 @@ begin
       and r.reach = 'OWN_WHERE_PRIVATE'
     join app_public.projects p on p.organization_id = m.organization_id and p.lead_assignment = 'PRIVATE'
       and p.deleted_at is null
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and m.organization_id <> all (organizations)
@@ -157,7 +163,7 @@ begin
     select distinct c.user_id
     from app_public.organization_user_connections m
     join app_public.organization_user_connections c on c.organization_id = m.organization_id
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       -- Whose records a token reads, of those it reads who they are.
@@ -190,7 +196,7 @@ declare
   -- Whose records a token reads, of those it reads who they are.
   organizations uuid[] := array(
     select m.organization_id from app_public.organization_user_connections m
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
@@ -286,10 +292,12 @@ begin
       join app_private.role_permissions r on r.role = m.role and r.permission = project_can.permission
         and not r.in_affiliated
       where m.user_id = viewer and m.organization_id = project_can.organization_id
+        and app_private.is_open(m.second_factor_due_at)
         and (only_organization is null or m.organization_id = only_organization))
     or exists (
       select from app_private.affiliate_permissions p
       join app_public.organization_user_connections m on m.organization_id = p.organization_id and m.user_id = viewer
+        and app_private.is_open(m.second_factor_due_at)
       where p.project_id = project_can.project_id and p.permission = project_can.permission
         and (only_organization is null or m.organization_id = only_organization));
 end $$;
@@ -307,7 +315,7 @@ begin
     select m.organization_id from app_public.organization_user_connections m
     join app_private.role_permissions r on r.role = m.role and r.permission = organizations_where.permission
       and not r.in_affiliated
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid);
 end $$;
@@ -324,7 +332,7 @@ begin
     select p.project_id from app_public.organization_user_connections m
     join app_private.affiliate_permissions p on p.organization_id = m.organization_id
       and p.permission = projects_where.permission
-    where m.user_id = app_public.current_user_id()
+    where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid);
 end $$;
@@ -372,10 +380,11 @@ begin
     return coalesce(is_open, false);
   end if;
   return exists (select from app_public.organization_user_connections m
-      where m.user_id = viewer and m.organization_id = owner_id
+      where m.user_id = viewer and m.organization_id = owner_id and app_private.is_open(m.second_factor_due_at)
         and (only_organization is null or m.organization_id = only_organization))
     or exists (select from app_public.project_organizations a
       join app_public.organization_user_connections m on m.organization_id = a.organization_id and m.user_id = viewer
+        and app_private.is_open(m.second_factor_due_at)
       where a.project_id = has_part_in.project_id
         and (only_organization is null or m.organization_id = only_organization))
     or has_part_in.project_id = any (array(select app_hidden.viewer_purchase_projects()));

@@ -253,14 +253,17 @@ comment on function app_public.revoke_access_token is
 grant execute on function app_public.create_access_token, app_public.revoke_access_token to plat_user;
 
 create function app_private.authenticate_access_token(token_sha256 bytea)
-returns table (viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[])
+returns table (viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[],
+  second_factor_withholds text)
 language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   used timestamptz;
 begin
-  select u.id, t.id, t.read_only, t.organization_id, nullif(t.scopes, '{}'), s.last_used_at
-    into viewer_id, token_id, read_only, organization_id, scopes, used
+  select u.id, t.id, t.read_only, t.organization_id, nullif(t.scopes, '{}'), s.last_used_at,
+      case when exists (select from app_public.organization_user_connections m where m.user_id = u.id
+        and m.second_factor_due_at <= now()) then app_private.second_factor_withholds(u.id, t.organization_id) end
+    into viewer_id, token_id, read_only, organization_id, scopes, used, second_factor_withholds
     from app_private.access_token_secrets s
     join app_public.access_tokens t on t.id = s.token_id
     join app_public.users u on u.id = t.user_id

@@ -122,10 +122,28 @@ grant execute on function app_public.organization_user_connections_notifications
 comment on function app_public.organization_user_connections_notifications is
   'Which mails the member gets; seen by the member and by admins.';
 
+-- That they are refused, and by whom, is for them to see who have no second factor where one is required.
+create policy own_while_refused on app_public.organization_user_connections for select to plat_user
+  using (user_id = (select app_public.current_user_id()) and second_factor_due_at <= now()
+    and (select app_hidden.scopes_allow('org.member')) and organization_id =
+      coalesce((select app_hidden.setting('organization_id')::uuid), organization_id));
+
+create function app_hidden.own_organization_name(organization_id uuid) returns app_public.short_text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select o.name from app_public.organizations o where o.id = $1
+    and exists (select from app_public.organization_user_connections m where m.organization_id = o.id
+      and m.user_id = (select app_public.current_user_id()))
+$$;
+grant execute on function app_hidden.own_organization_name to plat_user, plat_anonymous;
+comment on function app_hidden.own_organization_name(uuid) is
+  'The name of an organization for its member, also while it refuses them everything else.';
+
 -- The same membership, as the user sees it.
 create view app_public.user_organization_connections with (security_barrier = true) as
   select m.id, m.user_id, m.organization_id, m.role, m.title,
-    app_public.organization_user_connections_notifications(m) as notifications, m.joined_at
+    app_public.organization_user_connections_notifications(m) as notifications, m.joined_at,
+    app_public.organization_user_connections_second_factor_due_at(m) as second_factor_due_at,
+    app_hidden.own_organization_name(m.organization_id) as organization_name
   from app_public.organization_user_connections m
   where m.user_id = (select app_public.current_user_id());
 
@@ -143,6 +161,11 @@ comment on column app_public.user_organization_connections.id is E'@notNull\n\nT
 comment on column app_public.user_organization_connections.role is E'@notNull\n\nWhat the viewer may do.';
 comment on column app_public.user_organization_connections.title is 'Position in this organization.';
 comment on column app_public.user_organization_connections.notifications is E'@notNull\n\nWhich mails the viewer gets.';
+comment on column app_public.user_organization_connections.second_factor_due_at is
+  'From when on the organization refuses its data to the viewer, unless they get a second factor; null where they have '
+  'one or need none.';
+comment on column app_public.user_organization_connections.organization_name is
+  E'@notNull\n\nThe name of the organization, also while it refuses its data.';
 comment on column app_public.user_organization_connections.joined_at is E'@notNull\n\nSince when.';
 
 -- Here because the countries come after organizations and users.

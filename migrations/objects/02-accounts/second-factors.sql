@@ -303,6 +303,10 @@ declare
 begin
   perform from app_public.users u where u.id = viewer for no key update;
   perform app_private.require_password(viewer, password);
+  if app_private.required_by(viewer) is not null then
+    perform app_hidden.fail('CONFLICT', format('%s requires a second factor of its members; renewRecoveryCodes gives '
+      'other recovery codes.', app_private.required_by(viewer)));
+  end if;
   perform app_private.require_second_factor(viewer, second_factor_code);
   perform app_private.remove_second_factor(viewer, 'SECOND_FACTOR_DISABLED');
   select * into result from app_public.users u where u.id = viewer;
@@ -312,7 +316,8 @@ comment on function app_public.disable_second_factor is $$
 @arg password The password of the account.
 @arg second_factor_code A code of the authenticator app, or a recovery code.
 
-Takes the second factor of the viewer's account away, with its recovery codes.$$;
+Takes the second factor of the viewer's account away, with its recovery codes; not while an organization of theirs
+requires one.$$;
 
 create function app_private.remove_second_factor(user_id uuid, change text, facts jsonb default '{}') returns void
 language plpgsql volatile as $$

@@ -99,14 +99,18 @@ comment on function app_private.end_sessions(uuid, uuid) is 'Ends the sessions o
 -- Each request.
 create function app_private.authenticate_session(user_id uuid, session_epoch int, session_id uuid default null,
   is_recorded boolean default false, ip text default null, expires_at timestamptz default null)
-returns table (viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[])
+returns table (viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[],
+  second_factor_withholds text)
 language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   known uuid;
   used timestamptz;
 begin
-  select u.id, false, s.id, s.last_used_at into viewer_id, read_only, known, used
+  -- PERF: nearly nobody is late, which the partial index tells.
+  select u.id, false, case when exists (select from app_public.organization_user_connections m where m.user_id = u.id
+      and m.second_factor_due_at <= now()) then app_private.second_factor_withholds(u.id) end, s.id, s.last_used_at
+    into viewer_id, read_only, second_factor_withholds, known, used
     from app_public.users u
     join app_private.user_passwords p on p.user_id = u.id
     left join app_private.sessions s on s.id = authenticate_session.session_id and s.user_id = u.id

@@ -35,7 +35,7 @@ comment on function app_private.refuse_claimed(app_hidden.claims, text) is
   'Refuses with INVENTORY_UNAVAILABLE and claimedUntil.';
 
 create function app_private.set_inventory(claim app_hidden.claims, status text, restore_price boolean default false,
-  sold_price numeric default null) returns void
+  sold_price numeric default null, at timestamptz default null) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
@@ -44,7 +44,10 @@ begin
   update app_public.units u set status = set_inventory.status,
       price = case when restore_price then claim.unit_price else u.price end,
       sold_price = case when set_inventory.status = 'SOLD' then coalesce(set_inventory.sold_price, u.price)
-        else u.sold_price end
+        else u.sold_price end,
+      sold_at = case when set_inventory.status = 'SOLD' then coalesce(set_inventory.at, u.sold_at) else u.sold_at end,
+      closed_at = case when set_inventory.status = 'CLOSED' then coalesce(set_inventory.at, u.closed_at)
+        else u.closed_at end
     where u.id = claim.unit_id and u.deleted_at is null
       and u.status in ('AVAILABLE', 'HELD', 'RESERVED', 'PENDING', 'SOLD', 'CLOSED');
   -- A lot that is sold with a home only is not for sale itself, and stays so.
@@ -54,8 +57,9 @@ begin
       and l.status in ('AVAILABLE', 'HELD', 'RESERVED', 'PENDING', 'SOLD', 'CLOSED');
   perform set_config('plat.service', before, true);
 end $$;
-comment on function app_private.set_inventory(app_hidden.claims, text, boolean, numeric) is
-  'Gives the unit and lot of a claim a status, as the service; optionally the price back that they were listed at.';
+comment on function app_private.set_inventory(app_hidden.claims, text, boolean, numeric, timestamptz) is
+  'Gives the unit and lot of a claim a status, as the service; optionally the price back that they were listed at. at: '
+  'when it was sold or closed, where that was not now.';
 
 create function app_private.release_claim(claim_id uuid, reason text) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

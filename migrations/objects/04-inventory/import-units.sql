@@ -234,9 +234,15 @@ begin
       -- What else dates are read from depends on the place: 3/4 is March or April, and "tomorrow" is no date.
       case when part.is_date then format(' and r.%I ~ ''^\d{4}-\d\d-\d\d$''', part.column_name) else '' end);
   end loop;
+  -- A row is judged on, without them: it is told all that is wrong with it.
+  for part in select distinct e.column_name from pg_temp.import_errors e where e.column_name is not null loop
+    execute format('update pg_temp.import_rows r set %1$I = null from pg_temp.import_errors e where e.row = r.row and '
+      'e.column_name = %1$L and r.%1$I is not null', part.column_name);
+  end loop;
 end $$;
 comment on function app_private.check_import_rows(text) is
-  'Notes what is wrong with cells: required and empty, not of its type, refused by a check of the table''s column.';
+  'Notes what is wrong with cells: required and empty, not of its type, refused by a check of the table''s column; and '
+  'empties them, so that the rest of their row can be looked at.';
 
 create function app_private.check_import_states(subject text) returns void
 language plpgsql volatile as $$
@@ -252,11 +258,13 @@ begin
     where r.status is distinct from r.status_before and not exists (select from app_hidden.transitions t
       where t.subject = check_import_states.subject and t.from_state is not distinct from r.status_before
         and t.to_state = r.status
-        and not t.by_service and t.permission is null);
+        and not t.by_service and t.permission is null)
+      and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = 'status');
   for requirement in select * from app_hidden.transition_requirements q where q.subject = check_import_states.subject
     loop
     execute format('insert into pg_temp.import_errors select r.row, %1$L, ''BAD_USER_INPUT'', %2$L, null from '
-      'pg_temp.import_ready r where r.status = %3$L and r.%1$I is null',
+      'pg_temp.import_ready r where r.status = %3$L and r.%1$I is null and not exists (select from '
+      'pg_temp.import_errors e where e.row = r.row and e.column_name = %1$L)',
       requirement.column_name, requirement.message, requirement.to_state);
   end loop;
 end $$;
@@ -459,11 +467,12 @@ begin
     left join pg_temp.import_plans p on p.name = lower(r.floor_plan)
     left join app_public.lots l on l.project_id = project.id and l.deleted_at is null and lower(l.number) = lower(r.lot)
     left join app_public.units u on u.project_id = project.id and u.deleted_at is null
-      and lower(u.number) = lower(r.number)
-    where not exists (select from pg_temp.import_errors e where e.row = r.row);
+      and lower(u.number) = lower(r.number);
   if not coalesce(update_existing, false) then
-    delete from pg_temp.import_ready r where r.existing_id is not null;
+    delete from pg_temp.import_ready r where r.existing_id is not null
+      and not exists (select from pg_temp.import_errors e where e.row = r.row);
     get diagnostics result.skipped_count = row_count;
+    delete from pg_temp.import_ready r where r.existing_id is not null;
   else
     delete from pg_temp.import_ready r using app_public.units u where u.id = r.existing_id and
       row(r.title, r.subtitle, r.description, r.floor_plan_id, r.lot_id, r.building, r.level, r.phase, r.status,
@@ -475,7 +484,8 @@ begin
         u.phase, u.status, u.price, u.hoa_fee,
         u.bedrooms, u.baths, u.half_baths, u.garage, u.sqft, u.orientation, u.view, u.address, u.model, u.is_spec,
           u.is_bmr, u.is_furnished, u.is_accessible,
-        u.mls_id, u.construction_status, u.listing_date, u.estimated_delivery_date);
+        u.mls_id, u.construction_status, u.listing_date, u.estimated_delivery_date)
+      and not exists (select from pg_temp.import_errors e where e.row = r.row);
     get diagnostics result.skipped_count = row_count;
   end if;
   -- Nobody is held up while rows are judged, nor by rows that change nothing. Plans before units, as a change of a plan
@@ -503,7 +513,7 @@ begin
         null
     from pg_temp.import_ready r join app_hidden.claims c on c.unit_id = r.existing_id and c.released_at is null
     where ((r.status <> r.status_before and not app_hidden.claim_is_over(c)) or r.lot_id is distinct from r.lot_before)
-      and not exists (select from pg_temp.import_errors e where e.row = r.row);
+      and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name in ('status', 'lot'));
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
   select count(distinct e.row) into result.failed_count from pg_temp.import_errors e;
   result.errors := app_private.import_errors();

@@ -23,6 +23,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select p.organization_id from app_public.project_organizations p
   join app_public.organization_user_connections m on m.organization_id = p.organization_id
   where p.project_id = $1 and m.user_id = app_public.current_user_id()
+    and app_private.is_open(m.second_factor_due_at)
     and (app_hidden.setting('organization_id') is null
       or m.organization_id = app_hidden.setting('organization_id')::uuid)
   order by p.organization_id <> p.owner_id, p.organization_id
@@ -49,7 +50,8 @@ language sql stable security definer rows 1 set search_path = pg_catalog, pg_tem
   select x.lead_id from app_private.lead_external_ids x
   where x.system = split_part(value, ':', 1) and x.external_id = substr(value, length(split_part(value, ':', 1)) + 2)
     and x.organization_id = any (array(select m.organization_id from app_public.organization_user_connections m
-      where m.user_id = app_public.current_user_id() and (app_hidden.setting('organization_id') is null
+      where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
+        and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)))
 $$;
 comment on function app_hidden.leads_with_external_id(text) is

@@ -214,7 +214,11 @@ begin
       'You see your own leads only in this project; others hand them on.', null
     from pg_temp.import_rows r where own_only and num_nonnulls(r.assignee, r.assignee_id) > 0
       and not exists (select from pg_temp.import_assignees a where a.user_id = viewer
-        and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id));
+        and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id))
+    union all
+    select c.row, 'assignee_id', 'FORBIDDEN', 'Give leads back by updateLeads with unassign.', null
+    from pg_temp.import_cleared c join pg_temp.import_leads m using (row)
+    where own_only and c.column_name = 'assignee_id' and m.id is not null;
 
   -- What each row makes of its lead: what it says, else what the lead has.
   execute format($build$
@@ -294,7 +298,9 @@ begin
       and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED') and l.id <> r.existing_id
     where r.is_linked and r.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED');
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
-  if project.lead_assignment = 'ROUND_ROBIN' and not own_only then
+  if own_only then
+    update pg_temp.import_ready r set assignee_id = viewer where r.existing_id is null;
+  elsif project.lead_assignment = 'ROUND_ROBIN' then
     update pg_temp.import_ready r set assignee_id = t.user_id
       from (select n.row, row_number() over (order by n.row) as place from pg_temp.import_ready n
         where n.existing_id is null and n.assignee_id is null) n
@@ -334,6 +340,7 @@ begin
       and not exists (select from pg_temp.import_same s where s.row = r.row);
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
   select array[min(r.row)], array[max(r.row)] into first_rows, last_rows from pg_temp.import_ready r;
+  perform set_config('plat.leads_at_once', 'on', true);
   while cardinality(array_remove(first_rows, null)) > 0 loop
     first_row := first_rows[cardinality(first_rows)];
     last_row := last_rows[cardinality(last_rows)];
@@ -370,6 +377,7 @@ begin
       end if;
     end;
   end loop;
+  perform set_config('plat.leads_at_once', '', true);
 end $$;
 comment on function app_private.write_lead_rows(app_public.projects, text, uuid) is
   'Writes the rows of import_ready, all at once where none is refused; who is refused is noted in import_errors and '

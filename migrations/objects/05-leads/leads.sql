@@ -171,8 +171,9 @@ begin
   end if;
   -- PERF: a condition with a query in it is run as one, whatever comes before it; so the cheap ones stand around it.
   -- Who sees own leads only keeps the lead they bring.
+  -- Of many at once the list has said whose they are.
   if tg_op = 'INSERT' and new.assignee_id is null and app_public.current_user_id() is not null
-    and not coalesce(app_hidden.is_service(), false) then
+    and not coalesce(app_hidden.is_service(), false) and app_hidden.setting('leads_at_once') is null then
     if new.project_id = any (array(select app_hidden.viewer_own_projects('lead.write'))) then
       new.assignee_id := app_public.current_user_id();
     end if;

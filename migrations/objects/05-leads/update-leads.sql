@@ -204,7 +204,7 @@ comment on function app_public.update_leads is
   E'@arg ids The leads, 1,000 at most; or give filter.\n'
   '@arg filter Selects the leads, 1,000 at most; or give ids.\n'
   '@arg assigneeId The member who works on them from now on.\n'
-  '@arg unassign Leaves them to nobody.\n'
+  '@arg unassign Leaves them to nobody; whoever sees own leads only gives them back so.\n'
   '@arg addTags Tags that they get besides those that they have.\n'
   '@arg removeTags Tags that they lose.\n'
   '@arg status New status.\n'

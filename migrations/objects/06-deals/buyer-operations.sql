@@ -39,22 +39,29 @@ declare
   present text;
   wanted text;
   step text;
+  project app_public.projects;
 begin
   if claim.id is null then
     return;
   end if;
   present := coalesce((select u.status from app_public.units u where u.id = claim.unit_id),
     (select l.status from app_public.lots l where l.id = claim.lot_id));
+  select * into project from app_public.projects p where p.id = purchase.project_id;
   wanted := case
     when purchase.status = 'CLOSED' then 'CLOSED'
     when purchase.status in ('FIRM', 'CLEAR_TO_CLOSE') then 'SOLD'
     when purchase.status in ('IN_REVIEW', 'CONDITIONAL')
-      and (select p.sold_trigger = 'SIGNED' from app_public.projects p where p.id = purchase.project_id) then 'SOLD'
+      and project.sold_trigger = 'SIGNED' then 'SOLD'
     else 'PENDING' end;
   foreach step in array ladder loop
     if array_position(ladder, step) > coalesce(array_position(ladder, present), 0)
       and array_position(ladder, step) <= array_position(ladder, wanted) then
-      perform app_private.set_inventory(claim, step, sold_price => purchase.price);
+      perform app_private.set_inventory(claim, step, sold_price => purchase.price,
+        -- An imported sale keeps its days: it was not sold today.
+        at => case when app_hidden.setting('channel') = 'IMPORT' then least(now(), (case
+          when step = 'CLOSED' then purchase.closing_date
+          else coalesce(purchase.purchase_firm_date, purchase.purchase_date) end)::timestamp
+            at time zone project.time_zone) end);
     end if;
   end loop;
   update app_public.units u set sold_price = purchase.price where u.id = claim.unit_id

@@ -290,7 +290,10 @@ begin
       new.purchase_date := coalesce(new.purchase_date, today);
     end if;
     if new.status = any (firm) then
-      new.purchase_firm_date := coalesce(new.purchase_firm_date, greatest(today, new.purchase_date));
+      new.purchase_firm_date := coalesce(new.purchase_firm_date,
+        -- What is imported became so before today.
+        case when app_hidden.setting('channel') = 'IMPORT' then new.purchase_date end,
+        greatest(today, new.purchase_date));
     end if;
     if new.status = 'CLOSED' then
       new.closing_date := coalesce(new.closing_date, greatest(today, new.purchase_date));

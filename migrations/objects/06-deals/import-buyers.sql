@@ -20,6 +20,8 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('price', null, true, '{Purchase Price,Sale Price,Contract Price}', 'Purchase price.'),
     ('purchase_date', null, false, '{Contract Date,Sale Date,Date Signed,Signed}',
       'When all parties had signed, such as 2027-05-31.'),
+    ('purchase_firm_date', null, false, '{Firm Date,Sold,Sold Date,Sold At,Sold On,Date Sold}',
+      'When nothing was open any more, such as 2027-05-31; purchaseDate where left out.'),
     ('estimated_closing_date', null, false, '{Estimated Closing,Expected Closing}', 'When closing is expected.'),
     ('closing_date', null, false, '{Closing,Closed}', 'When it was closed.'),
     ('occupancy_type', null, false, '{Occupancy}', 'What the home is bought for, such as PRIMARY_RESIDENCE.'),
@@ -73,12 +75,12 @@ begin
     result := jsonb_populate_record(null::app_public.buyers, entry);
     insert into app_public.buyers (project_id, unit_id, lot_id, lead_id, assignee_id, first_name, last_name, legal_name,
       email, phone, company, status, price,
-        purchase_date, estimated_closing_date, closing_date, occupancy_type, financing_type, financing_contingency,
-          amount_financed, address)
+        purchase_date, purchase_firm_date, estimated_closing_date, closing_date, occupancy_type, financing_type,
+          financing_contingency, amount_financed, address)
       values (result.project_id, result.unit_id, result.lot_id, result.lead_id, result.assignee_id, result.first_name,
         result.last_name, result.legal_name,
         result.email, result.phone, result.company, coalesce(result.status, 'DRAFT'), result.price,
-          result.purchase_date, result.estimated_closing_date,
+          result.purchase_date, result.purchase_firm_date, result.estimated_closing_date,
         result.closing_date, result.occupancy_type, result.financing_type, result.financing_contingency,
           result.amount_financed, result.address)
       returning * into result;
@@ -90,7 +92,8 @@ begin
     last_name = result.last_name, legal_name = result.legal_name,
       email = result.email, phone = result.phone, company = result.company, status = result.status,
         price = result.price,
-      purchase_date = result.purchase_date, estimated_closing_date = result.estimated_closing_date,
+      purchase_date = result.purchase_date, purchase_firm_date = result.purchase_firm_date,
+      estimated_closing_date = result.estimated_closing_date,
         closing_date = result.closing_date,
       occupancy_type = result.occupancy_type, financing_type = result.financing_type,
         financing_contingency = result.financing_contingency,
@@ -181,8 +184,8 @@ begin
         r.legal_name, 'email', lower(r.email),
         'phone', app_private.try_e164(r.phone, coalesce((project.address).country, 'US')), 'company', r.company,
           'status', r.status, 'price', r.price,
-        'purchase_date', r.purchase_date, 'estimated_closing_date', r.estimated_closing_date, 'closing_date',
-          r.closing_date,
+        'purchase_date', r.purchase_date, 'purchase_firm_date', r.purchase_firm_date, 'estimated_closing_date',
+          r.estimated_closing_date, 'closing_date', r.closing_date,
         'occupancy_type', r.occupancy_type, 'financing_type', r.financing_type, 'financing_contingency',
           r.financing_contingency::boolean,
         'amount_financed', r.amount_financed,
@@ -207,8 +210,7 @@ begin
       where r.unit is null and r.lot is null and x.project_id = project.id and x.email = lower(r.email)
         and x.deleted_at is null and x.status <> 'CANCELLED' and x.unit_id is null and x.lot_id is null
       order by x.id limit 1) of_email on true
-    left join app_public.buyers b on b.id = coalesce(of_unit.id, of_lot.id, of_email.id)
-    where not exists (select from pg_temp.import_errors e where e.row = r.row);
+    left join app_public.buyers b on b.id = coalesce(of_unit.id, of_lot.id, of_email.id);
   insert into pg_temp.import_errors
     select r.row, case when r.unit_id is not null then 'unit' else 'lot' end, 'INVENTORY_UNAVAILABLE',
       'Somebody else with another e-mail address buys it.', null

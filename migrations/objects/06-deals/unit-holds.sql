@@ -132,7 +132,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select m.organization_id
   from app_public.organization_user_connections m
   join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = $1
-  where m.user_id = app_public.current_user_id()
+  where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
     and (app_hidden.setting('organization_id') is null
       or m.organization_id = app_hidden.setting('organization_id')::uuid)
     and exists (select from app_private.role_permissions r where r.permission = 'sale.write'

@@ -85,6 +85,10 @@ select app_private.make_principal('app_public', 'exports', 'requested_by_id', 'e
   'r.status in (''PENDING'', ''PROCESSING'')', 'app_private.export_lacks(app_public.exports)',
   'app_private.suspend_export(uuid, text)');
 
+create trigger _505_next_exports after update of status on app_public.exports for each row
+  when (old.status in ('PENDING', 'PROCESSING') and new.status not in ('PENDING', 'PROCESSING'))
+  execute function app_private.tg_exports__next();
+
 create trigger _500_run after insert on app_public.exports for each row
   execute function app_private.tg__add_job('export__requested');
 
@@ -110,6 +114,44 @@ begin
     from app_public.exports e where e.id = settle_export.id;
 end $$;
 
+-- Waiting for one's turn. In an organization the people who wait take turns; organizations do not wait for each other.
+create function app_private.export_limits(out of_person int, out of_organization int, out waiting_of_person int,
+  out waiting_of_organization int)
+language sql immutable as $$ select 3, 10, 30, 100 $$;
+comment on function app_private.export_limits() is
+  'How many exports are written at a time, of a person and of an organization, and how many may be asked for at all '
+  'until some are over.';
+
+create function app_private.export_queue(organization_id uuid) returns table (id uuid, place int, starts boolean)
+language sql stable as $$
+  with unfinished as (
+    select e.id, e.status, count(*) filter (where e.status = 'PROCESSING') over (partition by e.requested_by_id)
+        + count(*) filter (where e.status = 'PENDING') over (partition by e.requested_by_id order by e.id) as turn,
+      count(*) filter (where e.status = 'PROCESSING') over () as being_written
+    from app_public.exports e
+    where e.organization_id = export_queue.organization_id and e.status in ('PENDING', 'PROCESSING')
+  ), waiting as (
+    select u.id, row_number() over (order by u.turn > l.of_person, u.turn, u.id)::int as place, u.turn, u.being_written,
+      l.of_person, l.of_organization
+    from unfinished u cross join app_private.export_limits() l where u.status = 'PENDING'
+  )
+  select w.id, w.place, w.turn <= w.of_person and w.being_written + w.place <= w.of_organization from waiting w
+$$;
+comment on function app_private.export_queue(uuid) is
+  'The exports of an organization that wait, each with its place, and whether it may start now: who has fewer of them '
+  'under way comes first.';
+
+create function app_private.tg_exports__next() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- Behind whoever is just asking for its turn, who then sees that one is over.
+  perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || new.organization_id, 0));
+  perform app_private.add_job('export__requested', jsonb_build_object('id', q.id), job_key => 'export ' || q.id)
+    from app_private.export_queue(new.organization_id) q where q.starts;
+  return null;
+end $$;
+comment on function app_private.tg_exports__next() is 'Has those begun whose turn it is, where one is over.';
+
 -- Asking for one.
 create function app_private.request_export(
   organization_id uuid, project_id uuid, subject text, format text, columns jsonb, filter jsonb, sort jsonb,
@@ -118,8 +160,7 @@ returns app_public.exports
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
-  most_of_person constant int := 3;
-  most_of_organization constant int := 10;
+  most constant record := app_private.export_limits();
   viewer constant uuid := app_hidden.require_viewer();
   running record;
   result app_public.exports;
@@ -131,11 +172,12 @@ begin
   select count(*) filter (where e.requested_by_id = viewer) as of_person, count(*) as of_organization into running
     from app_public.exports e where e.organization_id = request_export.organization_id
       and e.status in ('PENDING', 'PROCESSING');
-  if running.of_person >= most_of_person or running.of_organization >= most_of_organization then
+  if running.of_person >= most.waiting_of_person or running.of_organization >= most.waiting_of_organization then
     perform app_hidden.fail('RATE_LIMITED',
-      format('%s exports of yours and %s of the organization are being written; at most %s and %s are at a time. Wait '
-      'until one is ready.',
-        running.of_person, running.of_organization, most_of_person, most_of_organization), '{"retryAfterSeconds": 15}');
+      format('%s exports of yours and %s of the organization wait or are being written; at most %s and %s do. Wait '
+      'until one is ready, or cancel one.',
+        running.of_person, running.of_organization, most.waiting_of_person, most.waiting_of_organization),
+      '{"retryAfterSeconds": 15}');
   end if;
   perform app_private.rate_limit('export', viewer::text, 60, '1 hour');
   insert into app_public.exports (organization_id, project_id, custom_export_id, subject, format, columns, filter, sort,
@@ -152,8 +194,8 @@ begin
   return result;
 end $$;
 comment on function app_private.request_export(uuid, uuid, text, text, jsonb, jsonb, jsonb, uuid, text, text[], uuid) is
-  'Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than a '
-  'few at a time.';
+  'Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than '
+  'may wait.';
 grant execute on function app_private.request_export to plat_user;
 
 create function app_public.run_custom_export(id uuid) returns app_public.exports
@@ -453,13 +495,23 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
       and exists (select from app_hidden.viewer_organizations('report.run') o where o = e.organization_id)), 0) end
 $$;
 
+create function app_public.exports_queue_position(e app_public.exports) returns int
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select q.place from app_private.export_queue(e.organization_id) q
+  where q.id = e.id and e.status = 'PENDING'
+    and exists (select from app_hidden.viewer_organizations('report.run') o where o = e.organization_id)
+$$;
+
 create function app_public.exports_allowed_transitions(e app_public.exports) returns app_public.transition[]
 language sql stable as $$ select app_hidden.transitions_from('export', to_jsonb(e)) $$;
 
-grant execute on function app_public.exports_url, app_public.exports_progress, app_public.exports_allowed_transitions,
+grant execute on function app_public.exports_url, app_public.exports_progress, app_public.exports_queue_position,
+  app_public.exports_allowed_transitions,
   app_public.custom_exports_last_export to plat_user, plat_anonymous;
 comment on function app_public.exports_url is 'Where the file is, for a few minutes; for whoever asked for it only.';
 comment on function app_public.exports_progress is E'@notNull\n\nHow much of it is written: 0 to 1.';
+comment on function app_public.exports_queue_position is
+  'Its place among the exports of the organization that wait, while it is PENDING: 1 is the next. People take turns.';
 comment on function app_public.exports_allowed_transitions is
   E'@notNull\n\nThe steps that it can take by hand from its status.';
 
@@ -514,6 +566,14 @@ begin
     and e.status in ('PENDING', 'PROCESSING') for no key update;
   if chosen.id is null then
     return;
+  end if;
+  if chosen.status = 'PENDING' then
+    -- One after the other: two at once must not both take the last turn.
+    perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || chosen.organization_id, 0));
+    -- Whichever is over next has it begun when its turn has come.
+    if not (select q.starts from app_private.export_queue(chosen.organization_id) q where q.id = chosen.id) then
+      return;
+    end if;
   end if;
   select * into run from app_private.export_runs r where r.export_id = chosen.id for update;
   if run.lease_until > clock_timestamp() and (run.holder is null or app_private.worker_lives(run.holder)) then

@@ -106,7 +106,7 @@ export function formerAddressCode(values: {
 /** What became of an account, as app_private.tell_account says it. */
 export interface AccountChange {
   change: keyof typeof accountChanges;
-  facts: { device?: string; name?: string; email?: string; left?: number };
+  facts: { device?: string; name?: string; email?: string; left?: number; organization?: string };
   network?: string;
 }
 
@@ -140,6 +140,11 @@ const accountChanges = {
     "The second factor was taken away",
     "Signing in to your account takes the password alone again.",
     "If it was not you, reset your password now, and have a second factor again.",
+  ],
+  SECOND_FACTOR_RESET: ({ name, organization }: AccountChange["facts"]) => [
+    "Your second factor was taken away",
+    `${name}, an administrator of ${organization}, took the second factor of your account away, and ended all your sign-ins. Signing in takes your password alone until you get another one.`,
+    "If you did not ask for it, sign in now, get a second factor again, and ask them why.",
   ],
   SECOND_FACTOR_GUESSED: () => [
     "Wrong codes for your account",
@@ -190,6 +195,21 @@ export function accountChanged({ change, facts, network, at }: AccountChange & {
       advice!,
     ],
     footer: "You get this mail because it is about the security of your account.",
+  });
+}
+
+/** To members: their organization requires a second factor, which they do not have. */
+export function secondFactorRequired(values: { organization: string; dueAt: Date; link: string }): Rendered {
+  const { organization, dueAt, link } = values;
+  return render({
+    subject: `${organization} requires a second factor`,
+    blocks: [
+      `${organization} requires a second factor of its members, and your account has none.`,
+      `Get one by ${when(dueAt)}: an authenticator app on your phone. After that, you see nothing of ${organization} until you have one.`,
+      { link, label: "Get a second factor" },
+      "A program does it with enrollSecondFactor and confirmSecondFactor.",
+    ],
+    footer: `You get this mail because you are a member of ${organization}.`,
   });
 }
 
@@ -297,6 +317,8 @@ const parts: Record<string, string> = {
   TITLE: "close purchases",
   VIEWER: "look on",
 };
+/** Those whose people work on leads. */
+const sellers = ["SELLER", "AGENCY", "BROKER"];
 const partIn = (role: string, project: string): string => `${parts[role] ?? "take part"} in ${project}`;
 
 /** The invitation of an organization to have a part in a project: to an address, with a token, or to an organization. */
@@ -346,33 +368,42 @@ export function affiliationChanged(values: {
   const { subject, said, toOwner } = {
     ACCEPTED: {
       subject: `${other} takes part in ${project}`,
-      said: `${other} has accepted the invitation to ${partIn(role, project)}. You can assign leads to its people from now on.`,
+      said: [
+        `${other} has accepted the invitation to ${partIn(role, project)}.`,
+        ...(sellers.includes(role) ? ["You can assign leads to its people from now on."] : []),
+      ],
       toOwner: true,
     },
     DECLINED: {
-      subject: `${other} declined`,
-      said: `${other} has declined the invitation to ${partIn(role, project)}.`,
+      subject: `${other} declined the invitation to ${project}`,
+      said: [`${other} has declined the invitation to ${partIn(role, project)}.`],
       toOwner: true,
     },
     CHANGED: {
       subject: `What ${other} may do in ${project}`,
-      said: `${owner} has changed what ${other} may do in ${project}. It is there to ${parts[role] ?? "take part"}.`,
+      said: [
+        `${owner} has changed what ${other} may do in ${project}. It is there to ${parts[role] ?? "take part"}.`,
+      ],
       toOwner: false,
     },
     ENDED: {
-      subject: `${other} and ${project}`,
-      said: `${owner} has ended the part of ${other} in ${project}. Its people do not see the project any more; what was open has been handed over.`,
+      subject: `The part of ${other} in ${project} has ended`,
+      said: [
+        `${owner} has ended the part of ${other} in ${project}. Its people do not see the project any more; what was open has been handed over.`,
+      ],
       toOwner: false,
     },
     LEFT: {
       subject: `${other} has left ${project}`,
-      said: `${other} has ended its part in ${project}. What was open with its people has been handed over: assign what nobody works on.`,
+      said: [
+        `${other} has ended its part in ${project}. What was open with its people has been handed over: assign what nobody works on.`,
+      ],
       toOwner: true,
     },
   }[what];
   return render({
     subject,
-    blocks: [said],
+    blocks: said,
     footer: `You get this mail because you own or administer ${toOwner ? owner : other}.`,
   });
 }

@@ -1,0 +1,32 @@
+import type { Task } from "graphile-worker";
+import { deliver } from "../jobs/deliver.ts";
+import { idOf } from "../jobs/payload.ts";
+import { secondFactorRequired } from "../providers/mail/templates.ts";
+
+/**
+ * Tells the members of the organization {id} who have no second factor that it requires one.
+ * Run twice: goes to those only who were not reached.
+ */
+const task: Task = async (payload, helpers) => {
+  const id = idOf(payload);
+  const { rows } = await helpers.query<{ email: string; organization: string; due_at: Date }>(
+    "select * from app_private.members_without_second_factor($1)",
+    [id],
+  );
+  const failures: unknown[] = [];
+  for (const { email, organization, due_at: dueAt } of rows) {
+    if (helpers.abortSignal.aborted) throw new Error("The service stops; the rest is sent later.");
+    try {
+      await deliver(helpers, {
+        key: `second factor required ${helpers.job.id} ${helpers.job.revision} ${email}`,
+        to: email,
+        ...secondFactorRequired({ organization, dueAt, link: `${helpers.webUrl}/#second-factor` }),
+      });
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+};
+
+export default task;
