@@ -136,12 +136,12 @@ export function pdf(line: string): string {
     `<< /Length ${stream.length} >>\nstream\n${stream}\nendstream`,
     "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
   ];
-  let text = "%PDF-1.4\n";
+  let file = "%PDF-1.4\n";
   const offsets = objects.map((object, n) => {
-    const at = text.length;
-    text += `${n + 1} 0 obj\n${object}\nendobj\n`;
+    const at = file.length;
+    file += `${n + 1} 0 obj\n${object}\nendobj\n`;
     return `${String(at).padStart(10, "0")} 00000 n \n`;
   });
-  const table = text.length;
-  return `${text}xref\n0 6\n0000000000 65535 f \n${offsets.join("")}trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n${table}\n%%EOF\n`;
+  const table = file.length;
+  return `${file}xref\n0 6\n0000000000 65535 f \n${offsets.join("")}trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n${table}\n%%EOF\n`;
 }
