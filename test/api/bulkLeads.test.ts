@@ -408,6 +408,9 @@ describe("upsertLeads", () => {
       await upsert({ projectId: quiet, leads: entry("mias", { company: "X" }) }, world.max)
     ).rows;
     expect(colleagues).toMatchObject({ code: "CONFLICT", leadId: null });
+    // Builders take no leads.
+    const builders = entry("builders", { assigneeId: world.bob.id });
+    expect(outcomes(await upsert({ projectId, leads: builders }))).toEqual(["NOT_FOUND"]);
     // An id names one lead of the organization, whatever the project.
     expect(outcomes(await upsert({ projectId: await newProject(), leads: entry("ada") }))).toEqual([
       "CONFLICT",

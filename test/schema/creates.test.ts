@@ -28,6 +28,10 @@ const exceptions: Record<string, Record<string, string>> = {
     selectionsChangedAt: "It follows from the choice of options.",
   },
   ProcessorCharge: { metadata: "createProcessorCharge is deprecated and stays as it is." },
+  ProjectOrganization: {
+    handOver: "Nothing is open with the people of an organization that is just taken on.",
+    assigneeId: "Nothing is open with the people of an organization that is just taken on.",
+  },
   Reservation: {
     cancelledAt: ends,
     cancellationReason: ends,

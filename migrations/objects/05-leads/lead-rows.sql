@@ -190,10 +190,11 @@ begin
     select distinct i.email::text as email, i.user_id
     from app_hidden.user_identities i
     join app_public.organization_user_connections m on m.user_id = i.user_id
-    join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = project.id;
+    join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = project.id
+      and (p.role = 'OWNER' or app_private.affiliate_sells(p.role, p.permissions));
   insert into pg_temp.import_errors
     select r.row, k.column_name, 'NOT_FOUND',
-      'There is no such member in the organizations of the project.', left(k.value, 200)
+      'There is no such member in the organizations that sell in the project.', left(k.value, 200)
     from pg_temp.import_rows r
     cross join lateral (select 'assignee' as column_name, r.assignee as value
         where lower(r.assignee) not in (select a.email from pg_temp.import_assignees a)
