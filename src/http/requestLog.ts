@@ -1,9 +1,12 @@
 import type { RequestHandler } from "express";
 import { requestState } from "./requestState.ts";
 
+/** Paths whose rest is a token. */
+const secretPaths = /^\/(calendars|confirm|sign|stop-email-change|unsubscribe)\/.*/;
+
 /**
  * One line per request, written when the answer is out or the caller has gone. It names path and operation but neither
- * the query string nor headers, variables or messages: those may carry tokens and passwords. So does the path of a calendar.
+ * the query string nor headers, variables or messages: those may carry tokens and passwords. So do the paths of calendars and of links in mails.
  */
 export const requestLog: RequestHandler = (request, response, next) => {
   const state = requestState(request);
@@ -11,7 +14,7 @@ export const requestLog: RequestHandler = (request, response, next) => {
     state.log.info(
       {
         method: request.method,
-        path: request.originalUrl.split("?", 1)[0]!.replace(/^\/calendars\/.*/, "/calendars/…"),
+        path: request.originalUrl.split("?", 1)[0]!.replace(secretPaths, "/$1/…"),
         status: response.statusCode,
         durationMs: Number(process.hrtime.bigint() - state.startedAt) / 1e6,
         operationName: state.operationName,

@@ -10,6 +10,7 @@ import { asViewer } from "../database/asViewer.ts";
 import { CodedError, type ErrorCode } from "../errors.ts";
 import type { AddressClaims, FileAddresses } from "../files/addresses.ts";
 import { escapeHtml } from "../providers/mail/letter.ts";
+import { longestCode, proofOf, type TriedCode } from "../signing/codes.ts";
 import { sendPage } from "./page.ts";
 import { userAgentOf } from "./requestFacts.ts";
 import { requestState } from "./requestState.ts";
@@ -99,15 +100,15 @@ type Ask = <T>(text: string, values: unknown[]) => Promise<T>;
 /** What a button does. @throws what the operations throw */
 async function act(ask: Ask, token: string, sent: Record<string, unknown>): Promise<void> {
   const text = (name: string): string => (typeof sent[name] === "string" ? sent[name].trim() : "");
-  const prove = async (): Promise<string> => {
-    // In a transaction of its own, so that a wrong code counts.
-    const { proof, code, message } = await ask<{ proof?: string; code?: ErrorCode; message?: string }>(
-      "select app_hidden.try_signing_code(null, $1, $2) as result",
-      [token, text("code").slice(0, 100)],
+  // In a transaction of its own, so that a wrong code counts.
+  const prove = async (): Promise<string> =>
+    proofOf(
+      await ask<TriedCode>("select app_hidden.try_signing_code(null, $1, $2) as result", [
+        token,
+        text("code").slice(0, longestCode),
+      ]),
+      "code",
     );
-    if (proof === undefined) throw new CodedError(code!, message!);
-    return proof;
-  };
   switch (text("action")) {
     case "code":
       return ask("select app_public.request_signing_code(token => $1, channel => $2) is null as result", [

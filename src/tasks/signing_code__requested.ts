@@ -17,6 +17,7 @@ const task: Task = async (payload, helpers) => {
     phone: string | null;
     message_id: string;
     title: string;
+    organization_id: string;
     organization_name: string;
     expires_at: Date;
   }>("select * from app_private.issue_signing_code($1)", [id]);
@@ -37,7 +38,8 @@ const task: Task = async (payload, helpers) => {
     // Another try has another code, and so another mail.
     const key = `signing_code ${issued.message_id}`;
     const letter = signingCode({ code, title, organization, expiresAt });
-    if (await deliver(helpers, { key, to: issued.email, ...letter })) sent = "EMAIL";
+    if (await deliver(helpers, { key, to: issued.email, organizationId: issued.organization_id, ...letter }))
+      sent = "EMAIL";
   }
   if (sent) await helpers.query("select app_private.note_code_sent($1, $2)", [id, sent]);
 };

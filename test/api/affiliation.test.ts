@@ -226,7 +226,9 @@ test("an organization is invited by slug; before it accepts each side sees the i
   const declined = await adam.get(decline, { input: { id: made.id, reason: "Not this season." } });
   expect(declined.declineProjectOrganizationInvite).toMatchObject({ status: "DECLINED", project: null });
   expect(await answer(olga)).toMatchObject({ code: "BAD_USER_INPUT", field: "id" });
-  expect(await mails()).toMatchObject([{ to: owen.email, subject: "summit-sales declined" }]);
+  expect(await mails()).toMatchObject([
+    { to: owen.email, subject: "summit-sales declined the invitation to Harbour View" },
+  ]);
   const [known] = (
     await owen.get(`query ($p: ID!) { project(id: $p) { organizationInvites ${inviteFields} } }`, {
       p: project.id,
@@ -552,9 +554,9 @@ test("nobody is left behind: what is open is handed over, or the end refused", a
   }
   expect(await page()).not.toContain(visitId);
   expect(task).toBeTruthy();
-  expect((await mails()).filter(({ subject }) => subject === "Summit Sales and Harbour View")).toMatchObject([
-    { to: olga.email },
-  ]);
+  expect(
+    (await mails()).filter(({ subject }) => subject === "The part of Summit Sales in Harbour View has ended"),
+  ).toMatchObject([{ to: olga.email }]);
   // Each organization has it in its stream, once.
   const history = (person: Person, organizationId: string) =>
     person.get(
@@ -721,7 +723,9 @@ test("an address is invited, and accepts for an organization that is founded the
   expect(await nia.get(decline, { input: { token: other } })).toMatchObject({
     declineProjectOrganizationInvite: { id: again.id, status: "DECLINED", project: null, owner: null },
   });
-  expect(await mails()).toMatchObject([{ to: owen.email, subject: `${nia.email} declined` }]);
+  expect(await mails()).toMatchObject([
+    { to: owen.email, subject: `${nia.email} declined the invitation to Harbour View` },
+  ]);
 });
 
 test("an invitation acts in the name of whoever sent it, and not for ever", async () => {

@@ -88,6 +88,7 @@ createCustomExport                            | yes    | yes    | FORBID | FORBI
 updateCustomExport                            | yes    | yes    | FORBID | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
 deleteCustomExport                            | yes    | yes    | FORBID | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
 runCustomExport                               | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
+exportCustomReport                            | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
 exportFloorPlans                              | yes    | yes    | yes    | FORBID | FORBID  | FORBID | FORBID | NOTFND   | UNAUTH    | NOTFND | FORBID | FORBID | NOTFND
 exportPlans                                   | yes    | yes    | yes    | FORBID | FORBID  | FORBID | FORBID | NOTFND   | UNAUTH    | NOTFND | FORBID | FORBID | NOTFND
 cancelExport of the member                    | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
@@ -155,7 +156,7 @@ const reads = readMatrix(`
                                          | owner | admin | member | seller | builder | buyer  | other  | outsider | anonymous | former | scoped | reader | abroad
 processorCharges                         | 3     | 3     | none   | none   | none    | 1      | 1      | none     | UNAUTHENTICATED | 1      | none   | 3      | none
 processorChargesConnection               | 3     | 3     | none   | none   | none    | 1      | 1      | none     | UNAUTHENTICATED | 1      | none   | 3      | none
-organizationIntegrationApps              | 2     | 2     | 2      | 2      | 2       | 2      | 2      | 2        | UNAUTHENTICATED | 2      | 2      | 2      | 2
+organizationIntegrationApps              | 3     | 3     | 3      | 3      | 3       | 3      | 3      | 3        | UNAUTHENTICATED | 3      | 3      | 3      | 3
 userIntegrationApps                      | 3     | 3     | 3      | 3      | 3       | 3      | 3      | 3        | UNAUTHENTICATED | 3      | 3      | 3      | 3
 search, an unassigned lead               | 1     | 1     | 1      | none   | none    | none   | none   | none     | none      | none   | 1      | 1      | none
 search, the seller's lead                | 1     | 1     | 1      | 1      | none    | none   | none   | none     | none      | none   | 1      | 1      | none
@@ -244,7 +245,7 @@ app_public.processor_charges:select                | 3     | 3     | none    | n
 app_public.processor_charges:update                | 3     | 3     | none    | none    | none    | none    | none    | none     | refused   | none
 app_public.processor_refunds:select                | 1     | 1     | none    | none    | none    | 1       | none    | none     | none      | none
 app_public.organization_payments_representatives:select | 1 | 1    | none    | none    | none    | none    | none    | none     | none      | none
-app_public.integration_apps:select                 | 5     | 5     | 5       | 5       | 5       | 5       | 5       | 5        | none      | 5
+app_public.integration_apps:select                 | 6     | 6     | 6       | 6       | 6       | 6       | 6       | 6        | none      | 6
 app_public.organization_integrations:select        | 1     | 1     | none    | none    | none    | none    | none    | none     | none      | none
 app_public.user_integrations:select                | none  | none  | 1       | none    | none    | none    | none    | none     | none      | 1
 app_public.custom_reports:select                   | 3     | 2     | 2       | none    | none    | none    | none    | none     | none      | none
@@ -676,6 +677,7 @@ describe("what is done", () => {
         id: await create("createCustomExport", { ...custom, format: "CSV" }),
       }),
       runCustomExport: () => ({ id: world.records.CustomExport!.id }),
+      exportCustomReport: () => ({ id: world.records["CustomReport:organization"]!.id }),
       exportFloorPlans: () => ({ projectId: project.id }),
       exportPlans: () => ({ projectId: project.id }),
       "cancelExport of the member": async () => ({ id: await exportOf(max) }),

@@ -394,7 +394,7 @@ test("a signer declines with a code and a reason, which ends it for everybody", 
   expect(agreement.trail.at(-1)).toMatchObject({ kind: "DECLINED", note: "The price is wrong." });
   expect(await bea.refused(CODE, { input: { signerId: ids["Bea Buyer"] } })).toMatchObject({
     code: "CONFLICT",
-    message: "This agreement is declined.",
+    message: "This agreement is over (DECLINED).",
   });
   // The purchase is assigned to nobody, so the team is told.
   await world.owner.query("select app_private.fan_out_notifications(1000)");
@@ -629,7 +629,7 @@ test("it expires, is voided, and goes on in no archived project; links end", asy
   });
   expect(await world.anonymous.refused(CODE, { input: { token: second } })).toMatchObject({
     code: "CONFLICT",
-    message: "This agreement is voided.",
+    message: "This agreement is over (VOIDED).",
   });
   expect((await mails())[cora.email]!.text).toContain("> Wrong unit.");
   await passTime(world.owner, "91 days");

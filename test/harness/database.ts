@@ -65,7 +65,7 @@ const demoName = "demo";
 /** Held by the process that makes it. */
 const demoLock = 7_528_000_003n;
 
-/** Makes the database that has the demo, if no test file of the run has done so yet: loading takes some hundred times as long as a clone. */
+/** Makes the database that has the demo, if no test file of the run has done so yet: loading takes some thirty times as long as a clone. */
 async function makeDemo(client: Client): Promise<void> {
   await client.query("select pg_advisory_lock($1)", [demoLock]);
   const { rowCount } = await client.query("select from pg_database where datname = $1", [demoName]);

@@ -135,9 +135,12 @@ test("a line of the log says what was asked and what came of it, without what ma
     headers: { "x-request-id": "r3" },
   });
   await server.send({ method: "GET", path: "/t/k?token=secret", headers: { "x-request-id": "r4" } });
+  const links = ["confirm", "sign", "stop-email-change", "unsubscribe"];
+  for (const link of links)
+    await server.send({ method: "GET", path: `/${link}/secret`, headers: { "x-request-id": link } });
   const lines = await until(
     () => server.log.filter(({ msg }) => msg === "request"),
-    ({ length }) => length === 4,
+    ({ length }) => length === 8,
   );
   const of = (id: string) => lines.find(({ requestId }) => requestId === id)!;
   expect(of("r1")).toMatchObject({
@@ -155,6 +158,7 @@ test("a line of the log says what was asked and what came of it, without what ma
   expect(of("r2")).not.toHaveProperty("userId");
   expect(of("r3").path).toBe("/calendars/…");
   expect(of("r4").path).toBe("/t/k");
+  expect(links.map((link) => of(link).path)).toEqual(links.map((link) => `/${link}/…`));
   expect(JSON.stringify(lines)).not.toMatch(/secret|good-token/);
 });
 

@@ -87,8 +87,6 @@ declare
   removed constant text[] := array(select btrim(t) from unnest(remove_tags::text[]) t);
   targets uuid[];
   open_targets uuid[];
-  given_back uuid[] := '{}';
-  lead_id uuid;
   portions jsonb[];
   portion uuid[];
   done uuid[];
@@ -157,13 +155,7 @@ begin
             array(select distinct a.project_id from app_public.leads a where a.id = any (targets)))))
       limit 1) p;
   errors := coalesce(errors, '{}');
-  -- Whoever sees own leads only gives them back; their team does not see them afterwards.
-  if unassign then
-    given_back := array(select l.id from app_public.leads l where l.id = any (targets) and not errors ? l.id::text
-      and app_private.gives_back(l.project_id, l.organization_id, l.assignee_id, 'lead.write', null));
-  end if;
-  portions := array[to_jsonb(array(select t from unnest(targets) t where not errors ? t::text
-    and t <> all (given_back)))];
+  portions := array[to_jsonb(array(select t from unnest(targets) t where not errors ? t::text))];
   begin
     while cardinality(portions) > 0 loop
       portion := array(select jsonb_array_elements_text(portions[cardinality(portions)])::uuid);
@@ -185,19 +177,6 @@ begin
             else jsonb_build_object('code', 'CONFLICT', 'message', coalesce((select obj_description(c.oid, 'pg_class')
               from pg_class c where c.relname = violated limit 1), 'This contradicts what is there.')) end);
         end if;
-      end;
-    end loop;
-    foreach lead_id in array given_back loop
-      begin
-        if change - 'assignee_id' <> '{}' or cardinality(added || removed) > 0 then
-          perform app_hidden.change_leads(array[lead_id], change - 'assignee_id', added, removed);
-        end if;
-        perform app_private.give_back_lead(lead_id);
-        changed := changed || lead_id;
-      exception when sqlstate 'PLAT0' then
-        get stacked diagnostics found_message = message_text, found_details = pg_exception_detail;
-        errors := errors || jsonb_build_object(lead_id, jsonb_build_object('code', found_details::jsonb -> 'code',
-          'field', found_details::jsonb -> 'field', 'message', found_message));
       end;
     end loop;
     result.rows := array(

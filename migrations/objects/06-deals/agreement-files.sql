@@ -63,6 +63,8 @@ declare
   agreement app_public.agreements;
   signed int;
   is_signed_here boolean;
+  -- Each makes mails to all signers.
+  most constant int := 100;
 begin
   select * into agreement from app_public.agreements a where a.id = new.agreement_id for no key update;
   select count(*) filter (where s.status = 'SIGNED'), count(*) > 0 into signed, is_signed_here
@@ -76,20 +78,22 @@ begin
   -- The content that stands for one that was not sent yet (app_hidden.may_upload) has no type of its own.
   if new.filemime <> 'application/pdf' and new.checksum <> repeat('0', 64) then
     perform app_hidden.fail('UNSUPPORTED_FILE', 'What is signed is a PDF.', '{"field": "file"}');
+  elsif new.number > most then
+    perform app_hidden.fail('LIMIT_EXCEEDED', format('An agreement has %s versions at most; make another agreement.',
+      most),
+      jsonb_build_object('limit', most));
   elsif agreement.status in ('DECLINED', 'EXPIRED', 'VOIDED')
     or (is_signed_here and agreement.status in ('SIGNED', 'EXECUTED')) then
-    perform app_hidden.fail('CONFLICT', format('This agreement is %s, and has no further version; make another '
-      'agreement.',
-      lower(agreement.status)), '{"field": "agreementId"}');
+    perform app_hidden.fail('CONFLICT', format('This agreement is over (%s) and takes no further version; make another '
+      'agreement.', agreement.status), '{"field": "agreementId"}');
   elsif is_signed_here and agreement.signing_provider <> 'EMBEDDED' and agreement.status <> 'DRAFT' then
     perform app_hidden.fail('CONFLICT',
       'This agreement is being signed at its provider, which takes no further version; void it and make another one.',
       '{"field": "agreementId"}');
   elsif signed > 0 and not new.void_signatures then
-    perform app_hidden.fail('CONFLICT', format('%s signed the present version, and no signature holds for another one. '
-      'Give '
-      'voidSignatures: true to give them up and ask everybody again.',
-      case signed when 1 then 'One signer has' else signed || ' signers have' end),
+    perform app_hidden.fail('CONFLICT', format('The present version is signed by %s, and no signature holds for '
+      'another '
+      'one. Give voidSignatures: true to give them up and ask everybody again.', signed),
       jsonb_build_object('field', 'voidSignatures', 'signatures', signed));
   end if;
   new.void_signatures := signed > 0;

@@ -57,8 +57,8 @@ comment on function app_private.remind_signer_by_itself(uuid, int, int) is
   'Reminds a signer who has not signed since they were asked, and says when to look again: three times at most.';
 
 create function app_private.issue_signing_code(signer_id uuid)
-returns table (code text, channel text, email text, phone text, message_id uuid, title text, organization_name text,
-  expires_at timestamptz)
+returns table (code text, channel text, email text, phone text, message_id uuid, title text, organization_id uuid,
+  organization_name text, expires_at timestamptz)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -86,7 +86,7 @@ begin
     way := 'EMAIL';
   end if;
   return query
-    select digits, way, s.email::text, s.phone::text, gen_random_uuid(), a.title::text, o.name::text, until_when
+    select digits, way, s.email::text, s.phone::text, gen_random_uuid(), a.title::text, o.id, o.name::text, until_when
     from app_public.agreement_signers s
       join app_public.agreements a on a.id = s.agreement_id
       join app_public.organizations o on o.id = a.organization_id

@@ -179,8 +179,7 @@ declare
   fresh constant uuid := gen_random_uuid();
 begin
   if not app_private.is_within_limit('signing.try', signer::text) then
-    return jsonb_build_object('code', 'RATE_LIMITED', 'message',
-      'Too many wrong codes; try again tomorrow, or ask whoever sent the agreement.', 'retryAfterSeconds',
+    return jsonb_build_object('retryAfterSeconds',
       (select app_private.seconds_to_wait(app_private.limit_key('signing.try', signer::text), l.most)
         from app_private.limit_of('signing.try') l));
   end if;
@@ -191,8 +190,7 @@ begin
     return jsonb_build_object('proof', '');
   elsif open.code_sha256 <> app_private.hash_of_code(signer, code) then
     update app_private.agreement_codes c set tries = c.tries + 1 where c.signer_id = signer;
-    return jsonb_build_object('code', 'BAD_USER_INPUT', 'message', 'This is not the code that was sent.', 'triesLeft',
-      most - open.tries - 1);
+    return jsonb_build_object('triesLeft', most - open.tries - 1);
   end if;
   -- A right one is no try.
   perform app_private.return_use(app_private.limit_key('signing.try', signer::text));
@@ -203,9 +201,8 @@ end $$;
 grant execute on function app_hidden.try_signing_code(uuid, text, text) to plat_user, plat_anonymous;
 comment on function app_hidden.try_signing_code(uuid, text, text) is
   E'@withoutViewer For signers without an account: the token of their mail says who they are.\n\n'
-  'Exchanges a right code for a proof {proof}, which lives a minute; a wrong one counts, and is told as {code, '
-  'message, '
-  'triesLeft}. Raises nothing of its own, so that the try is kept.';
+  'Exchanges a right code for a proof {proof}, which lives a minute; a wrong one counts, and is told as '
+  '{triesLeft}, or {retryAfterSeconds} after too many. Raises nothing of its own, so that the try is kept.';
 
 create function app_private.take_proof(turn app_private.turn, proof text) returns app_private.agreement_codes
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

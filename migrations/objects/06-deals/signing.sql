@@ -84,8 +84,7 @@ begin
       or (new.status = 'EXECUTED' and exists (select from app_public.agreement_signers s where s.agreement_id = new.id
         and s.role = 'SELLER_REPRESENTATIVE' and s.deleted_at is null))) then
     perform app_hidden.fail('CONFLICT', format('What its signers do makes an agreement %s; they sign or decline '
-      'themselves.',
-      replace(lower(new.status), '_', ' ')), '{"field": "status"}');
+      'themselves.', new.status), '{"field": "status"}');
   end if;
   return new;
 end $$;
@@ -138,10 +137,6 @@ comment on function app_private.tg_agreements__signing() is
   'Begins the signing of an agreement that was sent, and ends it where it was voided, declined or has expired.';
 create trigger _500_signing after update of status on app_public.agreements for each row
   when (old.status is distinct from new.status) execute function app_private.tg_agreements__signing();
-
-create type app_private.turn as (
-  agreement app_public.agreements, signer app_public.agreement_signers, file app_public.agreement_files
-);
 
 create function app_private.signer_of(signer_id uuid, token text) returns uuid
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -198,8 +193,8 @@ begin
     perform app_hidden.fail('CONFLICT', 'The time to sign this agreement is over; ask for another one.',
       '{"field": "signerId"}');
   elsif agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') or signer.status = 'DECLINED' then
-    perform app_hidden.fail('CONFLICT', format('This agreement is %s.', lower(agreement.status)), '{"field": '
-      '"signerId"}');
+    perform app_hidden.fail('CONFLICT', format('This agreement is over (%s).', agreement.status),
+      '{"field": "signerId"}');
   elsif signer.status = 'SIGNED' then
     perform app_hidden.fail('CONFLICT', 'You have signed this agreement already.', '{"field": "signerId"}');
   elsif signer.status not in ('INVITED', 'VIEWED') then

@@ -1,9 +1,7 @@
+import { when } from "../../messages/values.ts";
 import { render, type Rendered } from "./letter.ts";
 
 /** What the service writes to those who sign agreements. */
-
-const when = (date: Date): string =>
-  `${date.toLocaleString("en-GB", { dateStyle: "long", timeStyle: "short", timeZone: "UTC" })} UTC`;
 
 interface OfAgreement {
   name: string;
@@ -21,7 +19,7 @@ export function signingInvitation(
 ): Rendered {
   const { name, title, organization, project, link, token, expiresAt, isReminder } = values;
   return render({
-    subject: `${isReminder ? "Reminder: please" : "Please"} sign: ${title}`,
+    subject: isReminder ? `Reminder: please sign: ${title}` : `Please sign: ${title}`,
     blocks: [
       `${name}, ${organization} asks you to sign "${title}" for ${project}.`,
       { link, label: "Read and sign" },
@@ -74,14 +72,14 @@ export function agreementEnded(
 ): Rendered {
   const { name, title, organization, agreementStatus, reason } = values;
   const what =
-    { DECLINED: "was declined by one of its signers", EXPIRED: "was not signed in time" }[agreementStatus] ??
-    "was withdrawn";
+    agreementStatus === "DECLINED"
+      ? `${name}, "${title}" was declined by one of its signers. There is nothing for you to sign any more.`
+      : agreementStatus === "EXPIRED"
+        ? `${name}, "${title}" was not signed in time. There is nothing for you to sign any more.`
+        : `${name}, "${title}" was withdrawn. There is nothing for you to sign any more.`;
   return render({
     subject: `No longer to sign: ${title}`,
-    blocks: [
-      `${name}, "${title}" ${what}. There is nothing for you to sign any more.`,
-      ...(reason ? [`${organization} says why:`, { quote: reason }] : []),
-    ],
+    blocks: [what, ...(reason ? [`${organization} says why:`, { quote: reason }] : [])],
     footer: why(values),
   });
 }

@@ -317,6 +317,8 @@ const parts: Record<string, string> = {
   TITLE: "close purchases",
   VIEWER: "look on",
 };
+/** Those whose people work on leads. */
+const sellers = ["SELLER", "AGENCY", "BROKER"];
 const partIn = (role: string, project: string): string => `${parts[role] ?? "take part"} in ${project}`;
 
 /** The invitation of an organization to have a part in a project: to an address, with a token, or to an organization. */
@@ -366,33 +368,42 @@ export function affiliationChanged(values: {
   const { subject, said, toOwner } = {
     ACCEPTED: {
       subject: `${other} takes part in ${project}`,
-      said: `${other} has accepted the invitation to ${partIn(role, project)}. You can assign leads to its people from now on.`,
+      said: [
+        `${other} has accepted the invitation to ${partIn(role, project)}.`,
+        ...(sellers.includes(role) ? ["You can assign leads to its people from now on."] : []),
+      ],
       toOwner: true,
     },
     DECLINED: {
-      subject: `${other} declined`,
-      said: `${other} has declined the invitation to ${partIn(role, project)}.`,
+      subject: `${other} declined the invitation to ${project}`,
+      said: [`${other} has declined the invitation to ${partIn(role, project)}.`],
       toOwner: true,
     },
     CHANGED: {
       subject: `What ${other} may do in ${project}`,
-      said: `${owner} has changed what ${other} may do in ${project}. It is there to ${parts[role] ?? "take part"}.`,
+      said: [
+        `${owner} has changed what ${other} may do in ${project}. It is there to ${parts[role] ?? "take part"}.`,
+      ],
       toOwner: false,
     },
     ENDED: {
-      subject: `${other} and ${project}`,
-      said: `${owner} has ended the part of ${other} in ${project}. Its people do not see the project any more; what was open has been handed over.`,
+      subject: `The part of ${other} in ${project} has ended`,
+      said: [
+        `${owner} has ended the part of ${other} in ${project}. Its people do not see the project any more; what was open has been handed over.`,
+      ],
       toOwner: false,
     },
     LEFT: {
       subject: `${other} has left ${project}`,
-      said: `${other} has ended its part in ${project}. What was open with its people has been handed over: assign what nobody works on.`,
+      said: [
+        `${other} has ended its part in ${project}. What was open with its people has been handed over: assign what nobody works on.`,
+      ],
       toOwner: true,
     },
   }[what];
   return render({
     subject,
-    blocks: [said],
+    blocks: said,
     footer: `You get this mail because you own or administer ${toOwner ? owner : other}.`,
   });
 }
