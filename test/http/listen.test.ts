@@ -2,13 +2,16 @@
 import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { connect, Socket } from "node:net";
+import { PassThrough } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { afterEach, expect, jest, test } from "@jest/globals";
 import { listen, type ListenOptions } from "../../src/http/listen.ts";
 import { testCertificate } from "../harness/certificate.ts";
 import { until } from "../harness/until.ts";
 
-afterEach(() => jest.restoreAllMocks());
+afterEach(() => {
+  jest.restoreAllMocks();
+});
 
 const hello: RequestListener = (_request, response) => void response.end("hello");
 
@@ -135,6 +138,28 @@ test("a client that breaks off or speaks no TLS loses its connection, without a 
   kept.socket.write(GET);
   await until(kept.text, (text) => text.endsWith("hello"));
   kept.socket.destroy();
+});
+
+test("nothing is written to a connection that has broken, or can take nothing any more", async () => {
+  const servers = new Set<any>();
+  await using server = await start((request, response) => {
+    servers.add((request.socket as any).server);
+    response.end("hello");
+  });
+  const asking = await open(server.port);
+  asking.socket.write(GET);
+  await until(asking.text, (text) => text.endsWith("hello"));
+  asking.socket.destroy();
+  const [its] = servers;
+  const after = (code: string | undefined, before = (_socket: PassThrough) => {}) => {
+    const socket = new PassThrough();
+    before(socket);
+    its.emit("clientError", Object.assign(new Error("x"), { code }), socket);
+    return [socket.destroyed, socket.readableLength > 0 || socket.readableFlowing === true];
+  };
+  expect(after("ECONNRESET")).toEqual([true, false]);
+  expect(after("HPE_INVALID_METHOD", (socket) => void socket.end())).toEqual([true, false]);
+  expect(after(undefined)).toEqual([false, true]);
 });
 
 test("an address that is taken is an error, after which nothing is looked after any more", async () => {

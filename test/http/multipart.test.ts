@@ -292,6 +292,7 @@ test.each([
   ["1", "The part map has to be a JSON object."],
   ['{"0": "variables.file"}', "Each member of map lists paths such as variables.file."],
   ['{"0": []}', "Each member of map lists paths such as variables.file."],
+  ['{"0": [["variables.file"]]}', "Each member of map lists paths such as variables.file."],
   ['{"0": [1]}', "Each member of map lists paths such as variables.file."],
   ['{"0": ["variables"]}', "Each member of map lists paths such as variables.file."],
   ['{"0": ["query"]}', "Each member of map lists paths such as variables.file."],
@@ -620,6 +621,11 @@ test("a refusal names the part that it is about, or none", async () => {
     const { message, extensions } = await outcome;
     return [message, extensions];
   };
+  const eleven = Object.fromEntries(Array.from({ length: 11 }, (_, n) => [n, [`variables.f${n}`]]));
+  expect(await refusalOf([sound[0]!, ["map", map(eleven)]])).toStrictEqual([
+    "The request is over 100 MB or 10 files.",
+    { limit: multipartLimits.request },
+  ]);
   expect(await refusalOf([])).toStrictEqual(["The request needs the parts operations and map.", {}]);
   expect(await refusalOf(sound.slice(0, 2))).toStrictEqual([
     "The file 0 that map names was not sent.",

@@ -61,12 +61,12 @@ async function refused(error: unknown, asked: Asked = {}) {
   try {
     const [response] = (await once(request, "response")) as [IncomingMessage];
     let text = "";
-    const broken = await response
-      .forEach((chunk: Buffer) => void (text += chunk))
-      .then(
-        () => undefined,
-        (failure: unknown) => failure,
-      );
+    let broken: unknown;
+    try {
+      for await (const chunk of response) text += String(chunk);
+    } catch (failure) {
+      broken = failure;
+    }
     // A body that goes on is read to its end, or its connection is ended before that.
     if (announced !== undefined) {
       request.end(Buffer.alloc(announced));
@@ -206,7 +206,10 @@ test("a refusal is said in the language that the request accepts, or that the vi
   const german = await message({ headers: { "accept-language": "de" } });
   expect(german).not.toBe(english);
   const users: string[] = [];
-  const languageOfUser: LanguageOfUser = async (userId) => void users.push(userId) ?? "de";
+  const languageOfUser: LanguageOfUser = async (userId) => {
+    users.push(userId);
+    return "de";
+  };
   expect(await message({ languageOfUser, claims: { userId: "user-1" } })).toBe(german);
   expect(await message({ languageOfUser, claims: { userId: null } })).toBe(english);
   expect(users).toEqual(["user-1"]);
