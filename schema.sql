@@ -39174,7 +39174,7 @@ create type app_public.cancellation_effect as (
   title text, -- What the record is called.
   -- @notNull
   --
-  -- The status before.
+  -- The status before the cancellation.
   status_before text,
   -- @notNull
   --
@@ -39481,7 +39481,9 @@ create type app_public.lead_entry_input as (
   fallout_reason_id uuid, -- Why the lead was lost; required for the status LOST.
   fallout_note app_public.long_text, -- Why the lead was lost, in words.
   tags app_public.tags, -- Free words; they replace those that the lead has.
-  metadata jsonb -- Free data of the organization's own programs.
+  metadata jsonb, -- Free data of the organization's own programs.
+  -- The agent who brings the lead: an existing one by id or e-mail address, or a new one; null for none.
+  agent app_public.agent_input
 );
 
 -- The id by which a system of the viewer's organization knows a lead.
@@ -42270,7 +42272,6 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Give a message of at most 2,000 characters.', '{"field": "message"}');
   end if;
   cut_down := app_private.check_affiliate_permissions(offered, create_project_organization.permissions);
-  perform app_private.require_affiliate_role(project.organization_id, offered, cut_down);
   if invited is not null then
     if not exists (select from app_public.organizations o where o.id = invited and o.deleted_at is null) then
       perform app_hidden.fail('NOT_FOUND', 'There is no such organization; invite one that is not here yet by email.',
@@ -43147,13 +43148,13 @@ begin
   party := (select o from app_private.viewer_parties(project.id) o limit 1);
   result.dry_run := coalesce(dry_run, false);
   create temp table import_cleared (row int not null, column_name text not null) on commit drop;
-  perform app_private.judge_lead_rows(project, system, party, false,
-    case when update_existing then 'SET' else 'RETURN_EXISTING' end, 'IMPORT');
-  if not coalesce(update_existing, false) then
-    insert into pg_temp.import_same select r.row from pg_temp.import_ready r
-      where r.existing_id is not null and not exists (select from pg_temp.import_same s where s.row = r.row);
-  end if;
   begin
+    perform app_private.judge_lead_rows(project, system, party, false,
+      case when update_existing then 'SET' else 'RETURN_EXISTING' end, 'IMPORT');
+    if not coalesce(update_existing, false) then
+      insert into pg_temp.import_same select r.row from pg_temp.import_ready r
+        where r.existing_id is not null and not exists (select from pg_temp.import_same s where s.row = r.row);
+    end if;
     perform app_private.write_lead_rows(project, system, party);
     select count(*) filter (where r.existing_id is null), count(*) filter (where r.existing_id is not null
         and s.row is null), count(*) filter (where s.row is not null)
@@ -44011,7 +44012,6 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   invite app_public.project_organization_invites := app_private.require_project_invite(id);
 begin
-  perform app_private.require_affiliate_role(invite.owner_id, invite.role, invite.permissions);
   update app_public.project_organization_invites i set send_count = i.send_count + 1,
       expires_at = now() + interval '14 days'
     where i.id = invite.id returning * into invite;
@@ -49954,8 +49954,11 @@ end $function$;
 create function app_private.add_lead_entries(entries jsonb[]) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  flat constant jsonb[] := array(select e - 'address' || case when jsonb_typeof(e -> 'address') = 'object'
-    then e -> 'address' else '{}' end from unnest(entries) e);
+  flat constant jsonb[] := array(select e - 'address' - 'agent' || case when jsonb_typeof(e -> 'address') = 'object'
+      then e -> 'address' else '{}' end || case when jsonb_typeof(e -> 'agent') = 'object'
+        then (select coalesce(jsonb_object_agg('agent' || upper(left(a.key, 1)) || substr(a.key, 2), a.value), '{}')
+          from jsonb_each(jsonb_strip_nulls(e -> 'agent')) a)
+      else '{}' end from unnest(entries) e);
   header constant text[] := array(select c.column_name from app_hidden.import_columns c
     where c.operation = 'importLeads' and (c.column_name = 'external_id' or exists (select from unnest(flat) e
       where e ? app_hidden.camel(c.column_name))) order by c.position);
@@ -49974,7 +49977,8 @@ begin
     select e.place - 1, c.column_name
     from unnest(flat, entries) with ordinality e (value, entry, place)
     cross join lateral jsonb_each(e.value || case when e.entry -> 'address' = 'null'
-      then '{"address": null}'::jsonb else '{}' end) m
+      then '{"address": null}'::jsonb else '{}' end || case when e.entry -> 'agent' = 'null'
+      then '{"agentId": null}'::jsonb else '{}' end) m
     join lateral (select i.column_name from app_hidden.import_columns i where i.operation = 'importLeads'
         and app_hidden.camel(i.column_name) = m.key
       union all select 'address' where m.key = 'address'
@@ -53623,6 +53627,40 @@ begin
       organizations, projects, app_public.current_user_id(), own_projects;
 end $function$;
 
+-- Finds the agents whom the rows of import_rows name, or makes them: import_agents says whose each row is.
+create function app_private.find_row_agents(organization_id uuid, country text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  named record;
+  found_id uuid;
+  message text;
+  details text;
+begin
+  create temp table import_agents (row int not null, agent_id uuid not null) on commit drop;
+  -- Each agent once, however many leads they bring.
+  for named in
+    select array_agg(r.row) as rows, row(r.agent_id::uuid, r.agent_name, r.agent_email, r.agent_phone,
+      r.agent_brokerage, r.agent_license_number)::app_public.agent_input as agent
+    from pg_temp.import_rows r
+    where num_nonnulls(r.agent_id, r.agent_name, r.agent_email, r.agent_phone, r.agent_brokerage,
+        r.agent_license_number) > 0
+      and not exists (select from pg_temp.import_errors e where e.row = r.row)
+    group by r.agent_id, r.agent_name, r.agent_email, r.agent_phone, r.agent_brokerage, r.agent_license_number
+    order by min(lower(r.agent_email)), min(r.row)
+  loop
+    begin
+      found_id := app_private.agent_for(organization_id, named.agent, country);
+      insert into pg_temp.import_agents (row, agent_id) select n, found_id from unnest(named.rows) n;
+    exception when sqlstate 'PLAT0' then
+      get stacked diagnostics message = message_text, details = pg_exception_detail;
+      insert into pg_temp.import_errors
+        select n, (select c.column_name from app_hidden.import_columns c where c.operation = 'importLeads'
+            and replace(c.column_name, '_', '') = lower(replace(details::jsonb ->> 'field', '.', ''))),
+          details::jsonb ->> 'code', message, null from unnest(named.rows) n;
+    end;
+  end loop;
+end $function$;
+
 -- Records of a type in the viewer's portfolio that contain every word; raw_text is SQL for the text of a record r,
 --   for words with punctuation.
 create function app_private.find_texts(type text, permission text, words text, raw_text text) returns setof uuid
@@ -54979,10 +55017,11 @@ begin
     select distinct i.email::text as email, i.user_id
     from app_hidden.user_identities i
     join app_public.organization_user_connections m on m.user_id = i.user_id
-    join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = project.id;
+    join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = project.id
+      and (p.role = 'OWNER' or app_private.affiliate_sells(p.role, p.permissions));
   insert into pg_temp.import_errors
     select r.row, k.column_name, 'NOT_FOUND',
-      'There is no such member in the organizations of the project.', left(k.value, 200)
+      'There is no such member in the organizations that sell in the project.', left(k.value, 200)
     from pg_temp.import_rows r
     cross join lateral (select 'assignee' as column_name, r.assignee as value
         where lower(r.assignee) not in (select a.email from pg_temp.import_assignees a)
@@ -55044,6 +55083,7 @@ begin
     from pg_temp.import_cleared c join pg_temp.import_leads m using (row)
     where own_only and c.column_name = 'assignee_id' and m.id is not null;
 
+  perform app_private.find_row_agents(project.organization_id, home_country);
   -- What each row makes of its lead: what it says, else what the lead has.
   execute format($build$
     create temp table import_ready on commit drop as
@@ -55084,6 +55124,7 @@ begin
           'then concat_ws('' '', x.first_name, x.last_name) end)'
         when 'email' then 'lower(x.email)'
         when 'phone' then 'app_private.try_e164(x.phone, $1)'
+        when 'agent_id' then '(select g.agent_id::text from pg_temp.import_agents g where g.row = x.row)'
         when 'source' then 's.key'
         when 'source_id' then 'coalesce(x.source_id, s.id::text)'
         when 'assignee_id' then 'coalesce(x.assignee_id, a.user_id::text)'
@@ -64623,10 +64664,10 @@ begin
   insert into pg_temp.import_errors
     select r.row, 'external_id', 'BAD_USER_INPUT', 'externalId is required.', null
     from pg_temp.import_rows r where r.external_id is null;
-  perform app_private.judge_lead_rows(project, system, party, app_private.own_leads_only(project), on_duplicate,
-    'INTEGRATION');
   result.dry_run := coalesce(dry_run, false);
   begin
+    perform app_private.judge_lead_rows(project, system, party, app_private.own_leads_only(project), on_duplicate,
+      'INTEGRATION');
     perform app_private.write_lead_rows(project, system, party);
     result.rows := app_private.lead_row_results();
     select count(*) filter (where r.outcome = 'CREATED'), count(*) filter (where r.outcome = 'UPDATED'),
@@ -65165,8 +65206,7 @@ insert into app_hidden.import_columns (operation, "position", column_name, type,
     'yes or no: whether the lead asked not to be contacted.'),
   ('importLeads', 17, 'preferred_language', null, false, array['Language'], 'Language to write in, such as fr.'),
   ('importLeads', 18, 'assignee', 'app_public.email_address', false,
-    array['Agent Email', 'Sales Rep', 'Salesperson', 'Owner', 'Assigned To'],
-    'E-mail address of the member who works on the lead.'),
+    array['Sales Rep', 'Salesperson', 'Owner', 'Assigned To'], 'E-mail address of the member who works on the lead.'),
   ('importLeads', 19, 'assignee_id', null, false, '{}', 'Id of the member who works on the lead.'),
   ('importLeads', 2, 'name', null, false, array['Full Name', 'Lead', 'Lead Name', 'Contact', 'Contact Name'],
     'Full name; made of first and last name where left out.'),
@@ -65182,17 +65222,28 @@ insert into app_hidden.import_columns (operation, "position", column_name, type,
   ('importLeads', 24, 'fallout_reason_id', null, false, '{}', 'Id of the reason why the lead was lost.'),
   ('importLeads', 25, 'fallout_note', null, false, '{}', 'Why the lead was lost, in words.'),
   ('importLeads', 26, 'tags', null, false, array['Tag', 'Labels'], 'Free words, separated by commas or semicolons.'),
-  ('importLeads', 27, 'metadata', null, false, '{}', 'Free data of the organization''s own programs, as JSON.'),
-  ('importLeads', 28, 'thoroughfare', 'app_public.short_text', false, array['Street', 'Address', 'Street Address'],
-    'Street and number.'),
-  ('importLeads', 29, 'premise', 'app_public.short_text', false, '{}', 'Apartment or suite.'),
+  ('importLeads', 27, 'agent_id', null, false, '{}', 'Id of the agent who brings the lead.'),
+  ('importLeads', 28, 'agent_name', 'app_public.short_text', false, array['Broker', 'Broker Name'],
+    'Name of the agent who brings the lead.'),
+  ('importLeads', 29, 'agent_email', 'app_public.email_address', false, array['Broker Email'],
+    'E-mail address of the agent: one who is known by it, or is entered with the name.'),
   ('importLeads', 3, 'first_name', null, false, array['First', 'Given Name'], 'Given name.'),
-  ('importLeads', 30, 'locality', 'app_public.short_text', false, array['City', 'Town'], 'City.'),
-  ('importLeads', 31, 'administrative_area', 'app_public.short_text', false, array['State', 'Province', 'Region'],
+  ('importLeads', 30, 'agent_phone', 'app_public.phone_number', false, array['Broker Phone'],
+    'Phone number of the agent.'),
+  ('importLeads', 31, 'agent_brokerage', 'app_public.short_text', false, array['Brokerage'],
+    'Brokerage the agent works for.'),
+  ('importLeads', 32, 'agent_license_number', 'app_public.short_text', false, array['License Number'],
+    'Number of the agent''s licence.'),
+  ('importLeads', 33, 'metadata', null, false, '{}', 'Free data of the organization''s own programs, as JSON.'),
+  ('importLeads', 34, 'thoroughfare', 'app_public.short_text', false, array['Street', 'Address', 'Street Address'],
+    'Street and number.'),
+  ('importLeads', 35, 'premise', 'app_public.short_text', false, '{}', 'Apartment or suite.'),
+  ('importLeads', 36, 'locality', 'app_public.short_text', false, array['City', 'Town'], 'City.'),
+  ('importLeads', 37, 'administrative_area', 'app_public.short_text', false, array['State', 'Province', 'Region'],
     'State or province.'),
-  ('importLeads', 32, 'postal_code', 'app_public.short_text', false, array['Zip', 'Zip Code', 'Postcode'],
+  ('importLeads', 38, 'postal_code', 'app_public.short_text', false, array['Zip', 'Zip Code', 'Postcode'],
     'Postal code.'),
-  ('importLeads', 33, 'country', 'app_public.country_code', false, '{}',
+  ('importLeads', 39, 'country', 'app_public.country_code', false, '{}',
     'Country by ISO 3166-1, such as CA; the one of the project where left out.'),
   ('importLeads', 4, 'last_name', null, false, array['Last', 'Surname', 'Family Name'], 'Family name.'),
   ('importLeads', 5, 'legal_name', null, false, '{}', 'Name for contracts.'),

@@ -7,7 +7,7 @@
  * It plays what a program of yours would do, one request after another, and prints what it did. Read it from the top: each chapter
  * is a function, each request a GraphQL document as the service takes it. docs/example.md goes through it.
  */
-import { codeIn, connect, download, mailTo, Refused, wait, type Ask } from "./plat.ts";
+import { codeIn, connect, download, mailTo, pdf, Refused, wait, type Ask } from "./plat.ts";
 
 /** So that the day can be played again on the same service. */
 const today = Date.now().toString(36);
@@ -224,7 +224,35 @@ async function openTower(ada: Ask, developer: { id: string }) {
   return { tower, quartz, source, reason };
 }
 
-// --- 3. People who ask -----------------------------------------------------------------------------------------------------
+// --- 3. An agency ----------------------------------------------------------------------------------------------------------
+
+const AFFILIATE = `mutation ($input: CreateProjectOrganizationInput!) {
+  createProjectOrganization(input: $input) { id role status }
+}`;
+const ACCEPT_AFFILIATION = `mutation ($input: AcceptProjectOrganizationInviteInput!) {
+  acceptProjectOrganizationInvite(input: $input) { role people { id fullName } }
+}`;
+
+/** Another organization sells along: for its own leads only, once it has accepted. */
+async function inviteAgency(ada: Ask, { tower }: { tower: { id: string } }) {
+  chapter("An agency");
+  const vera = await signUp("Vera", "Stone");
+  const { createOrganization: agency } = await vera(CREATE_ORGANIZATION, {
+    input: { name: `Summit Realty ${today}`, kind: "AGENCY" },
+  });
+  const { createProjectOrganization: invite } = await ada(AFFILIATE, {
+    input: { projectId: tower.id, organizationId: agency.id, role: "AGENCY" },
+  });
+  const { acceptProjectOrganizationInvite: part } = await vera(ACCEPT_AFFILIATION, {
+    input: { id: invite.id },
+  });
+  done(
+    `${agency.slug} takes part as ${part.role}: ${part.people.map((person: any) => person.fullName).join(", ")} can have leads.`,
+  );
+  return { vera, veraId: part.people[0].id as string };
+}
+
+// --- 4. People who ask -----------------------------------------------------------------------------------------------------
 
 const CREATE_WORKFLOW = `mutation ($input: CreateWorkflowInput!) { createWorkflow(input: $input) { id } }`;
 const ENABLE_WORKFLOW = `mutation ($input: EnableWorkflowInput!) { enableWorkflow(input: $input) { name status } }`;
@@ -239,12 +267,22 @@ const CREATE_CALL = `mutation ($input: CreatePhoneCallInput!) { createPhoneCall(
 const CREATE_APPOINTMENT = `mutation ($input: CreateAppointmentInput!) {
   createAppointment(input: $input) { startsAt status }
 }`;
+const UPSERT_LEADS = `mutation ($input: UpsertLeadsInput!) {
+  upsertLeads(input: $input) {
+    createdCount unchangedCount refusedCount rows { position outcome externalId errors { code field message } }
+  }
+}`;
+const UPDATE_LEADS = `mutation ($input: UpdateLeadsInput!) { updateLeads(input: $input) { updatedCount } }`;
 const SUGGEST_EMAIL = `mutation ($input: SuggestLeadEmailInput!) {
   suggestLeadEmail(input: $input) { subject status facts { field } warnings }
 }`;
 
 /** What nobody should forget is a workflow's; the rest is entered as it happens. */
-async function meetLeads(ada: Ask, sam: Ask, { developer, tower, source, samId }: Parts) {
+async function meetLeads(
+  ada: Ask,
+  sam: Ask,
+  { developer, tower, source, samId, veraId }: Parts & { veraId: string },
+) {
   chapter("People who ask");
   const { createWorkflow: workflow } = await ada(CREATE_WORKFLOW, {
     input: {
@@ -296,6 +334,8 @@ async function meetLeads(ada: Ask, sam: Ask, { developer, tower, source, samId }
   };
   const bo = await enter("Bo Larsen", { phone: "416 555 0123", tags: ["two-bedroom"] });
   const nia = await enter("Nia Rossi");
+  await ada(UPDATE_LEADS, { input: { ids: [mira.id], assigneeId: veraId } });
+  done("Mira lives abroad: Vera of the agency speaks with her, and sees no other lead.");
   const again = await refused(enter("B. Larsen", { email: email("bo").toUpperCase() }));
   done(`Bo and Nia walked in. Bo a second time: ${again.code} on ${again.extensions.field}.`);
 
@@ -313,6 +353,30 @@ async function meetLeads(ada: Ask, sam: Ask, { developer, tower, source, samId }
     },
   });
   done(`Sam called Bo, who is ${call.lead.status} now; a tour is ${tour.status}.`);
+
+  // What another system knows comes in one call, by the ids that it has; sent again, it changes nothing.
+  const known = Array.from({ length: 200 }, (_, n) => ({
+    externalId: `C-${n + 1}`,
+    name: `Contact ${n + 1}`,
+    email: n === 7 ? "nobody" : email(`contact${n + 1}`),
+  }));
+  const send = async () =>
+    (await ada(UPSERT_LEADS, { input: { projectId: tower.id, system: "crm", leads: known } })).upsertLeads;
+  const brought = await send();
+  const [bad] = brought.rows.filter((row: any) => row.errors.length > 0);
+  const repeated = await send();
+  done(
+    `The CRM sent 200 contacts: ${brought.createdCount} are leads, ${bad.externalId} is refused (${bad.errors[0].field}). ` +
+      `Sent again, ${repeated.unchangedCount} are as they were.`,
+  );
+  const { updateLeads: mailing } = await ada(UPDATE_LEADS, {
+    input: {
+      filter: { projectIds: [tower.id], query: "Contact" },
+      addTags: ["newsletter"],
+      assigneeId: samId,
+    },
+  });
+  done(`${mailing.updatedCount} of them are Sam's from now on, with a tag.`);
   const { suggestLeadEmail: draft } = await sam(SUGGEST_EMAIL, {
     input: { leadId: bo.id, purpose: "Confirm the tour and name homes that fit." },
   });
@@ -320,9 +384,10 @@ async function meetLeads(ada: Ask, sam: Ask, { developer, tower, source, samId }
   return { mira, bo, nia };
 }
 
-// --- 4. A reservation ------------------------------------------------------------------------------------------------------
+// --- 5. A reservation ------------------------------------------------------------------------------------------------------
 
 const FREE_HOMES = `query ($filter: UnitsFilter!) { units(filter: $filter, first: 1) { id title number price status } }`;
+const HOLD = `mutation ($input: CreateUnitHoldInput!) { createUnitHold(input: $input) { id expiresAt unit { status } } }`;
 const RESERVE = `mutation ($input: CreateReservationInput!) {
   createReservation(input: $input) { id number status price expiresAt unit { number status } lead { status } }
 }`;
@@ -340,23 +405,23 @@ async function freeHome(ask: Ask, projectId: string, bedrooms: number, floors: [
 }
 
 /** Bo takes a home; nobody else can from then on. */
-async function reserve(sam: Ask, tower: { id: string }, bo: { id: string }, mira: { id: string }) {
+async function reserve(sam: Ask, tower: { id: string }, bo: { id: string }, vera: Ask) {
   chapter("A reservation");
   const home = await freeHome(sam, tower.id, 2, [10, 20]);
+  const { createUnitHold: hold } = await sam(HOLD, { input: { unitId: home.id, leadId: bo.id } });
+  done(`Bo thinks it over: ${home.number} is ${hold.unit.status} for him, until ${hold.expiresAt}.`);
   const { createReservation: reservation } = await sam(RESERVE, {
     input: { unitId: home.id, leadId: bo.id, acceptedTerms: true, status: "CONFIRMED" },
   });
   done(
     `Bo reserved ${home.number}: ${reservation.number}, ${money(reservation.price)}; the home is ${reservation.unit.status}.`,
   );
-  const late = await refused(
-    sam(RESERVE, { input: { unitId: home.id, leadId: mira.id, acceptedTerms: true } }),
-  );
-  done(`Mira wants the same home: ${late.code}, until ${late.extensions.claimedUntil}.`);
+  const late = await refused(vera(HOLD, { input: { unitId: home.id } }));
+  done(`Vera of the agency wants the same home: ${late.code}, until ${late.extensions.claimedUntil}.`);
   return { home, reservation };
 }
 
-// --- 5. A negotiation ------------------------------------------------------------------------------------------------------
+// --- 6. A negotiation ------------------------------------------------------------------------------------------------------
 
 const NEGOTIATE = `mutation ($input: CreateNegotiationInput!) { createNegotiation(input: $input) { id status listPrice } }`;
 const OFFER = `mutation ($input: CreateOfferInput!) { createOffer(input: $input) { id status price } }`;
@@ -385,7 +450,7 @@ async function negotiate(ada: Ask, home: { id: string }, bo: { id: string }, res
   );
 }
 
-// --- 6. The purchase -------------------------------------------------------------------------------------------------------
+// --- 7. The purchase -------------------------------------------------------------------------------------------------------
 
 const CONVERT = `mutation ($input: ConvertLeadInput!) {
   convertLead(input: $input) { id status price deposits { id title amountDue status } unit { status } lead { status } }
@@ -448,24 +513,52 @@ async function purchase(
   return { buyer, asBo };
 }
 
-// --- 7. The closing --------------------------------------------------------------------------------------------------------
+// --- 8. The closing --------------------------------------------------------------------------------------------------------
 
 const AGREEMENT = `mutation ($input: CreateAgreementInput!) { createAgreement(input: $input) { id status } }`;
+const UPLOAD_AGREEMENT = `mutation ($input: UploadAgreementFileInput!) { uploadAgreementFile(input: $input) { id } }`;
+const ADD_SIGNER = `mutation ($input: CreateAgreementSignerInput!) { createAgreementSigner(input: $input) { id } }`;
 const UPDATE_AGREEMENT = `mutation ($input: UpdateAgreementInput!) { updateAgreement(input: $input) { status } }`;
+const REQUEST_CODE = `mutation ($input: RequestSigningCodeInput!) {
+  requestSigningCode(input: $input) { title consentText checksum canSign }
+}`;
+const SIGN = `mutation ($input: SignAgreementInput!) { signAgreement(input: $input) { status signedAt } }`;
+const TRAIL = `query ($id: ID!) { agreement(id: $id) { status trail { kind } } }`;
 const UPDATE_BUYER = `mutation ($input: UpdateBuyerInput!) {
   updateBuyer(input: $input) { status unit { number status soldPrice } netPurchasePrice }
 }`;
+const PERSON = `query ($id: ID!) { lead(id: $id) { purchases { unit { number } status } } }`;
 const SOLD = `{ recentlySoldUnits { number soldPrice soldAt } }`;
 
 /** The contract, and the keys. */
-async function close(ada: Ask, buyer: { id: string }) {
+async function close(
+  ada: Ask,
+  asBo: Ask,
+  { buyer, bo, tower }: { buyer: { id: string }; bo: { id: string }; tower: { id: string } },
+) {
   chapter("The closing");
   const { createAgreement: agreement } = await ada(AGREEMENT, {
     input: { buyerId: buyer.id, title: "Purchase agreement", type: "PURCHASE" },
   });
-  for (const status of ["SENT", "VIEWED", "PARTIALLY_SIGNED", "SIGNED", "EXECUTED"])
-    await ada(UPDATE_AGREEMENT, { input: { id: agreement.id, status } });
-  done("The purchase agreement was sent, read, signed and executed.");
+  const input = { agreementId: agreement.id };
+  const contract = new File([pdf("Purchase agreement")], "contract.pdf", { type: "application/pdf" });
+  await ada(UPLOAD_AGREEMENT, { input: { ...input, file: contract } });
+  const signers = [
+    { ask: asBo, name: "Bo Larsen", email: email("bo"), role: "BUYER", sequence: 1 },
+    { ask: ada, name: "Ada Lang", email: email("ada"), role: "SELLER_REPRESENTATIVE", sequence: 2 },
+  ];
+  const ids = [];
+  for (const { ask: _, ...signer } of signers)
+    ids.push((await ada(ADD_SIGNER, { input: { ...input, ...signer } })).createAgreementSigner.id);
+  await ada(UPDATE_AGREEMENT, { input: { id: agreement.id, status: "SENT" } });
+  for (const [n, { ask, name, email: address }] of signers.entries()) {
+    await ask(REQUEST_CODE, { input: { signerId: ids[n] } });
+    const code = codeIn(await mailTo(address, /code/i));
+    const { signAgreement: signed } = await ask(SIGN, { input: { signerId: ids[n], code, consent: true } });
+    done(`${name} signed with the code of a mail: the agreement is ${signed.status}.`);
+  }
+  const { agreement: kept } = await ada(TRAIL, { id: agreement.id });
+  done(`Its trail has ${kept.trail.length} entries, each signature with the checksum of what was signed.`);
   let home;
   for (const status of ["CLEAR_TO_CLOSE", "CLOSED"])
     ({ updateBuyer: home } = await ada(UPDATE_BUYER, { input: { id: buyer.id, status } }));
@@ -473,14 +566,23 @@ async function close(ada: Ask, buyer: { id: string }) {
   done(
     `Bo has the keys: ${home.unit.number} is ${home.unit.status}, sold at ${money(home.unit.soldPrice)} (${sold.length} in the list).`,
   );
+  // The same person buys a second home: no new lead, no second address.
+  const second = await freeHome(ada, tower.id, 0, [1, 20]);
+  await ada(CONVERT, { input: { leadId: bo.id, unitId: second.id } });
+  const { lead } = await ada(PERSON, { id: bo.id });
+  done(
+    `Bo buys a studio, too: ${lead.purchases
+      .map((of: any) => `${of.unit.number} ${of.status}`)
+      .toSorted()
+      .join(", ")}.`,
+  );
 }
 
-// --- 8. A deal that fails, and the resale ----------------------------------------------------------------------------------
+// --- 9. A deal that fails, and the resale ----------------------------------------------------------------------------------
 
-const UPDATE_RESERVATION = `mutation ($input: UpdateReservationInput!) {
-  updateReservation(input: $input) { status purchase { id } unit { id number status price } }
+const CANCEL = `mutation ($input: CancelBuyerInput!) {
+  cancelBuyer(input: $input) { dryRun effects { kind recordType title statusAfter } buyer { status unit { status price } } }
 }`;
-const BUYER = `query ($id: ID!) { buyer(id: $id) { status } }`;
 
 /** Nia's loan is refused; the home is free again at its list price, and Mira buys it. */
 async function resell(
@@ -490,32 +592,37 @@ async function resell(
 ) {
   chapter("A deal that fails, and the resale");
   const home = await freeHome(sam, tower.id, 1, [15, 20]);
-  const { createReservation: reservation } = await sam(RESERVE, {
-    input: { unitId: home.id, leadId: nia.id, acceptedTerms: true },
-  });
+  await sam(RESERVE, { input: { unitId: home.id, leadId: nia.id, acceptedTerms: true } });
   const { convertLead: first } = await ada(CONVERT, { input: { leadId: nia.id, price: 560_000 } });
   done(
     `Nia bought ${home.number} at ${money(first.price)}, ${money(home.price)} in the list: ${first.status}.`,
   );
-  const { updateReservation: refund } = await ada(UPDATE_RESERVATION, {
-    input: { id: reservation.id, status: "REFUNDED", falloutReasonId: reason.id },
-  });
-  const { buyer: gone } = await ada(BUYER, { id: first.id });
+  // What it takes along is shown before it is done.
+  const cancel = async (dryRun: boolean) =>
+    (await ada(CANCEL, { input: { id: first.id, falloutReasonId: reason.id, dryRun } })).cancelBuyer;
+  const { effects } = await cancel(true);
+  const { buyer: gone } = await cancel(false);
+  const [free] = (
+    await ada(FREE_HOMES, { filter: { projectId: tower.id, query: home.number, status: ["AVAILABLE"] } })
+  ).units;
   done(
-    `Her loan is refused: the reservation is ${refund.status}, the purchase ${gone.status}, the home ${refund.unit.status} at ${money(refund.unit.price)}.`,
+    `Her loan is refused. Cancelling touches ${effects.length} records; the purchase is ${gone.status}, ` +
+      `${free.number} ${free.status} at ${money(free.price)}.`,
   );
   const { convertLead: second } = await ada(CONVERT, { input: { leadId: mira.id, unitId: home.id } });
   done(`Mira buys it the same day, at ${money(second.price)}: the home is ${second.unit.status}.`);
 }
 
-// --- 9. The evening --------------------------------------------------------------------------------------------------------
+// --- 10. The evening --------------------------------------------------------------------------------------------------------
 
 const REPORT = `mutation ($input: CreateCustomReportInput!) { createCustomReport(input: $input) { rows(first: 20) } }`;
 const CREATE_EXPORT = `mutation ($input: CreateCustomExportInput!) { createCustomExport(input: $input) { id } }`;
 const RUN_EXPORT = `mutation ($input: RunCustomExportInput!) { runCustomExport(input: $input) { id status } }`;
 const EXPORT = `query ($id: ID!) { export(id: $id) { status rowCount url filename } }`;
 const SEARCH = `query ($query: String!) { search(query: $query, first: 5) { title type } }`;
-const EVENTS = `query ($filter: EventsFilter) { events(filter: $filter, first: 1000) { name } }`;
+const SESSIONS = `{ viewer { sessions { id isCurrent } } }`;
+const LOGOUT = `mutation ($input: LogoutInput!) { logout(input: $input) { sessions { isCurrent } } }`;
+const EVENTS = `query ($filter: EventsFilter) { eventsConnection(filter: $filter) { totalCount } }`;
 
 /** What the developer looks at before it goes home. */
 async function lookBack(ada: Ask, { developer, tower }: Parts) {
@@ -559,8 +666,16 @@ async function lookBack(ada: Ask, { developer, tower }: Parts) {
     ({ search }) => search.length > 0,
   );
   done(`Search for "larsen": ${found.map((hit: any) => `${hit.title} (${hit.type})`).join(", ")}.`);
-  const { events } = await ada(EVENTS, { filter: { organizationId: developer.id } });
-  done(`The day left ${events.length} events, from the first home to the last.`);
+  await anybody(LOGIN, { input: { username: email("ada"), password } });
+  const { viewer } = await ada(SESSIONS);
+  const { logout } = await ada(LOGOUT, { input: { others: true } });
+  done(`Ada was signed in at ${viewer.sessions.length} places and is at ${logout.sessions.length} now.`);
+  const inGerman = await refused(
+    connect({ language: "de" })(CREATE_ACCOUNT, { input: { email: "nobody", password: "short" } }),
+  );
+  done(`Whoever reads German is told: ${inGerman.message}`);
+  const { eventsConnection: events } = await ada(EVENTS, { filter: { organizationId: developer.id } });
+  done(`The day left ${events.totalCount} events, from the first home to the last.`);
 }
 
 // --- The day ---------------------------------------------------------------------------------------------------------------
@@ -576,11 +691,12 @@ interface Parts {
 const { ada, sam, developer, samId } = await foundDeveloper();
 const { tower, quartz, source, reason } = await openTower(ada, developer);
 const parts: Parts = { developer, tower, source, reason, samId };
-const { mira, bo, nia } = await meetLeads(ada, sam, parts);
-const { home, reservation } = await reserve(sam, tower, bo, mira);
+const { vera, veraId } = await inviteAgency(ada, parts);
+const { mira, bo, nia } = await meetLeads(ada, sam, { ...parts, veraId });
+const { home, reservation } = await reserve(sam, tower, bo, vera);
 await negotiate(ada, home, bo, reservation);
-const { buyer } = await purchase(ada, { bo, home, quartz });
-await close(ada, buyer);
+const { buyer, asBo } = await purchase(ada, { bo, home, quartz });
+await close(ada, asBo, { buyer, bo, tower });
 await resell(ada, sam, { ...parts, nia, mira });
 await lookBack(ada, parts);
 console.log("\nThe day is done.");

@@ -125,3 +125,23 @@ export function codeIn(mail: string): string {
   if (!code) throw new Error(`There is no code in this mail:\n${mail}`);
   return code;
 }
+
+/** A page of PDF with a line of text: what a program of yours takes from its own templates. */
+export function pdf(line: string): string {
+  const stream = `BT /F1 18 Tf 72 720 Td (${line}) Tj ET`;
+  const objects = [
+    "<< /Type /Catalog /Pages 2 0 R >>",
+    "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+    "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
+    `<< /Length ${stream.length} >>\nstream\n${stream}\nendstream`,
+    "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+  ];
+  let file = "%PDF-1.4\n";
+  const offsets = objects.map((object, n) => {
+    const at = file.length;
+    file += `${n + 1} 0 obj\n${object}\nendobj\n`;
+    return `${String(at).padStart(10, "0")} 00000 n \n`;
+  });
+  const table = file.length;
+  return `${file}xref\n0 6\n0000000000 65535 f \n${offsets.join("")}trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n${table}\n%%EOF\n`;
+}

@@ -10,6 +10,7 @@ import { Client } from "pg";
 import { checkChain } from "../checks/chain.ts";
 import { checkCatalog, prepareChecks } from "../checks/check.ts";
 import { checkFiles, readSqlFiles } from "../checks/files.ts";
+import { checkMessages } from "../checks/messages.ts";
 import type { Finding } from "../checks/rule.ts";
 import { sourceWords } from "../checks/sources.ts";
 import { withScratchDatabase } from "./scratchDatabase.ts";
@@ -22,7 +23,7 @@ async function checkDatabase(ownerUrl: string): Promise<Finding[]> {
   await client.connect();
   try {
     await prepareChecks(client);
-    return await checkCatalog(client, await sourceWords());
+    return [...(await checkCatalog(client, await sourceWords())), ...(await checkMessages(client))];
   } finally {
     await client.end();
   }

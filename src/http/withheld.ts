@@ -15,12 +15,16 @@ const message =
 
 const details = { reason: "ORGANIZATION_REQUIRES_SECOND_FACTOR" } as const;
 
-/** The error in the place of one by which a viewer was refused, or found nothing. */
+/**
+ * The error in the place of one by which a viewer was refused, or found nothing. Where other organizations go on, a permission that is
+ * lacking may be one of theirs: what was said of it stays.
+ */
 export function withReason(error: CodedError, claims: Claims | undefined): CodedError {
   const hides = error.code === "NOT_FOUND" || error.code === "FORBIDDEN";
   if (!claims?.secondFactorWithholds || !hides || error.extensions.reason !== undefined) return error;
-  const both = `${error.message} ${message}`;
-  return new CodedError("FORBIDDEN", both, { ...error.extensions, ...details }, { cause: error });
+  const stays = error.code === "FORBIDDEN" && claims.secondFactorWithholds === "SOME";
+  const extensions = { ...error.extensions, ...details };
+  return new CodedError("FORBIDDEN", stays ? error.message : message, extensions, { cause: error });
 }
 
 /**

@@ -297,6 +297,45 @@ describe("upsertLeads", () => {
     expect(refusal).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 1000, field: "leads" });
   });
 
+  test("agents come along, each once", async () => {
+    const projectId = await newProject();
+    const agents = async () =>
+      (await world.owner.query("select count(*)::int as n from app_public.agents")).rows[0].n;
+    const before = await agents();
+    const agent = { name: "Al Agent", email: "al@bulk.example", phone: "4165550199", brokerage: "Al & Co" };
+    const leads = [
+      { externalId: "a1", name: "A1", agent },
+      { externalId: "a2", name: "A2", agent },
+      { externalId: "a3", name: "A3", agent: { email: "AL@bulk.example" } },
+      { externalId: "a4", name: "A4", agent: { phone: "1" } },
+      { externalId: "a5", name: "A5", agent: { id: crypto.randomUUID() } },
+    ];
+    await upsert({ projectId, leads, dryRun: true });
+    expect(await agents()).toBe(before);
+    const made = await upsert({ projectId, leads });
+    expect(outcomes(made)).toEqual(["CREATED", "CREATED", "CREATED", "BAD_USER_INPUT", "NOT_FOUND"]);
+    expect(made.rows[4].errors).toMatchObject([{ field: "agentId" }]);
+    expect(await agents()).toBe(before + 1);
+    const of = async (row: number) =>
+      (await world.owen.get(`{ lead(id: "${made.rows[row].leadId}") { agent { name phone brokerage } } }`))
+        .lead.agent;
+    expect(await of(2)).toEqual({ name: "Al Agent", phone: "+14165550199", brokerage: "Al & Co" });
+    const changed = await upsert({
+      projectId,
+      leads: [
+        { externalId: "a1", agent: null },
+        { externalId: "a2", company: "Kept" },
+      ],
+    });
+    expect(changed.updatedCount).toBe(2);
+    expect([await of(0), (await of(1)).name]).toEqual([null, "Al Agent"]);
+    const file =
+      "name,email,Broker Name,Broker Email,Brokerage\nBy Al,byal@bulk.example,Al Agent,al@bulk.example,Al & Co\n";
+    const imported = await importing({ projectId }, file);
+    expect(imported.createdCount).toBe(1);
+    expect(await agents()).toBe(before + 1);
+  });
+
   test("two at once of the same list make each lead once", async () => {
     const projectId = await newProject();
     const leads = Array.from({ length: 20 }, (_, i) => ({
@@ -369,6 +408,9 @@ describe("upsertLeads", () => {
       await upsert({ projectId: quiet, leads: entry("mias", { company: "X" }) }, world.max)
     ).rows;
     expect(colleagues).toMatchObject({ code: "CONFLICT", leadId: null });
+    // Builders take no leads.
+    const builders = entry("builders", { assigneeId: world.bob.id });
+    expect(outcomes(await upsert({ projectId, leads: builders }))).toEqual(["NOT_FOUND"]);
     // An id names one lead of the organization, whatever the project.
     expect(outcomes(await upsert({ projectId: await newProject(), leads: entry("ada") }))).toEqual([
       "CONFLICT",

@@ -241,6 +241,12 @@ test("everything goes back but the cancellation fee; it may be waived, and what 
     returnTotal: "700.00",
     keptTotal: "0.00",
   });
+  await create("createDeposit", {
+    leadId: made.leadId,
+    reservationId: made.reservationId,
+    title: "reserved",
+    amount: 10,
+  });
   const bare = await cancel({
     id: made.id,
     voidAgreements: false,
@@ -255,6 +261,8 @@ test("everything goes back but the cancellation fee; it may be waived, and what 
     "task KEPT": ["OPEN", "OPEN", null],
     "appointment KEPT": ["SCHEDULED", "SCHEDULED", null],
     "reservation KEPT": ["CONVERTED", "CONVERTED", null],
+    // What was due by the reservation is due no more, though the reservation stays as it is.
+    "deposit CHANGED reserved": ["SCHEDULED", "CANCELLED", null],
     "deposit KEPT wire": ["PAID", "PAID", "500.00"],
     "charge KEPT": ["SUCCEEDED", "SUCCEEDED", "300.00"],
   });

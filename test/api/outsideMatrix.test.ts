@@ -88,6 +88,7 @@ createCustomExport                            | yes    | yes    | FORBID | FORBI
 updateCustomExport                            | yes    | yes    | FORBID | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
 deleteCustomExport                            | yes    | yes    | FORBID | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
 runCustomExport                               | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
+exportCustomReport                            | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
 exportFloorPlans                              | yes    | yes    | yes    | FORBID | FORBID  | FORBID | FORBID | NOTFND   | UNAUTH    | NOTFND | FORBID | FORBID | NOTFND
 exportPlans                                   | yes    | yes    | yes    | FORBID | FORBID  | FORBID | FORBID | NOTFND   | UNAUTH    | NOTFND | FORBID | FORBID | NOTFND
 cancelExport of the member                    | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
@@ -676,6 +677,7 @@ describe("what is done", () => {
         id: await create("createCustomExport", { ...custom, format: "CSV" }),
       }),
       runCustomExport: () => ({ id: world.records.CustomExport!.id }),
+      exportCustomReport: () => ({ id: world.records["CustomReport:organization"]!.id }),
       exportFloorPlans: () => ({ projectId: project.id }),
       exportPlans: () => ({ projectId: project.id }),
       "cancelExport of the member": async () => ({ id: await exportOf(max) }),

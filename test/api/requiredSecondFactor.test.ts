@@ -196,6 +196,12 @@ test("of several organizations the others go on", async () => {
   expect(errors).toEqual([
     expect.objectContaining({ path: ["lead"], extensions: expect.objectContaining(refusal) }),
   ]);
+  // What is lacking where they are let in is still said.
+  expect(
+    await world.ada.refused(mutationOf("updateOrganization", "{ id }"), {
+      input: { id: world.summit.id, name: "Mine" },
+    }),
+  ).toMatchObject({ ...refusal, message: expect.not.stringContaining("enrollSecondFactor") });
 });
 
 test("SQL gives whom it refuses no row that it would not give to who is no member", async () => {

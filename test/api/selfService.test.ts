@@ -250,7 +250,7 @@ describe("a visitor", () => {
     expect(await leadOf(again.id)).not.toBe(known.id);
   });
 
-  test("whose bank asks for a confirmation is confirmed when it has it; whose bank refuses tries another card", async () => {
+  test("whose bank refuses tries another card, and is confirmed when all of the fee is paid, be it in parts", async () => {
     const vala = await world.signUp("Vala Visitor");
     const { id, feeDeposit } = await reserve(vala, await unit());
     expect((await pay(vala, feeDeposit.id, "500.00", "tok_chargeCustomerFail")).status).toBe(

@@ -238,6 +238,20 @@ test("twenty who register one address at once in as many projects are one person
   expect(ids((await look(made[0]!)).person.leads).sort()).toEqual(made.sort());
 });
 
+test("persons of many leads take as many statements as that of one", async () => {
+  const list = (first: number) =>
+    world.statements(() =>
+      owen.get(
+        `query ($first: Int!) { leads(first: $first) { id purchases { id } person { id name leads { id } purchases { id unit { id } } } } }`,
+        { first },
+      ),
+    );
+  await list(1);
+  const [one, many] = [await list(1), await list(20)];
+  expect(many.result.leads).toHaveLength(20);
+  expect(many.count).toBe(one.count);
+});
+
 test("each sees of a person what they see of the deals", async () => {
   const email = "secret@example.com";
   const elsewhere = await createProject(owen, { organizationId: world.harbour.id, title: "Elsewhere" });

@@ -23,7 +23,7 @@ const written = {
 };
 
 /** What each mail is made with, more than once where it says different things; what people write is a single word. */
-const samples: Partial<Record<keyof typeof templates, object[]>> = {
+const samples: Record<keyof typeof templates, object[]> = {
   oneTimeCode: [{ code: "C0", expiresAt }],
   verificationCode: [{ code: "C0", link: "https://x/", expiresAt }],
   accountExists: [{}],
@@ -40,9 +40,15 @@ const samples: Partial<Record<keyof typeof templates, object[]>> = {
     "EMAIL_CHANGED",
     "EMAIL_CHANGE_STOPPED",
     "ACCESS_TOKEN_CREATED",
+    "SECOND_FACTOR_ENABLED",
+    "SECOND_FACTOR_DISABLED",
+    "SECOND_FACTOR_GUESSED",
+    "SECOND_FACTOR_RESET",
+    "RECOVERY_CODE_USED",
+    "RECOVERY_CODES_RENEWED",
   ].map((change) => ({
     change,
-    facts: { device: "curl", name: "Robot", email: "a@example.com" },
+    facts: { device: "curl", name: "Robot", email: "a@example.com", left: "3", organization: "Acme" },
     network: "N0",
     at: expiresAt,
   })),
@@ -56,6 +62,21 @@ const samples: Partial<Record<keyof typeof templates, object[]>> = {
     })),
   ),
   organizationInvite: ["OWNER", "ADMIN", "MEMBER"].map((role) => ({ ...invitation, role })),
+  secondFactorRequired: [{ organization: "Acme", dueAt: expiresAt, link: "https://x/" }],
+  projectInvite: ["SELLER", "AGENCY", "BROKER", "BUILDER", "MARKETER", "LENDER", "TITLE", "VIEWER"].flatMap(
+    (role) =>
+      [
+        { token: null, invitedOrganization: "Summit" },
+        { token: "T0", invitedOrganization: null },
+      ].map((to) => ({ ...invitation, id: "I0", project: "Tower", role, ...to })),
+  ),
+  affiliationChanged: ["ACCEPTED", "DECLINED", "CHANGED", "ENDED", "LEFT"].map((what) => ({
+    what,
+    project: "Tower",
+    owner: "Acme",
+    other: "Summit",
+    role: "BROKER",
+  })),
   buyerInvite: [{ ...invitation, project: "Tower" }],
   organizationContacted: [{ ...visitor, organization: "Acme" }],
   serviceContacted: [visitor],

@@ -50,14 +50,14 @@ for (const release of keptReleases())
         { limit: "login", n: 1, long: true },
       ]);
       const { declaredTables } = reference;
-      // Rows that the files of objects declare are theirs, and migrations add codes of errors.
+      // Rows that the files of objects declare are theirs, and migrations add codes of errors and values of enumerations.
       const others = [
         ...declaredTables,
         "app_private.error_codes",
         "app_private.rate_limits",
         "app_private.tries",
       ];
-      const kept = [...before].filter(([table]) => !others.includes(table));
+      const kept = [...before].filter(([table]) => !others.includes(table) && !table.endsWith("_values"));
       for (const [table, { rows, columns, sum }] of kept) {
         const after = await contentsOf(owner, table, columns);
         expect({ table, rows: after?.rows ?? 0, sum: after?.sum ?? null }).toEqual({ table, rows, sum });
@@ -101,7 +101,13 @@ async function contentsOf(client: Client, table: string, columns: string[]): Pro
   );
   const common = there[0]!.columns;
   if (!common) return undefined;
-  const row = `row(${common.map((column) => `"${column}"`).join(", ")})::text`;
+  // A kind of mails that came later is a member of what somebody has chosen.
+  const values = common.map((column) =>
+    `${table}.${column}` === "app_public.organization_user_connections.notifications"
+      ? `(to_jsonb("${column}") - 'agreement')`
+      : `"${column}"`,
+  );
+  const row = `row(${values.join(", ")})::text`;
   // The content that stands for one which has not been sent yet is no row of anybody's.
   const apart = table === "app_private.stored_files" ? "where checksum <> repeat('0', 64)" : "";
   const { rows } = await client.query<{ rows: number; sum: string | null }>(

@@ -28,6 +28,10 @@ const exceptions: Record<string, Record<string, string>> = {
     selectionsChangedAt: "It follows from the choice of options.",
   },
   ProcessorCharge: { metadata: "createProcessorCharge is deprecated and stays as it is." },
+  ProjectOrganization: {
+    handOver: "Nothing is open with the people of an organization that is just taken on.",
+    assigneeId: "Nothing is open with the people of an organization that is just taken on.",
+  },
   Reservation: {
     cancelledAt: ends,
     cancellationReason: ends,
@@ -41,8 +45,10 @@ const exceptions: Record<string, Record<string, string>> = {
 /** Of what is changed by updateX without a createX: what makes it. */
 const madeElsewhere: Record<string, string> = {
   EscalationTicket: "The service opens tickets.",
+  Leads: "It changes leads that createLead, upsertLeads or importLeads made.",
   OrganizationMemberRole: "Members join by an invitation, which names the role.",
   OrganizationNotifications: "Everybody who joins has the default notifications.",
+  OrganizationSecondFactor: "It is a setting of the organization, which begins without it.",
   Password: "createAccount takes the first password.",
   SalesOffice: "The first update makes it: a project has one.",
   Units: "It changes units that createUnit or importUnits made.",

@@ -103,3 +103,39 @@ test("the account of a buyer is known to the team by the purchase, not by lookin
   );
   expect(cost(plan, "buyers")).toBeLessThanOrEqual(5);
 });
+
+test("a person's leads and purchases are looked up by the person", async () => {
+  // The crowd was loaded without triggers: the latest leads of the organization get a person each.
+  const organization = "(select p.organization_id from app_public.projects p where p.id = $1)";
+  const client = await api.owner.connect();
+  try {
+    await client.query("begin; set local session_replication_role = replica");
+    await client.query(
+      `update app_public.leads l set person_id = gen_random_uuid() where l.id = any (array(select n.id from app_public.leads n
+         where n.organization_id = ${organization} order by n.registered_at desc, n.id desc limit 200))`,
+      [project],
+    );
+    await client.query(
+      `insert into app_public.persons (id, organization_id) select l.person_id, l.organization_id from app_public.leads l
+       where l.person_id is not null and l.organization_id = ${organization}`,
+      [project],
+    );
+    await client.query("commit");
+  } finally {
+    client.release();
+  }
+  await api.owner.query("analyze app_public.leads, app_public.persons");
+  const plan = await explain(
+    api,
+    owner,
+    "{ leads(first: 50) { id person { id name leads(first: 10) { id } purchases(first: 10) { id } } } }",
+  );
+  expect([...plan.indexes]).toEqual(expect.arrayContaining(["leads_person", "buyers_person"]));
+  // The page, its persons, what tells that they are seen, their names, and their leads.
+  for (const [table, most] of [
+    ["leads", 5 * 50],
+    ["persons", 50],
+    ["buyers", 50],
+  ] as const)
+    expect(cost(plan, table)).toBeLessThanOrEqual(most);
+});

@@ -186,7 +186,6 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Give a message of at most 2,000 characters.', '{"field": "message"}');
   end if;
   cut_down := app_private.check_affiliate_permissions(offered, create_project_organization.permissions);
-  perform app_private.require_affiliate_role(project.organization_id, offered, cut_down);
   if invited is not null then
     if not exists (select from app_public.organizations o where o.id = invited and o.deleted_at is null) then
       perform app_hidden.fail('NOT_FOUND', 'There is no such organization; invite one that is not here yet by email.',
@@ -260,7 +259,6 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   invite app_public.project_organization_invites := app_private.require_project_invite(id);
 begin
-  perform app_private.require_affiliate_role(invite.owner_id, invite.role, invite.permissions);
   update app_public.project_organization_invites i set send_count = i.send_count + 1,
       expires_at = now() + interval '14 days'
     where i.id = invite.id returning * into invite;

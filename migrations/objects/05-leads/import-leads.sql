@@ -24,7 +24,7 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
       'yes or no: whether the lead follows marketing mail. Who withdrew from it stays so.'),
     ('do_not_contact', null, false, '{DNC,Do Not Call}', 'yes or no: whether the lead asked not to be contacted.'),
     ('preferred_language', null, false, '{Language}', 'Language to write in, such as fr.'),
-    ('assignee', 'app_public.email_address', false, '{Agent Email,Sales Rep,Salesperson,Owner,Assigned To}',
+    ('assignee', 'app_public.email_address', false, '{Sales Rep,Salesperson,Owner,Assigned To}',
       'E-mail address of the member who works on the lead.'),
     ('assignee_id', null, false, '{}', 'Id of the member who works on the lead.'),
     ('budget_min', null, false, '{Minimum Budget,Min Budget,Budget From}', 'Lowest budget.'),
@@ -35,6 +35,13 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('fallout_reason_id', null, false, '{}', 'Id of the reason why the lead was lost.'),
     ('fallout_note', null, false, '{}', 'Why the lead was lost, in words.'),
     ('tags', null, false, '{Tag,Labels}', 'Free words, separated by commas or semicolons.'),
+    ('agent_id', null, false, '{}', 'Id of the agent who brings the lead.'),
+    ('agent_name', 'app_public.short_text', false, '{Broker,Broker Name}', 'Name of the agent who brings the lead.'),
+    ('agent_email', 'app_public.email_address', false, '{Broker Email}',
+      'E-mail address of the agent: one who is known by it, or is entered with the name.'),
+    ('agent_phone', 'app_public.phone_number', false, '{Broker Phone}', 'Phone number of the agent.'),
+    ('agent_brokerage', 'app_public.short_text', false, '{Brokerage}', 'Brokerage the agent works for.'),
+    ('agent_license_number', 'app_public.short_text', false, '{License Number}', 'Number of the agent''s licence.'),
     ('metadata', null, false, '{}', 'Free data of the organization''s own programs, as JSON.'),
     ('thoroughfare', 'app_public.short_text', false, '{Street,Address,Street Address}', 'Street and number.'),
     ('premise', 'app_public.short_text', false, '{}', 'Apartment or suite.'),
@@ -84,13 +91,13 @@ begin
   party := (select o from app_private.viewer_parties(project.id) o limit 1);
   result.dry_run := coalesce(dry_run, false);
   create temp table import_cleared (row int not null, column_name text not null) on commit drop;
-  perform app_private.judge_lead_rows(project, system, party, false,
-    case when update_existing then 'SET' else 'RETURN_EXISTING' end, 'IMPORT');
-  if not coalesce(update_existing, false) then
-    insert into pg_temp.import_same select r.row from pg_temp.import_ready r
-      where r.existing_id is not null and not exists (select from pg_temp.import_same s where s.row = r.row);
-  end if;
   begin
+    perform app_private.judge_lead_rows(project, system, party, false,
+      case when update_existing then 'SET' else 'RETURN_EXISTING' end, 'IMPORT');
+    if not coalesce(update_existing, false) then
+      insert into pg_temp.import_same select r.row from pg_temp.import_ready r
+        where r.existing_id is not null and not exists (select from pg_temp.import_same s where s.row = r.row);
+    end if;
     perform app_private.write_lead_rows(project, system, party);
     select count(*) filter (where r.existing_id is null), count(*) filter (where r.existing_id is not null
         and s.row is null), count(*) filter (where s.row is not null)

@@ -83,6 +83,41 @@ end $$;
 comment on function app_private.next_turns(uuid, int) is
   'Whose turns it is to get so many leads of the project, in their order; and they were theirs then.';
 
+create function app_private.find_row_agents(organization_id uuid, country text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  named record;
+  found_id uuid;
+  message text;
+  details text;
+begin
+  create temp table import_agents (row int not null, agent_id uuid not null) on commit drop;
+  -- Each agent once, however many leads they bring.
+  for named in
+    select array_agg(r.row) as rows, row(r.agent_id::uuid, r.agent_name, r.agent_email, r.agent_phone,
+      r.agent_brokerage, r.agent_license_number)::app_public.agent_input as agent
+    from pg_temp.import_rows r
+    where num_nonnulls(r.agent_id, r.agent_name, r.agent_email, r.agent_phone, r.agent_brokerage,
+        r.agent_license_number) > 0
+      and not exists (select from pg_temp.import_errors e where e.row = r.row)
+    group by r.agent_id, r.agent_name, r.agent_email, r.agent_phone, r.agent_brokerage, r.agent_license_number
+    order by min(lower(r.agent_email)), min(r.row)
+  loop
+    begin
+      found_id := app_private.agent_for(organization_id, named.agent, country);
+      insert into pg_temp.import_agents (row, agent_id) select n, found_id from unnest(named.rows) n;
+    exception when sqlstate 'PLAT0' then
+      get stacked diagnostics message = message_text, details = pg_exception_detail;
+      insert into pg_temp.import_errors
+        select n, (select c.column_name from app_hidden.import_columns c where c.operation = 'importLeads'
+            and replace(c.column_name, '_', '') = lower(replace(details::jsonb ->> 'field', '.', ''))),
+          details::jsonb ->> 'code', message, null from unnest(named.rows) n;
+    end;
+  end loop;
+end $$;
+comment on function app_private.find_row_agents(uuid, text) is
+  'Finds the agents whom the rows of import_rows name, or makes them: import_agents says whose each row is.';
+
 create function app_private.judge_lead_rows(project app_public.projects, system text, party uuid, own_only boolean,
   on_duplicate text, default_origin text) returns void
 -- PERF: a table that grew a moment ago looks small to the planner, which then compares each row with each.
@@ -155,10 +190,11 @@ begin
     select distinct i.email::text as email, i.user_id
     from app_hidden.user_identities i
     join app_public.organization_user_connections m on m.user_id = i.user_id
-    join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = project.id;
+    join app_public.project_organizations p on p.organization_id = m.organization_id and p.project_id = project.id
+      and (p.role = 'OWNER' or app_private.affiliate_sells(p.role, p.permissions));
   insert into pg_temp.import_errors
     select r.row, k.column_name, 'NOT_FOUND',
-      'There is no such member in the organizations of the project.', left(k.value, 200)
+      'There is no such member in the organizations that sell in the project.', left(k.value, 200)
     from pg_temp.import_rows r
     cross join lateral (select 'assignee' as column_name, r.assignee as value
         where lower(r.assignee) not in (select a.email from pg_temp.import_assignees a)
@@ -220,6 +256,7 @@ begin
     from pg_temp.import_cleared c join pg_temp.import_leads m using (row)
     where own_only and c.column_name = 'assignee_id' and m.id is not null;
 
+  perform app_private.find_row_agents(project.organization_id, home_country);
   -- What each row makes of its lead: what it says, else what the lead has.
   execute format($build$
     create temp table import_ready on commit drop as
@@ -260,6 +297,7 @@ begin
           'then concat_ws('' '', x.first_name, x.last_name) end)'
         when 'email' then 'lower(x.email)'
         when 'phone' then 'app_private.try_e164(x.phone, $1)'
+        when 'agent_id' then '(select g.agent_id::text from pg_temp.import_agents g where g.row = x.row)'
         when 'source' then 's.key'
         when 'source_id' then 'coalesce(x.source_id, s.id::text)'
         when 'assignee_id' then 'coalesce(x.assignee_id, a.user_id::text)'

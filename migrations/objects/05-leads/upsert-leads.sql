@@ -30,6 +30,8 @@ comment on column app_public.lead_entry_input.preferred_language is 'Language to
 comment on column app_public.lead_entry_input.assignee is
   'E-mail address of the member who works on the lead; or give assigneeId.';
 comment on column app_public.lead_entry_input.assignee_id is 'The member who works on the lead.';
+comment on column app_public.lead_entry_input.agent is
+  'The agent who brings the lead: an existing one by id or e-mail address, or a new one; null for none.';
 comment on column app_public.lead_entry_input.budget_min is 'Lowest budget.';
 comment on column app_public.lead_entry_input.budget_max is 'Highest budget.';
 comment on column app_public.lead_entry_input.preapproved is 'Whether a lender approved the lead.';
@@ -54,8 +56,11 @@ comment on column app_public.upsert_leads_payload.rows is
 create function app_private.add_lead_entries(entries jsonb[]) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  flat constant jsonb[] := array(select e - 'address' || case when jsonb_typeof(e -> 'address') = 'object'
-    then e -> 'address' else '{}' end from unnest(entries) e);
+  flat constant jsonb[] := array(select e - 'address' - 'agent' || case when jsonb_typeof(e -> 'address') = 'object'
+      then e -> 'address' else '{}' end || case when jsonb_typeof(e -> 'agent') = 'object'
+        then (select coalesce(jsonb_object_agg('agent' || upper(left(a.key, 1)) || substr(a.key, 2), a.value), '{}')
+          from jsonb_each(jsonb_strip_nulls(e -> 'agent')) a)
+      else '{}' end from unnest(entries) e);
   header constant text[] := array(select c.column_name from app_hidden.import_columns c
     where c.operation = 'importLeads' and (c.column_name = 'external_id' or exists (select from unnest(flat) e
       where e ? app_hidden.camel(c.column_name))) order by c.position);
@@ -74,7 +79,8 @@ begin
     select e.place - 1, c.column_name
     from unnest(flat, entries) with ordinality e (value, entry, place)
     cross join lateral jsonb_each(e.value || case when e.entry -> 'address' = 'null'
-      then '{"address": null}'::jsonb else '{}' end) m
+      then '{"address": null}'::jsonb else '{}' end || case when e.entry -> 'agent' = 'null'
+      then '{"agentId": null}'::jsonb else '{}' end) m
     join lateral (select i.column_name from app_hidden.import_columns i where i.operation = 'importLeads'
         and app_hidden.camel(i.column_name) = m.key
       union all select 'address' where m.key = 'address'
@@ -111,10 +117,10 @@ begin
   insert into pg_temp.import_errors
     select r.row, 'external_id', 'BAD_USER_INPUT', 'externalId is required.', null
     from pg_temp.import_rows r where r.external_id is null;
-  perform app_private.judge_lead_rows(project, system, party, app_private.own_leads_only(project), on_duplicate,
-    'INTEGRATION');
   result.dry_run := coalesce(dry_run, false);
   begin
+    perform app_private.judge_lead_rows(project, system, party, app_private.own_leads_only(project), on_duplicate,
+      'INTEGRATION');
     perform app_private.write_lead_rows(project, system, party);
     result.rows := app_private.lead_row_results();
     select count(*) filter (where r.outcome = 'CREATED'), count(*) filter (where r.outcome = 'UPDATED'),
