@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { connect, Socket } from "node:net";
 import { PassThrough } from "node:stream";
-import { connect as connectTls } from "node:tls";
+import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterEach, expect, jest, test } from "@jest/globals";
 import { listen, type ListenOptions } from "../../src/http/listen.ts";
 import { testCertificate } from "../harness/certificate.ts";
@@ -213,4 +213,19 @@ test("what still runs when the time for it is over is cut", async () => {
   for (const { untilClosed } of running) expect(await untilClosed()).toBe("");
   const cut = timers.mock.calls.findIndex(([, ms]) => ms === 50);
   expect(cleared.mock.calls).toContainEqual([timers.mock.results[cut]!.value]);
+});
+
+test("a renewed certificate is shown to connections from then on, and those that are open go on", async () => {
+  const { generate } = await import("selfsigned");
+  const renewed = await generate([{ name: "commonName", value: "renewed" }], { keySize: 2048 });
+  await using server = await start();
+  const subject = ({ socket }: Awaited<ReturnType<typeof open>>) =>
+    (socket as TLSSocket).getPeerCertificate().subject.CN;
+  const before = await open(server.port, true);
+  server.renew(renewed.cert, renewed.private);
+  const after = await open(server.port, true);
+  expect([subject(before), subject(after)]).toEqual(["localhost", "renewed"]);
+  before.socket.write(GET);
+  await until(before.text, (text) => text.endsWith("hello"));
+  for (const { socket } of [before, after]) socket.destroy();
 });
