@@ -70,13 +70,9 @@ const samples: Record<keyof typeof templates, object[]> = {
         { token: "T0", invitedOrganization: null },
       ].map((to) => ({ ...invitation, id: "I0", project: "Tower", role, ...to })),
   ),
-  affiliationChanged: ["ACCEPTED", "DECLINED", "CHANGED", "ENDED", "LEFT"].map((what) => ({
-    what,
-    project: "Tower",
-    owner: "Acme",
-    other: "Summit",
-    role: "BROKER",
-  })),
+  affiliationChanged: ["ACCEPTED", "DECLINED", "CHANGED", "ENDED", "LEFT"].flatMap((what) =>
+    ["BROKER", "LENDER"].map((role) => ({ what, project: "Tower", owner: "Acme", other: "Summit", role })),
+  ),
   buyerInvite: [{ ...invitation, project: "Tower" }],
   organizationContacted: [{ ...visitor, organization: "Acme" }],
   serviceContacted: [visitor],
