@@ -21,8 +21,8 @@ export async function startOperationTrial(): Promise<OperationTrial> {
   const { owner } = fuzz.world;
   const { working, missing, differs } = await explore(fuzz, {
     takesOf: readTakes(),
-    rounds: 60,
-    idleRounds: 10,
+    rounds: 12,
+    idleRounds: 4,
   });
   // What was played since may have made an end of what an input is about.
   for (const [name, one] of working) if ((await differs(one)) !== undefined) working.delete(name);

@@ -1,6 +1,6 @@
 /** Mutants tried on the rows of test/harness/rowWorld.ts, each in a transaction that is rolled back: a tenth of a second for most. */
 import { isDeepStrictEqual } from "node:util";
-import { Client } from "pg";
+import { Client, DatabaseError } from "pg";
 import { reachOf, readWhole, startRows, type Reach } from "../harness/rowReach.ts";
 import { calledIn, type Mutant } from "./mutants.ts";
 
@@ -16,6 +16,8 @@ export interface RowTrial {
 /** @param databaseUrl a migrated database of its own, as superuser */
 export async function startRowTrial(databaseUrl: string): Promise<RowTrial> {
   const client = new Client({ connectionString: databaseUrl });
+  // What went wrong before the cluster ends is the error to tell.
+  client.on("error", () => {});
   await client.connect();
   const world = await startRows(client);
   const reached = async (tables: string[]) => {
@@ -63,7 +65,7 @@ export async function startRowTrial(databaseUrl: string): Promise<RowTrial> {
         await client.query("begin");
         try {
           await client.query(sql);
-          const found = difference(await reachOf(client, world, tables.slice(from, from + 8)));
+          const found = await reachOf(client, world, tables.slice(from, from + 8)).then(difference, failure);
           if (found) return found;
         } finally {
           await client.query("rollback");
@@ -73,6 +75,12 @@ export async function startRowTrial(databaseUrl: string): Promise<RowTrial> {
     },
     end: () => client.end(),
   };
+}
+
+/** A function that gives what those that call it cannot do with is noticed too. @throws what is no refusal of the database */
+function failure(error: unknown): string {
+  if (error instanceof DatabaseError) return error.message;
+  throw error;
 }
 
 /** PERF: what every policy asks shows in a few tables of each area. */
