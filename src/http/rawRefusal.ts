@@ -36,5 +36,6 @@ export function stopReading(request: IncomingMessage): void {
   if (request.complete || Number(request.headers["content-length"]) <= SMALL_REST) return;
   const cut = setTimeout(() => socket.destroy(), LINGER);
   socket.once("close", () => clearTimeout(cut));
-  socket.pause();
+  // Once Node has taken up the reading of a body that nobody had asked for, which it does when the answer is written.
+  setImmediate(() => socket.pause());
 }

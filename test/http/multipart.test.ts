@@ -1,11 +1,12 @@
 /** Multipart requests: who may send one, the order and number of parts, and what becomes of files that are refused or cut off. */
 import { once } from "node:events";
 import { connect } from "node:tls";
+import { PassThrough, type Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { expect, test } from "@jest/globals";
 import { CodedError } from "../../src/errors.ts";
 import { RefusedFile } from "../../src/files/uploadedFile.ts";
-import { multipartLimits } from "../../src/http/multipart.ts";
+import { multipartLimits, readMultipart, type TakeFile } from "../../src/http/multipart.ts";
 import type { UploadDeps } from "../../src/http/uploads.ts";
 import { until } from "../harness/until.ts";
 import { startServer, tokens } from "./server.ts";
@@ -291,6 +292,7 @@ test.each([
   ["1", "The part map has to be a JSON object."],
   ['{"0": "variables.file"}', "Each member of map lists paths such as variables.file."],
   ['{"0": []}', "Each member of map lists paths such as variables.file."],
+  ['{"0": [["variables.file"]]}', "Each member of map lists paths such as variables.file."],
   ['{"0": [1]}', "Each member of map lists paths such as variables.file."],
   ['{"0": ["variables"]}', "Each member of map lists paths such as variables.file."],
   ['{"0": ["query"]}', "Each member of map lists paths such as variables.file."],
@@ -471,4 +473,162 @@ test("files that cannot be released are left to the sweep, and the log says so",
     level: 40,
     msg: "Files were not deleted; the sweep does so.",
   });
+});
+
+/** Reads a body without a server: what comes of it, and the request as it is left. */
+function reading(take: TakeFile, headers: Record<string, string> = {}) {
+  const request = new PassThrough();
+  const own = { "content-type": `multipart/form-data; boundary=${boundary}`, ...headers };
+  const read = readMultipart(Object.assign(request, { headers: own }) as never, take);
+  const outcome = read.then(
+    (operationsRead) => ({ operationsRead }),
+    (error: CodedError) => error as any,
+  );
+  return { request, outcome };
+}
+const keep: TakeFile = async (file) => (await buffer(file)).length;
+const cut = "The upload was cut off before its end; send it again.";
+
+test("a body without a boundary is refused, with the parser's reason for the log", async () => {
+  const { outcome } = reading(keep, { "content-type": "multipart/form-data" });
+  const { code, status, message, extensions, cause } = await outcome;
+  expect({ code, status, message, extensions }).toStrictEqual({
+    code: "BAD_USER_INPUT",
+    status: 400,
+    message: "The multipart request has no boundary.",
+    extensions: {},
+  });
+  expect(cause).toMatchObject({ message: "Multipart: Boundary not found" });
+});
+
+test.each<[string, (request: PassThrough) => void, unknown]>([
+  ["its connection breaks", (request) => void request.emit("aborted"), undefined],
+  ["it cannot be read", (request) => void request.destroy(new Error("reset")), undefined],
+  [
+    "it ends too soon",
+    (request) => void request.end(),
+    expect.objectContaining({ message: "Unexpected end of form" }),
+  ],
+])(
+  "a request is cut off when %s; its file ends with the reason, and nobody listens to it any more",
+  async (_, breakOff, cause) => {
+    const file = Promise.withResolvers<Error>();
+    const began = Promise.withResolvers<void>();
+    const { request, outcome } = reading(async (stream) => {
+      began.resolve();
+      await buffer(stream).catch(file.resolve);
+      throw new Error("It broke off.");
+    });
+    request.write(body(sound.slice(0, 2), ""));
+    request.write(`--${boundary}\r\nContent-Disposition: form-data; name="0"; filename="a"\r\n\r\nabc`);
+    await began.promise;
+    const listeners = ["data", "aborted"].map((event) => request.listenerCount(event));
+    expect(listeners).toEqual([2, 1]);
+    breakOff(request);
+    const error = await outcome;
+    expect([error.code, error.message, error.cause]).toEqual(["BAD_USER_INPUT", cut, cause]);
+    expect(error.extensions).toStrictEqual({});
+    expect((await file.promise).message).toMatch(
+      /^(The request was refused\.|Unexpected end of (file|form))$/,
+    );
+    expect(["data", "aborted"].map((event) => request.listenerCount(event))).toEqual([0, 0]);
+  },
+);
+
+test("when one file cannot be taken, the others are ended before the request is refused", async () => {
+  const ended: string[] = [];
+  const reason = new CodedError("PAYLOAD_TOO_LARGE", "The file is over 5 MB.");
+  const second = Promise.withResolvers<Readable>();
+  const { request, outcome } = reading(async (stream, { path }) => {
+    if (path === "variables.input.file") {
+      await buffer(stream);
+      await second.promise;
+      throw reason;
+    }
+    second.resolve(stream);
+    await buffer(stream).catch((error: Error) => void ended.push(error.message));
+    return undefined;
+  });
+  request.write(
+    body(
+      [
+        ["operations", operations({ input: { file: null, other: null } })],
+        ["map", map({ 0: ["variables.input.file"], 1: ["variables.input.other"] })],
+        ["0", "a", "a.txt"],
+      ],
+      "",
+    ),
+  );
+  request.write(`--${boundary}\r\nContent-Disposition: form-data; name="1"; filename="b"\r\n\r\nabc`);
+  expect(await outcome).toBe(reason);
+  expect(ended).toEqual(["The request was refused."]);
+  expect(request.listenerCount("data")).toBe(0);
+});
+
+test("of a single file it is known how much is still to come, less the end of the request", async () => {
+  const told: number[] = [];
+  const take: TakeFile = async (file, { atLeast }) => {
+    told.push(atLeast);
+    return keep(file, {} as never);
+  };
+  const payload = body(sound);
+  for (const headers of [
+    { "content-length": String(payload.length + 1_000) },
+    { "content-length": "1" },
+    {},
+  ]) {
+    const { request, outcome } = reading(take, headers as Record<string, string>);
+    request.end(payload);
+    expect(await outcome).toEqual({ operationsRead: expect.anything() });
+  }
+  expect(told).toEqual([800, 0, 0]);
+});
+
+test("100 MB of a request are read, one byte more is refused", async () => {
+  const around = body([...sound.slice(0, 2), ["0", "", "a.txt"]]).length;
+  const head = body(sound.slice(0, 2), "");
+  const open = `--${boundary}\r\nContent-Disposition: form-data; name="0"; filename="a.txt"\r\nContent-Type: text/plain\r\n\r\n`;
+  const piece = Buffer.alloc(5_000_000, "a");
+  const send = async (size: number) => {
+    let taken = 0;
+    const { request, outcome } = reading(async (file) => {
+      for await (const chunk of file) taken += (chunk as Buffer).length;
+    });
+    request.on("error", () => {});
+    request.write(head);
+    request.write(open);
+    for (let left = size - around; left > 0; left -= piece.length) request.write(piece.subarray(0, left));
+    request.end(`\r\n--${boundary}--\r\n`);
+    return { outcome: await outcome, taken };
+  };
+  const whole = await send(multipartLimits.request);
+  expect(whole).toEqual({
+    outcome: { operationsRead: expect.anything() },
+    taken: multipartLimits.request - around,
+  });
+  const { outcome: over } = await send(multipartLimits.request + 1);
+  expect([over.code, over.message, over.extensions]).toEqual([
+    "PAYLOAD_TOO_LARGE",
+    "The request is over 100 MB or 10 files.",
+    { limit: multipartLimits.request },
+  ]);
+});
+
+test("a refusal names the part that it is about, or none", async () => {
+  const refusalOf = async (parts: readonly Part[]) => {
+    const { request, outcome } = reading(keep);
+    request.end(body(parts));
+    const { message, extensions } = await outcome;
+    return [message, extensions];
+  };
+  const eleven = Object.fromEntries(Array.from({ length: 11 }, (_, n) => [n, [`variables.f${n}`]]));
+  expect(await refusalOf([sound[0]!, ["map", map(eleven)]])).toStrictEqual([
+    "The request is over 100 MB or 10 files.",
+    { limit: multipartLimits.request },
+  ]);
+  expect(await refusalOf([])).toStrictEqual(["The request needs the parts operations and map.", {}]);
+  expect(await refusalOf(sound.slice(0, 2))).toStrictEqual([
+    "The file 0 that map names was not sent.",
+    { field: "0" },
+  ]);
 });

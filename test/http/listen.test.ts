@@ -1,0 +1,229 @@
+/** What a connection has for each of its steps, what is answered to bytes that are no request, and how the service stops listening. */
+import { once } from "node:events";
+import type { RequestListener } from "node:http";
+import { connect, Socket } from "node:net";
+import { PassThrough } from "node:stream";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import { afterEach, expect, jest, test } from "@jest/globals";
+import { listen, type ListenOptions } from "../../src/http/listen.ts";
+import { testCertificate } from "../harness/certificate.ts";
+import { until } from "../harness/until.ts";
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+const hello: RequestListener = (_request, response) => void response.end("hello");
+
+async function start(app: RequestListener = hello, options: Partial<ListenOptions> = {}) {
+  const { cert, key } = await testCertificate();
+  const server = await listen(app, { port: 0, host: "127.0.0.1", cert, key, ...options });
+  return { ...server, [Symbol.asyncDispose]: () => server.close(0) };
+}
+
+/** A connection, and what has come on it. */
+async function open(port: number, isTls = false) {
+  const socket = isTls
+    ? connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false })
+    : connect(port, "127.0.0.1");
+  let text = "";
+  socket.on("error", () => {}).on("data", (chunk) => (text += chunk));
+  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  await once(socket, isTls ? "secureConnect" : "connect");
+  return {
+    socket,
+    text: () => text,
+    /** All that came, once the service has ended the connection. */
+    untilClosed: () => closed.then(() => text),
+  };
+}
+const GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+test.each<[number, Partial<ListenOptions>, number]>([
+  [15_000, {}, 1_000],
+  [400, { headersWithin: 400 }, 100],
+])(
+  "headers have %d ms, and a connection is kept alive for longer than a minute",
+  async (headersTimeout, options, connectionsCheckingInterval) => {
+    const servers: Record<string, unknown>[] = [];
+    await using server = await start((request, response) => {
+      servers.push((request.socket as unknown as { server: Record<string, unknown> }).server);
+      response.end();
+    }, options);
+    for (const isTls of [false, true]) {
+      const { socket } = await open(server.port, isTls);
+      socket.write(GET);
+      await once(socket, "data");
+      socket.destroy();
+    }
+    expect(servers).toHaveLength(2);
+    expect(servers[0]).not.toBe(servers[1]);
+    for (const its of servers)
+      expect(its).toMatchObject({
+        headersTimeout,
+        connectionsCheckingInterval,
+        requestTimeout: 3_600_000,
+        keepAliveTimeout: 65_000,
+      });
+  },
+);
+
+test("a connection has ten seconds for its first byte, and is not watched for that any more once it came", async () => {
+  const timers = jest.spyOn(Socket.prototype, "setTimeout");
+  await using server = await start();
+  /** The service's ends of connections, with what they were given. */
+  const accepted = () =>
+    timers.mock.contexts.flatMap((socket, at) =>
+      timers.mock.calls[at]![0] === 10_000 ? [socket as Socket] : [],
+    );
+  const silent = await open(server.port);
+  const [own] = await until(accepted, (sockets) => sockets.length === 1);
+  expect(own!.listenerCount("timeout")).toBe(1);
+  own!.emit("timeout");
+  expect(await silent.untilClosed()).toBe("");
+
+  const speaking = await open(server.port);
+  speaking.socket.write(GET);
+  await until(speaking.text, (text) => text.endsWith("hello"));
+  const its = accepted()[1]!;
+  const given = timers.mock.calls.filter((_, at) => timers.mock.contexts[at] === its);
+  expect(given.slice(0, 2)).toEqual([[10_000, expect.any(Function)], [0]]);
+  expect(its.listeners("timeout")).not.toContain(given[0]![1]);
+  speaking.socket.destroy();
+
+  // Whoever leaves without a byte leaves nothing behind.
+  const leaving = await open(server.port);
+  leaving.socket.end();
+  expect(await leaving.untilClosed()).toBe("");
+});
+
+const refusal = (status: string, message: string) =>
+  new RegExp(`^HTTP/1\\.1 ${status}\\r\\n[^]*"message":"${message}"[^]*"code":"BAD_USER_INPUT"`);
+test.each([
+  [
+    "bytes that are no HTTP",
+    "nonsense\r\n\r\n",
+    refusal("400 Bad Request", "This is not a valid HTTP request\\."),
+  ],
+  [
+    "headers of 20 kB",
+    `GET / HTTP/1.1\r\nX-Big: ${"x".repeat(20_000)}\r\n\r\n`,
+    refusal("431 Request Header Fields Too Large", "The headers are too large\\."),
+  ],
+  [
+    "headers that do not end",
+    "GET / HTTP/1.1\r\nX-Slow: ",
+    refusal("408 Request Timeout", "The request did not arrive in time\\."),
+  ],
+])("%s are answered in the form of all refusals", async (_name, bytes, expected) => {
+  await using server = await start(hello, { headersWithin: 300 });
+  for (const isTls of [false, true]) {
+    const { socket, untilClosed } = await open(server.port, isTls);
+    socket.write(bytes);
+    expect(await untilClosed()).toMatch(expected);
+  }
+});
+
+test("a client that breaks off or speaks no TLS loses its connection, without a word, and nobody else does", async () => {
+  await using server = await start();
+  const kept = await open(server.port, true);
+  const noTls = await open(server.port);
+  noTls.socket.write(Buffer.from([0x16, 0, 0, 0, 0, 0, 0, 0]));
+  expect(await noTls.untilClosed()).not.toMatch(/HTTP/);
+  const gone = await open(server.port);
+  await new Promise((resolve) => gone.socket.write("GET / HTTP/1.1\r\nX-Half: ", resolve));
+  gone.socket.resetAndDestroy();
+  kept.socket.write(GET);
+  await until(kept.text, (text) => text.endsWith("hello"));
+  kept.socket.destroy();
+});
+
+test("nothing is written to a connection that has broken, or can take nothing any more", async () => {
+  const servers = new Set<any>();
+  await using server = await start((request, response) => {
+    servers.add((request.socket as any).server);
+    response.end("hello");
+  });
+  const asking = await open(server.port);
+  asking.socket.write(GET);
+  await until(asking.text, (text) => text.endsWith("hello"));
+  asking.socket.destroy();
+  const [its] = servers;
+  const after = (code: string | undefined, before = (_socket: PassThrough) => {}) => {
+    const socket = new PassThrough();
+    before(socket);
+    its.emit("clientError", Object.assign(new Error("x"), { code }), socket);
+    return [socket.destroyed, socket.readableLength > 0 || socket.readableFlowing === true];
+  };
+  expect(after("ECONNRESET")).toEqual([true, false]);
+  expect(after("HPE_INVALID_METHOD", (socket) => void socket.end())).toEqual([true, false]);
+  expect(after(undefined)).toEqual([false, true]);
+});
+
+test("an address that is taken is an error, after which nothing is looked after any more", async () => {
+  await using server = await start();
+  const begun = jest.spyOn(globalThis, "setInterval");
+  const ended = jest.spyOn(globalThis, "clearInterval");
+  await expect(start(hello, { port: server.port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+  expect(begun.mock.results).not.toHaveLength(0);
+  for (const { value } of begun.mock.results) expect(ended.mock.calls).toContainEqual([value]);
+});
+
+test("who stops listening ends silent and idle connections at once, and running requests when they are answered", async () => {
+  const begun = jest.spyOn(globalThis, "setInterval");
+  const ended = jest.spyOn(globalThis, "clearInterval");
+  const answers: (() => void)[] = [];
+  const server = await start((request, response) => {
+    if (request.url === "/") response.end("hello");
+    else answers.push(() => response.end("late"));
+  });
+  const silent = await open(server.port);
+  const idle = [await open(server.port), await open(server.port, true)];
+  for (const { socket, text } of idle) {
+    socket.write(GET);
+    await until(text, (has) => has.endsWith("hello"));
+  }
+  const running = [await open(server.port), await open(server.port, true)];
+  for (const { socket } of running) socket.write("GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
+  await until(() => answers.length === 2);
+  let isClosed = false;
+  // Longer than the test may take: nothing is cut here.
+  const closed = server.close(600_000).then(() => (isClosed = true));
+  expect(await silent.untilClosed()).toBe("");
+  for (const { untilClosed } of idle) expect(await untilClosed()).toMatch(/hello$/);
+  await expect(open(server.port)).rejects.toMatchObject({ code: "ECONNREFUSED" });
+  expect([isClosed, ...running.map(({ text }) => text())]).toEqual([false, "", ""]);
+  for (const answer of answers) answer();
+  for (const { untilClosed } of running) expect(await untilClosed()).toMatch(/late$/);
+  await closed;
+  for (const { value } of begun.mock.results) expect(ended.mock.calls).toContainEqual([value]);
+});
+
+test("what still runs when the time for it is over is cut", async () => {
+  let begun = 0;
+  const server = await start(() => void begun++);
+  const running = [await open(server.port), await open(server.port, true)];
+  for (const { socket } of running) socket.write(GET);
+  await until(() => begun === 2);
+  const timers = jest.spyOn(globalThis, "setTimeout");
+  const cleared = jest.spyOn(globalThis, "clearTimeout");
+  await server.close(50);
+  for (const { untilClosed } of running) expect(await untilClosed()).toBe("");
+  const cut = timers.mock.calls.findIndex(([, ms]) => ms === 50);
+  expect(cleared.mock.calls).toContainEqual([timers.mock.results[cut]!.value]);
+});
+
+test("a renewed certificate is shown to connections from then on, and those that are open go on", async () => {
+  const { generate } = await import("selfsigned");
+  const renewed = await generate([{ name: "commonName", value: "renewed" }], { keySize: 2048 });
+  await using server = await start();
+  const subject = ({ socket }: Awaited<ReturnType<typeof open>>) =>
+    (socket as TLSSocket).getPeerCertificate().subject.CN;
+  const before = await open(server.port, true);
+  server.renew(renewed.cert, renewed.private);
+  const after = await open(server.port, true);
+  expect([subject(before), subject(after)]).toEqual(["localhost", "renewed"]);
+  before.socket.write(GET);
+  await until(before.text, (text) => text.endsWith("hello"));
+  for (const { socket } of [before, after]) socket.destroy();
+});
