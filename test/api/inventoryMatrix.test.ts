@@ -40,6 +40,13 @@ const elsewhere = [
   "exportPlans",
   "projectContactMessage",
   "projectOrganization",
+  // unitHolds.test.ts
+  "createUnitHold",
+  "updateUnitHold",
+  "deleteUnitHold",
+  "unitHold",
+  "unitHolds",
+  "unitHoldsConnection",
   // affiliation.test.ts
   "projectOrganizationInvite",
   "createProjectOrganization",
@@ -149,11 +156,13 @@ Project.documents FloorPlan.documents                                           
 Project.openHouses Project.testimonials                                         | 2     | 2     | 2      | 2      | 2       | 1        | 1
 Project.promotions                                                              | 6     | 6     | 6      | 6      | 6       | 4        | 4
 Project.collections                                                             | 2     | 2     | 2      | 1      | 1       | 1        | 1
-Project.organizations                                                           | 3     | 3     | 3      | 3      | 3       | none     | none
+Project.organizations                                                           | 3     | 3     | 3      | 2      | 2       | none     | none
+Project.organizationInvites                                                     | none  | none  | null   | null   | null    | null     | null
 Project.leads                                                                   | 2     | 2     | 2      | 1      | null    | null     | null
 Project.leadSources                                                             | 6     | 6     | 6      | 6      | null    | null     | null
 Project.falloutReasons                                                          | 5     | 5     | 5      | 5      | null    | null     | null
 Project.buyers Project.reservations Lot*.reservations                           | none  | none  | none   | none   | null    | null     | null
+Lot*.holds Unit*.holds                                                          | none  | none  | none   | none   | null    | null     | null
 Unit*.reservations Unit*.negotiations Unit*.personalizations                    | none  | none  | none   | none   | null    | null     | null
 Project.negotiations Project.offers                                             | none  | none  | none   | none   | null    | null     | null
 Project.deposits                                                                | none  | none  | null   | null   | null    | null     | null
