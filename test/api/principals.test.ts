@@ -103,7 +103,7 @@ const enable = "mutation ($id: ID!) { enableWorkflow(input: { id: $id }) { id st
 test("a token makes a webhook only for events that it may read", async () => {
   const bare = await program(["org.admin"]);
   for (const [events, permission] of [
-    [["*"], "buyer.read"],
+    [["*"], "buyer.pii"],
     [["lead.*"], "lead.read"],
     [["lead.created"], "lead.read"],
     [["unit.price_changed", "buyer.created"], "buyer.read"],

@@ -1,3 +1,4 @@
+import { until } from "../harness/until.ts";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { mutationOf } from "../harness/records.ts";
@@ -175,7 +176,10 @@ test("ten wrong codes an hour, also in parallel; the user is told, and the next 
   );
   const codes = answers.map((error) => error!.code);
   expect(codes.filter((code) => code === "UNAUTHENTICATED").length).toBeLessThanOrEqual(10);
-  while ((await loginError(person, "000000"))!.code !== "RATE_LIMITED");
+  await until(
+    () => loginError(person, "000000"),
+    (error) => error!.code === "RATE_LIMITED",
+  );
   expect(await loginError(person, await app.next())).toMatchObject({
     code: "RATE_LIMITED",
     retryAfterSeconds: expect.any(Number),

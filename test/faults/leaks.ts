@@ -9,9 +9,11 @@ const inside =
 export function expectMasked(answer: Answer): void {
   expect(answer.errors?.length).toBeGreaterThan(0);
   for (const { message, extensions } of answer.errors!) {
-    const { code, requestId: _, ...others } = extensions;
+    const { code, requestId: _, key, ...others } = extensions;
     expect(["INTERNAL", "UNAVAILABLE"]).toContain(code);
-    expect(others).toEqual(code === "UNAVAILABLE" ? { retryAfterSeconds: 5 } : {});
+    // The sentence of the catalogue, as each error says.
+    expect(key).toMatch(/^\w+$/);
+    expect(others).toEqual(code === "UNAVAILABLE" ? { retryAfterSeconds: 5, parameters: ["5"] } : {});
     expect(extensions.requestId).toBe(answer.headers["x-request-id"]);
     expect(message).not.toMatch(inside);
   }

@@ -86,11 +86,6 @@ begin
         'Name the lead, the buyer, the project or the organization that the task is for.',
         '{"field": "organizationId"}');
     end if;
-    -- What somebody writes down for nobody is theirs to do; what a workflow makes goes where its step says.
-    if new.assignee_id is null and app_public.current_user_id() is not null
-      and not coalesce(app_hidden.is_service(), false) then
-      new.assignee_id := app_public.current_user_id();
-    end if;
   end if;
   if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id)
     and not exists (
@@ -102,6 +97,12 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT',
       'A task is assigned to a member of the organization, or of one with a part in the project.',
       '{"field": "assigneeId"}');
+  end if;
+  -- What somebody writes down for nobody is theirs to do; what a workflow makes goes where its step says. Whoever may
+  -- not make it is refused for that.
+  if tg_op = 'INSERT' and new.assignee_id is null and app_public.current_user_id() is not null
+    and not coalesce(app_hidden.is_service(), false) then
+    new.assignee_id := app_public.current_user_id();
   end if;
   if tg_op = 'UPDATE' and new.status is distinct from old.status then
     new.started_at := case when new.status = 'OPEN' then null else coalesce(new.started_at, now()) end;
