@@ -187,7 +187,8 @@ test("a job at which two processes died is set aside under a ticket, until someb
     expect([await times("deadly"), await times("clockwork")]).toEqual([2, 2]);
     // The job runner notes that a job is done after the job has done it.
     const { rows } = await until(
-      () => owner.query("select last_error, attempts, max_attempts from graphile_worker.jobs where key is null"),
+      () =>
+        owner.query("select last_error, attempts, max_attempts from graphile_worker.jobs where key is null"),
       ({ rowCount }) => rowCount === 2,
     );
     // The one of the clock has given its key to the one that was left out.
