@@ -554,7 +554,8 @@ describe("duplicate leads", () => {
       code: "FORBIDDEN",
       permission: "lead.write",
     });
-    const both = await Promise.all([table.lead({ phone: phone() }), table.lead()]);
+    // The older one is kept.
+    const both = [await table.lead({ phone: phone() }), await table.lead()];
     for (const leadId of both)
       await world.owen.get(
         `mutation ($lead: ID!, $unit: ID!) { convertLead(input: { leadId: $lead, unitId: $unit }) { id } }`,
