@@ -170,9 +170,11 @@ test("strangers from however many networks have one hash at a time: nobody who s
     return hashPassword(good, context([], { operation, ip: `203.0.113.${n}` }).given);
   });
   const most = { ofStrangers: 0, waiting: 0, inAll: 0 };
-  let isOver = false;
-  const all = Promise.all([...strangers, provePassword(good, signIn.given)]).finally(() => (isOver = true));
-  while (!isOver) {
+  const state = { isOver: false };
+  const all = Promise.all([...strangers, provePassword(good, signIn.given)]).finally(
+    () => (state.isOver = true),
+  );
+  while (!state.isOver) {
     most.ofStrangers = Math.max(most.ofStrangers, strangersHashes.numbers.held);
     most.waiting = Math.max(most.waiting, passwordHashes.numbers.waiting);
     most.inAll = Math.max(most.inAll, passwordHashes.numbers.held);
