@@ -3407,9 +3407,19 @@ end$function$;
 
 create function app_private.tg_buyer_documents__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  most constant int := 50;
 begin
   if exists (select from app_public.buyers b where b.id = new.buyer_id and b.status = 'CANCELLED') then
     perform app_hidden.fail('CONFLICT', 'This purchase was cancelled.', '{"field": "buyerId"}');
+  end if;
+  -- They count for the quota of the organization, which no outsider is to use up.
+  perform app_private.limit_buyer('buyer.document', new.buyer_id);
+  if new.buyer_id = any (array(select app_hidden.viewer_purchases())) and (select count(*) from
+      app_public.buyer_documents d where d.buyer_id = new.buyer_id and d.uploaded_by_id = app_public.current_user_id()
+        and d.deleted_at is null) >= most then
+    perform app_hidden.fail('LIMIT_EXCEEDED', format('A buyer keeps %s documents of a purchase at most; delete one '
+      'that is no longer needed.', most), jsonb_build_object('field', 'file', 'limit', most));
   end if;
   return new;
 end $function$;
@@ -19575,6 +19585,10 @@ grant delete on app_public.personalizations to plat_user;
 grant insert (unit_id, lead_id, buyer_id, title, due_on, notes) on app_public.personalizations to plat_user;
 grant update (title, status, due_on, notes, selections_changed_at) on app_public.personalizations to plat_user;
 
+create trigger _005_limit_buyer before insert or update on app_public.personalizations
+  for each row
+  when (new.buyer_id is not null)
+  execute function app_private.tg_personalizations__limit_buyer();
 create trigger _010_prepare before insert on app_public.personalizations
   for each row execute function app_private.tg_personalizations__prepare();
 create trigger _050_organization before insert on app_public.personalizations
@@ -19834,6 +19848,14 @@ begin
     perform app_hidden.fail('CONFLICT', 'What was agreed stays; cancel it instead, as long as it is not signed.');
   end if;
   return old;
+end $function$;
+
+-- Each change makes an event, and may notify the team: a buyer makes a limited number of them.
+create function app_private.tg_personalizations__limit_buyer() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.limit_buyer('buyer.change', new.buyer_id);
+  return new;
 end $function$;
 
 -- Refuses a row of a record that was deleted meanwhile.
@@ -43740,6 +43762,7 @@ begin
     perform app_hidden.fail('UNAUTHENTICATED',
       'The session has ended: this refresh token is unknown, expired or was used before. Sign in again.');
   end if;
+  perform app_private.rate_limit('session.refresh', session.id::text);
   perform set_config('plat.user_id', session.user_id::text, true), set_config('plat.token_id', '', true),
     set_config('plat.session_id', session.id::text, true);
   -- The one that was given for it, where it comes again, is void.
@@ -55532,6 +55555,16 @@ language sql as $function$
       and not exists (select from app_private.search_words k where k.word = w.word)
 $function$;
 
+-- Counts what a buyer does to their own purchase, which takes room and attention of the organization: RATE_LIMITED
+--   above the limit. Whoever works on the purchase is not limited.
+create function app_private.limit_buyer(name text, buyer_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if limit_buyer.buyer_id = any (array(select app_hidden.viewer_purchases())) then
+    perform app_private.rate_limit(limit_buyer.name, app_public.current_user_id()::text);
+  end if;
+end $function$;
+
 -- What the uses of a limit by somebody are kept under.
 create function app_private.limit_key(name text, key text) returns text
 language sql immutable as $function$ select name || ' ' || encode(sha256(convert_to(key, 'UTF8')), 'hex') $function$;
@@ -57827,7 +57860,7 @@ begin
 end $function$;
 
 -- Opens a session of a user, who is locked and has proved who they are. Of more than 100 at a time, the one ends
---   that was not used for longest.
+--   that was not used for longest; of those that have ended, 100 are kept.
 create function app_private.open_session(
   user_id uuid, session_epoch integer, is_refreshable boolean, device text
 ) returns app_public.authentication
@@ -57841,6 +57874,11 @@ begin
   update app_private.sessions s set ended_at = now() where s.id = any (array(
     select o.id from app_private.sessions o where o.user_id = open_session.user_id and o.ended_at is null
       and o.expires_at > now() order by coalesce(o.last_used_at, o.created_at) desc, o.id desc offset most - 1));
+  -- Nor does whoever signs in again and again leave more behind. Those that were taken up stay: their tokens do not say
+  -- that they had a row.
+  delete from app_private.sessions s where s.id = any (array(
+    select o.id from app_private.sessions o where o.user_id = open_session.user_id and o.ended_at is not null
+      and not o.is_adopted order by o.ended_at desc, o.id desc offset most));
   insert into app_private.sessions (user_id, device, network, is_refreshable, expires_at)
     values (user_id, open_session.device, network, coalesce(is_refreshable, false), date_trunc('second', now())
       + case when open_session.is_refreshable then interval '90 days' else interval '30 days' end)
@@ -67124,6 +67162,8 @@ insert into app_private.file_tables (table_name) values
   ('unit_images');
 
 insert into app_private.limits (name, most, within, description) values
+  ('buyer.change', 300, '01:00:00', 'Changes that a buyer makes to their own personalizations.'),
+  ('buyer.document', 30, '24:00:00', 'Private documents that a buyer uploads.'),
   ('consent.address', 3, '24:00:00',
     'Mails that ask the owner of an address for consent, for all organizations; further ones are quietly not sent.'),
   ('consent.address_and_organization', 1, '24:00:00',
@@ -67156,6 +67196,7 @@ insert into app_private.limits (name, most, within, description) values
   ('second_factor.day', 30, '24:00:00', 'Wrong codes of the second factor of an account, for each way to give one.'),
   ('second_factor.hour', 10, '01:00:00', 'Wrong codes of the second factor of an account, for each way to give one.'),
   ('second_factor.notice', 1, '24:00:00', 'Mails that tell the user of wrong codes of their second factor.'),
+  ('session.refresh', 60, '01:00:00', 'Refreshes of one session.'),
   ('sign_up.area', 480, '01:00:00',
     'New accounts from one area: the networks whose IPv4 addresses begin with the same 24 bits, or IPv6 with 48.'),
   ('sign_up.further', 60, '00:01:00',
