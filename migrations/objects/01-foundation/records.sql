@@ -123,7 +123,7 @@ comment on function app_hidden.record_id(text, text, text) is
 create function app_private.tg__touch() returns trigger
 language plpgsql volatile as $$
 begin
-  -- Generated columns are not there yet; their names are the arguments.
+  -- The arguments: columns that do not count.
   if (tg_nargs = 0 and new is distinct from old)
     or (tg_nargs > 0 and to_jsonb(new) - tg_argv <> to_jsonb(old) - tg_argv) then
     new.version := old.version + 1;
@@ -131,6 +131,33 @@ begin
   end if;
   return new;
 end $$;
+
+create function app_private.make_touch(relation regclass) returns void
+language plpgsql volatile as $$
+declare
+  computed constant text := (select string_agg(format('
+  old.%I := null;', a.attname), '' order by a.attnum) from pg_attribute a
+    where a.attrelid = relation and a.attgenerated <> '' and not a.attisdropped);
+  function_name text := 'tg__touch';
+begin
+  if computed is not null then
+    function_name := format('tg_%s__touch', (select c.relname from pg_class c where c.oid = relation));
+    execute format('create function app_private.%I() returns trigger language plpgsql volatile as %L', function_name,
+      format('
+begin
+  -- Generated columns are not there yet.%s
+  if new is distinct from old then
+    new.version := old.version + 1;
+    new.updated_at := now();
+  end if;
+  return new;
+end ', computed));
+  end if;
+  execute format('create trigger _900_touch before update on %s for each row execute function app_private.%I()',
+    relation, function_name);
+end $$;
+comment on function app_private.make_touch(regclass) is
+  'Makes the trigger that counts the version of a changed row and says when it changed.';
 
 create function app_private.tg__soft_delete() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -586,7 +613,7 @@ begin
         or exists (select from app_hidden.record_types r where r.table_name = c.relname)))
     order by c.oid::regclass::text
   loop
-    execute format('create function app_hidden.clean_values(_type %s, input jsonb) returns jsonb
+    execute format('create or replace function app_hidden.clean_values(_type %s, input jsonb) returns jsonb
       language plpgsql stable as %L', of_table.relation, format('
 declare
   result jsonb := (select coalesce(jsonb_object_agg(c.key, app_hidden.clean_value(c.value, %s)), ''{}'')
@@ -594,7 +621,7 @@ declare
 begin%s
   return result;
 end ', of_table.is_json, of_table.column_names, of_table.resolved));
-    execute format('create function app_hidden.read_record(_type %1$s, id uuid) returns %1$s
+    execute format('create or replace function app_hidden.read_record(_type %1$s, id uuid) returns %1$s
       language plpgsql stable as %2$L', of_table.relation, case when of_table.is_masked then format('
 begin
   -- The roles of the API read the view that masks.
@@ -609,7 +636,7 @@ begin
   select * into _type from %1$s r where r.id = read_record.id;
   return _type;
 end ', of_table.relation) end);
-    execute format('create function app_hidden.insert_record(given %s, value_list jsonb) returns uuid
+    execute format('create or replace function app_hidden.insert_record(given %s, value_list jsonb) returns uuid
       language plpgsql volatile as %L', of_table.relation, case when of_table.inserted is null then '
 begin
   return app_hidden.insert_columns(given, value_list);
@@ -647,10 +674,7 @@ begin
     execute format('create trigger _100_slug before insert or update on %s for each row execute function '
       'app_private.tg__slug(%L)', relation, slug_from);
   end if;
-  execute format('create trigger _900_touch before update on %s for each row execute function '
-    'app_private.tg__touch(%s)', relation,
-    (select string_agg(quote_literal(attname), ', ') from pg_attribute where attrelid = relation and attgenerated <> ''
-      and not attisdropped));
+  perform app_private.make_touch(relation);
   if exists (select from pg_attribute where attrelid = relation and attname = 'deleted_at') then
     execute format('create trigger _900_soft_delete before delete on %s for each row execute function '
       'app_private.tg__soft_delete()', relation);
