@@ -1798,6 +1798,10 @@ create table app_public.agreements (
   signing_provider         app_public.signing_provider  not null default 'EMBEDDED',
   -- After how many days signers are reminded, three times at most; 3 where left out, null for never.
   reminder_days            smallint                     default 3,
+  -- @insertOptional
+  --
+  -- Number in the project, such as A-000042.
+  number                   text                         not null,
   constraint agreements_pkey primary key (id),
   constraint agreements_id_project_id_key unique (id, project_id),
   -- @fieldName buyer
@@ -1833,6 +1837,7 @@ create table app_public.agreements (
 
 create index agreements_buyer on app_public.agreements (buyer_id, id desc) where deleted_at is null;
 create index agreements_lead on app_public.agreements (lead_id, id desc) where deleted_at is null;
+create unique index agreements_number on app_public.agreements (project_id, number);
 create index agreements_project on app_public.agreements (project_id, id desc) where deleted_at is null;
 
 alter table app_public.agreements enable row level security;
@@ -1996,6 +2001,8 @@ create trigger _600_deadline_agreement after insert on app_public.agreements
   for each row
   when (new.expires_at is not null)
   execute function app_private.tg_agreement__deadline();
+create trigger _800_number before insert on app_public.agreements
+  for each row execute function app_private.tg__number('A', 'agreement_counters');
 create trigger _900_soft_delete before delete on app_public.agreements
   for each row execute function app_private.tg__soft_delete();
 create trigger _900_touch before update on app_public.agreements
@@ -2053,6 +2060,7 @@ begin
     n.type as type,
     n.title as title,
     n.lead_id as "leadId",
+    n.number as number,
     to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
     n.status as status,
     n.buyer_id as "buyerId",
@@ -2103,6 +2111,7 @@ begin
     n.type as type,
     n.title as title,
     n.lead_id as "leadId",
+    n.number as number,
     to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
     n.status as status,
     n.buyer_id as "buyerId",
@@ -2129,6 +2138,7 @@ begin
     n.type as type,
     n.title as title,
     n.lead_id as "leadId",
+    n.number as number,
     to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
     n.status as status,
     n.buyer_id as "buyerId",
@@ -2183,10 +2193,12 @@ begin
     || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.void_reason is distinct from n.void_reason then jsonb_build_object('voidReason', jsonb_build_array(o.void_reason, n.void_reason)) else '{}' end
     || case when o.signing_provider is distinct from n.signing_provider then jsonb_build_object('signingProvider', jsonb_build_array(o.signing_provider, n.signing_provider)) else '{}' end
-    || case when o.reminder_days is distinct from n.reminder_days then jsonb_build_object('reminderDays', jsonb_build_array(o.reminder_days, n.reminder_days)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.reminder_days is distinct from n.reminder_days then jsonb_build_object('reminderDays', jsonb_build_array(o.reminder_days, n.reminder_days)) else '{}' end
+    || case when o.number is distinct from n.number then jsonb_build_object('number', jsonb_build_array(o.number, n.number)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.type as type,
     n.title as title,
     n.lead_id as "leadId",
+    n.number as number,
     to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
     n.status as status,
     n.buyer_id as "buyerId",
@@ -2221,7 +2233,8 @@ begin
     o.expires_at,
     o.void_reason,
     o.signing_provider,
-    o.reminder_days) is distinct
+    o.reminder_days,
+    o.number) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -2241,7 +2254,8 @@ begin
     n.expires_at,
     n.void_reason,
     n.signing_provider,
-    n.reminder_days) order by n.id returning stream_id)
+    n.reminder_days,
+    n.number) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -15143,6 +15157,10 @@ create table app_public.offers (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- @insertOptional
+  --
+  -- Number in the project, such as O-000042.
+  number                   text                         not null,
   constraint offers_pkey primary key (id),
   constraint offers_id_project_id_key unique (id, project_id),
   -- There is another offer in this round already; look at the negotiation and try again.
@@ -15216,6 +15234,7 @@ create index offers_claim on app_public.offers (claim_id) where claim_id is not 
 create index offers_created_by on app_public.offers (created_by_id);
 create index offers_lead on app_public.offers (lead_id);
 create index offers_negotiation on app_public.offers (negotiation_id, id desc);
+create unique index offers_number on app_public.offers (project_id, number);
 create index offers_organization on app_public.offers (organization_id, inserted_at desc, id desc);
 create index offers_organization_status on app_public.offers (organization_id, status, inserted_at desc, id desc);
 -- This offer has a counter-offer already.
@@ -15259,6 +15278,7 @@ create trigger _100_final before update on app_public.offers
     or old.id is distinct from new.id
     or old.organization_id is distinct from new.organization_id
     or old.project_id is distinct from new.project_id
+    or old.number is distinct from new.number
     or old.negotiation_id is distinct from new.negotiation_id
     or old.round is distinct from new.round
     or old.sequence is distinct from new.sequence
@@ -15314,6 +15334,8 @@ create trigger _600_deadline_offer after insert on app_public.offers
   for each row
   when (new.expires_at is not null)
   execute function app_private.tg_offer__deadline();
+create trigger _800_number before insert on app_public.offers
+  for each row execute function app_private.tg__number('O', 'offer_counters');
 create trigger _900_touch before update on app_public.offers
   for each row execute function app_private.tg__touch('assignee_id');
 create trigger _950_events_delete after delete on app_public.offers
@@ -15405,6 +15427,7 @@ begin
     n.round as round,
     n.lead_id as "leadId",
     n.manual as manual,
+    n.number as number,
     n.status as status,
     n.unit_id as "unitId",
     n.buyer_id as "buyerId",
@@ -15468,6 +15491,7 @@ begin
     n.round as round,
     n.lead_id as "leadId",
     n.manual as manual,
+    n.number as number,
     n.status as status,
     n.unit_id as "unitId",
     n.buyer_id as "buyerId",
@@ -15507,6 +15531,7 @@ begin
     n.round as round,
     n.lead_id as "leadId",
     n.manual as manual,
+    n.number as number,
     n.status as status,
     n.unit_id as "unitId",
     n.buyer_id as "buyerId",
@@ -15583,7 +15608,8 @@ begin
     || case when o.lead_id is distinct from n.lead_id then jsonb_build_object('leadId', jsonb_build_array(o.lead_id, n.lead_id)) else '{}' end
     || case when o.buyer_id is distinct from n.buyer_id then jsonb_build_object('buyerId', jsonb_build_array(o.buyer_id, n.buyer_id)) else '{}' end
     || case when o.reservation_id is distinct from n.reservation_id then jsonb_build_object('reservationId', jsonb_build_array(o.reservation_id, n.reservation_id)) else '{}' end
-    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.number is distinct from n.number then jsonb_build_object('number', jsonb_build_array(o.number, n.number)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.kind as kind,
     n.side as side,
     n.delta::text as delta,
@@ -15591,6 +15617,7 @@ begin
     n.round as round,
     n.lead_id as "leadId",
     n.manual as manual,
+    n.number as number,
     n.status as status,
     n.unit_id as "unitId",
     n.buyer_id as "buyerId",
@@ -15647,7 +15674,8 @@ begin
     o.lead_id,
     o.buyer_id,
     o.reservation_id,
-    o.inserted_at) is distinct
+    o.inserted_at,
+    o.number) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -15680,7 +15708,8 @@ begin
     n.lead_id,
     n.buyer_id,
     n.reservation_id,
-    n.inserted_at) order by n.id returning stream_id)
+    n.inserted_at,
+    n.number) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -26698,6 +26727,8 @@ create trigger _700_conflict after update of status on app_public.reservations
   for each row
   when (old.status::text is distinct from new.status::text and new.status::text = 'REFUNDED')
   execute function app_private.tg_reservations__conflict();
+create trigger _800_number before insert on app_public.reservations
+  for each row execute function app_private.tg__number('R', 'reservation_counters');
 create trigger _900_soft_delete before delete on app_public.reservations
   for each row execute function app_private.tg__soft_delete();
 create trigger _900_touch before update on app_public.reservations
@@ -27371,7 +27402,6 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   project record;
   claim app_hidden.claims;
-  next_number int;
 begin
   select p.status, p.currency, p.reservation_expiration, p.reservation_fee, p.cancellation_fee into project
     from app_public.projects p where p.id = new.project_id;
@@ -27399,10 +27429,6 @@ begin
   new.premium_snapshot := (select l.premium from app_public.lots l
     where l.id = coalesce(new.lot_id, (select u.lot_id from app_public.units u where u.id = new.unit_id)));
   new.price := new.list_price_snapshot;
-  -- One after the other from here to the end of the transaction, so that no number is left out.
-  insert into app_private.reservation_counters as c (project_id, last_number) values (new.project_id, 1)
-    on conflict (project_id) do update set last_number = c.last_number + 1 returning c.last_number into next_number;
-  new.number := 'R-' || lpad(next_number::text, greatest(6, length(next_number::text)), '0');
   return new;
 end $function$;
 
@@ -35549,6 +35575,20 @@ create index agreement_codes_file on app_private.agreement_codes (file_id);
 alter table app_private.agreement_codes enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.agreement_counters
+
+-- The last number of an agreement of each project.
+create table app_private.agreement_counters (
+  project_id               uuid                         not null,
+  last_number              integer                      not null,
+  constraint agreement_counters_pkey primary key (project_id),
+  constraint agreement_counters_project_id_fkey foreign key (project_id)
+    references app_public.projects(id) on delete cascade
+);
+
+alter table app_private.agreement_counters enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.agreement_envelopes
 
 -- What an agreement is called at its provider: transaction_id finds it again where nobody knows whether it was
@@ -36468,6 +36508,20 @@ create index oauth_attempts_integration on app_private.oauth_attempts (integrati
 create index oauth_attempts_user on app_private.oauth_attempts (user_id);
 
 alter table app_private.oauth_attempts enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.offer_counters
+
+-- The last number of an offer of each project.
+create table app_private.offer_counters (
+  project_id               uuid                         not null,
+  last_number              integer                      not null,
+  constraint offer_counters_pkey primary key (project_id),
+  constraint offer_counters_project_id_fkey foreign key (project_id)
+    references app_public.projects(id) on delete cascade
+);
+
+alter table app_private.offer_counters enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.organization_invite_tokens
@@ -38508,7 +38562,10 @@ create domain app_public.search_result_type as text check (value in (
   'UNIT', -- A unit.
   'BUYER', -- A purchase.
   'BUYER_AGENT', -- An agent who represents buyers.
-  'LEAD' -- A lead.
+  'LEAD', -- A lead.
+  'RESERVATION', -- A reservation.
+  'OFFER', -- An offer.
+  'AGREEMENT' -- An agreement.
 ));
 
 -- What is sent.
@@ -44279,12 +44336,13 @@ end $function$;
 grant execute on function app_public.run_custom_export(uuid) to plat_anonymous, plat_user;
 
 -- @arg query Words, the beginnings of words, digits of a phone number: two letters at least, 200 characters at most.
---   What is found has all of them.
+--   What is found has all of them. Or the number of a reservation, an offer or an agreement: R-000042, r42.
 -- @arg types Only these kinds; all of them where left out.
 -- @arg projectId Only what belongs to this project.
 -- @arg amount How many records at most; 100 where left out, 1000 at most.
 --
--- Projects, floor plans, units, buyers, buyer's agents and leads; best match first.
+-- Projects, floor plans, units, buyers, buyer's agents and leads by their words, reservations, offers and agreements
+--   by their numbers; best match first.
 create function app_public.search(
   query text, types app_public.search_result_type[] default null::app_public.search_result_type[],
   project_id app_public.id_or_slug default null::text, amount integer default 100
@@ -44292,6 +44350,8 @@ create function app_public.search(
 language plpgsql stable rows 20 set plan_cache_mode to 'force_generic_plan' as $function$
 declare
   longest constant int := 200;
+  -- In the order of equal scores; those from the seventh on are found by their number.
+  kinds constant text[] := '{PROJECT, FLOOR_PLAN, UNIT, BUYER, BUYER_AGENT, LEAD, RESERVATION, OFFER, AGREEMENT}';
   only_project uuid;
   cleaned text;
   words text[];
@@ -44320,8 +44380,12 @@ begin
   return query
     with matches as materialized (
       select m.type, m.id, m.score, m.words from app_hidden.search_matches(words,
-        array(select t from unnest(array['PROJECT', 'FLOOR_PLAN', 'UNIT', 'BUYER', 'BUYER_AGENT', 'LEAD']) t
+        array(select t from unnest(kinds[:6]) t
           where search.types is null or t = any (search.types::text[])), only_project, search.amount) m
+      union all
+      select m.type, m.id, m.score, m.words from app_hidden.search_numbers(words,
+        array(select t from unnest(kinds[7:]) t
+          where search.types is null or t = any (search.types::text[])), only_project) m
     ), records as (
       -- PERF: (… offset 0) looks each record up by its id, however many the planner expects.
       select m.*, r.* from matches m cross join lateral (
@@ -44368,17 +44432,39 @@ begin
           array[l.phone, l.legal_name, concat_ws(' ', l.first_name, l.last_name)]::text[],
           '/leads/' || l.id, l.project_id, null::jsonb
         from app_public.leads l where l.id = m.id offset 0) r where m.type = 'LEAD'
+      union all
+      select m.*, r.* from matches m cross join lateral (
+        select d.number, concat_ws(' · ',
+            coalesce(d.buyer_legal_name, (select l.name from app_public.leads l where l.id = d.lead_id)),
+            coalesce((select coalesce(u.number, u.title) from app_public.units u where u.id = d.unit_id),
+              (select coalesce(l.number, l.title) from app_public.lots l where l.id = d.lot_id))),
+          '{}'::text[], '/reservations/' || d.id, d.project_id, null::jsonb
+        from app_public.reservations d where d.id = m.id offset 0) r where m.type = 'RESERVATION'
+      union all
+      select m.*, r.* from matches m cross join lateral (
+        select o.number, concat_ws(' · ', o.legal_name,
+            (select coalesce(u.number, u.title) from app_public.units u where u.id = o.unit_id)),
+          '{}'::text[], '/offers/' || o.id, o.project_id, null::jsonb
+        from app_public.offers o where o.id = m.id offset 0) r where m.type = 'OFFER'
+      union all
+      select m.*, r.* from matches m cross join lateral (
+        select a.number, concat_ws(' · ', a.title,
+            (select l.name from app_public.leads l where l.id = a.lead_id),
+            (select app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email)
+              from app_public.buyers b where b.id = a.buyer_id)),
+          '{}'::text[], '/agreements/' || a.id, a.project_id, null::jsonb
+        from app_public.agreements a where a.id = m.id offset 0) r where m.type = 'AGREEMENT'
     )
     select r.id, r.type::app_public.search_result_type, r.title, nullif(r.subtitle, ''), s.snippet,
       r.score::double precision,
-      app_hidden.search_highlights(concat_ws(' ', r.title, r.subtitle, s.snippet), r.words),
+      case when array_position(kinds, r.type) > 6 then array[r.title]
+        else app_hidden.search_highlights(concat_ws(' ', r.title, r.subtitle, s.snippet), r.words) end,
       case when r.type <> 'PROJECT' and r.project_id is not null then '/projects/'
         || (select p.slug from app_public.projects p where p.id = r.project_id) || r.url else r.url end,
       r.image::app_public.file_address, r.project_id
     from records r
     cross join lateral (select app_hidden.search_snippet(r.fields, r.words) as snippet) s
-    order by r.score desc, array_position(array['PROJECT', 'FLOOR_PLAN', 'UNIT', 'BUYER', 'BUYER_AGENT', 'LEAD'],
-      r.type), r.id;
+    order by r.score desc, array_position(kinds, r.type), r.id limit search.amount;
 end $function$;
 grant execute on function app_public.search(
   text, app_public.search_result_type[], app_public.id_or_slug, integer
@@ -46394,6 +46480,12 @@ language sql stable as $function$
       and project_id = any (array(select app_hidden.viewer_own_projects(permission)))), false)
 $function$;
 grant execute on function app_hidden.deal_can(uuid, uuid, uuid, text) to plat_anonymous, plat_user;
+
+-- A number of a deal, such as R-000042, of its letter and its digits without leading zeros.
+create function app_hidden.deal_number(letter text, digits text) returns text
+language sql immutable parallel safe
+as $function$ select letter || '-' || lpad(digits, greatest(6, length(digits)), '0') $function$;
+grant execute on function app_hidden.deal_number(text, text) to plat_anonymous, plat_user;
 
 -- Deletes the row as the viewer and returns it as it was.
 create function app_hidden.delete_record(_type anyelement, id text) returns anyelement
@@ -48762,6 +48854,67 @@ begin
     order by b.score desc, array_position(types, b.type), b.id limit amount;
 end $function$;
 grant execute on function app_hidden.search_matches(text[], text[], uuid, integer) to plat_anonymous, plat_user;
+
+-- @step It tells where to look; the policies decide what is seen there.
+--
+-- The projects in which the viewer sees deals, with one of these permissions or as a buyer.
+create function app_hidden.search_number_projects(permissions text[], only_project uuid) returns setof uuid
+language plpgsql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  organizations constant uuid[] := array(select o from unnest(permissions) n
+    cross join lateral app_hidden.viewer_organizations(n) o);
+begin
+  return query select s.id from (
+    select p.id from app_public.projects p where p.organization_id = any (organizations)
+    union select p from unnest(permissions) n cross join lateral app_hidden.viewer_projects(n) p
+    union select p from unnest(permissions) n cross join lateral app_hidden.viewer_own_projects(n) p
+    union select b.project_id from app_public.buyers b where b.id = any (array(select app_hidden.viewer_purchases()))
+    union select r.project_id from app_public.reservations r
+      where r.id = any (array(select app_hidden.viewer_purchase_reservations()))) s
+  where only_project is null or s.id = only_project;
+end $function$;
+grant execute on function app_hidden.search_number_projects(text[], uuid) to plat_anonymous, plat_user;
+
+-- The reservations, offers and agreements that the viewer sees with the number that the words are: R-000042, r42, or
+--   42 for any of them.
+create function app_hidden.search_numbers(
+  words text[], types text[], only_project uuid
+) returns setof app_private.search_match
+language plpgsql stable rows 20 set plan_cache_mode to 'force_generic_plan' as $function$
+declare
+  prefix constant text := case when cardinality(words) = 2 then upper(words[1]) end;
+  digits constant text := ltrim(words[cardinality(words)], '0');
+  -- Digits alone are rather a number of a home, or of a phone.
+  score constant numeric := case when prefix is null then 0.5 else 1 end;
+  kinds constant text[] := array(select k.type
+    from (values ('RESERVATION', 'R'), ('OFFER', 'O'), ('AGREEMENT', 'A')) k (type, letter)
+    where k.type = any (types) and k.letter = coalesce(prefix, k.letter));
+  projects uuid[];
+begin
+  if cardinality(words) > 2 or digits !~ '^[0-9]{1,10}$' or cardinality(kinds) = 0
+    or app_public.current_user_id() is null then
+    return;
+  end if;
+  if kinds && '{RESERVATION, OFFER}' then
+    projects := array(select app_hidden.search_number_projects('{sale.read}', only_project));
+    if 'RESERVATION' = any (kinds) then
+      return query select 'RESERVATION', r.id, score, words from app_public.reservations r
+        where r.project_id = any (projects) and r.number = app_hidden.deal_number('R', digits)
+          and r.deleted_at is null;
+    end if;
+    if 'OFFER' = any (kinds) then
+      return query select 'OFFER', o.id, score, words from app_public.offers o
+        where o.project_id = any (projects) and o.number = app_hidden.deal_number('O', digits);
+    end if;
+  end if;
+  if 'AGREEMENT' = any (kinds) then
+    projects := array(select app_hidden.search_number_projects('{lead.read, buyer.read}', only_project));
+    return query select 'AGREEMENT', a.id, score, words from app_public.agreements a
+      where a.project_id = any (projects) and a.number = app_hidden.deal_number('A', digits)
+        and a.deleted_at is null;
+  end if;
+end $function$;
+grant execute on function app_hidden.search_numbers(text[], text[], uuid) to plat_anonymous, plat_user;
 
 -- The first field with one of the words, or the part of it around the word.
 create function app_hidden.search_snippet(fields text[], words text[]) returns text
@@ -63656,6 +63809,22 @@ begin
   return null;
 end $function$;
 
+-- Gives a new record the next number of its kind in the project. Arguments: the letter that numbers of the kind
+--   begin with, the table of the last numbers. The last trigger before the insert, since the next record of the kind
+--   in the project waits from here on.
+create function app_private.tg__number() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  next_number int;
+begin
+  -- One after the other from here to the end of the transaction, so that no number is missing.
+  execute format('insert into app_private.%I as c (project_id, last_number) values ($1, 1) on conflict (project_id)
+    do update set last_number = c.last_number + 1 returning c.last_number', tg_argv[1])
+    into next_number using new.project_id;
+  new.number := app_hidden.deal_number(tg_argv[0], next_number::text);
+  return new;
+end $function$;
+
 -- A new file takes the place of the former one; arguments: table and column of the record that it belongs to.
 create function app_private.tg__only_file() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -65815,62 +65984,63 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('LOTS', 9, 'premium', 'app_public.lots_premium(t)', 'MONEY', 'app_public.money', null, true,
     'What the lot adds to the price of the home; outsiders see it while the lot is AVAILABLE.'),
   ('OFFERS', 1, 'id', 't.id', 'ID', 'uuid', null, true, 'The id; sorts by time of creation.'),
-  ('OFFERS', 10, 'delta', 't.delta', 'DECIMAL', 'numeric', null, false,
+  ('OFFERS', 10, 'price', 't.price', 'MONEY', 'app_public.money', null, true, 'The price, zero or more.'),
+  ('OFFERS', 11, 'delta', 't.delta', 'DECIMAL', 'numeric', null, false,
     'The price less that of the offer before it; null for the first one.'),
-  ('OFFERS', 11, 'currency', 't.currency', 'TEXT', 'app_public.currency_code', null, true,
+  ('OFFERS', 12, 'currency', 't.currency', 'TEXT', 'app_public.currency_code', null, true,
     'Currency of its amounts: the one of the project.'),
-  ('OFFERS', 12, 'closingDate', 't.closing_date', 'DATE', 'date', null, true, 'When the purchase is to be closed.'),
-  ('OFFERS', 13, 'earnestMoney', 't.earnest_money', 'MONEY', 'app_public.money', null, false,
+  ('OFFERS', 13, 'closingDate', 't.closing_date', 'DATE', 'date', null, true, 'When the purchase is to be closed.'),
+  ('OFFERS', 14, 'earnestMoney', 't.earnest_money', 'MONEY', 'app_public.money', null, false,
     'The deposit that shows the buyer means it.'),
-  ('OFFERS', 14, 'financingType', 't.financing_type', 'ENUM', 'app_public.financing_type', null, false,
+  ('OFFERS', 15, 'financingType', 't.financing_type', 'ENUM', 'app_public.financing_type', null, false,
     'How the home is paid.'),
-  ('OFFERS', 15, 'financingContingency', 't.financing_contingency', 'BOOLEAN', 'boolean', null, false,
+  ('OFFERS', 16, 'financingContingency', 't.financing_contingency', 'BOOLEAN', 'boolean', null, false,
     'Whether it depends on a loan.'),
-  ('OFFERS', 16, 'amountFinanced', 't.amount_financed', 'MONEY', 'app_public.money', null, false,
+  ('OFFERS', 17, 'amountFinanced', 't.amount_financed', 'MONEY', 'app_public.money', null, false,
     'How much of the price is a loan.'),
-  ('OFFERS', 17, 'occupancyType', 't.occupancy_type', 'ENUM', 'app_public.occupancy_type', null, false,
+  ('OFFERS', 18, 'occupancyType', 't.occupancy_type', 'ENUM', 'app_public.occupancy_type', null, false,
     'What the home is bought for; that of the reservation or purchase where left out.'),
-  ('OFFERS', 18, 'requestedCredits', 't.requested_credits', 'MONEY', 'app_public.money', null, false,
+  ('OFFERS', 19, 'requestedCredits', 't.requested_credits', 'MONEY', 'app_public.money', null, false,
     'What the buyer wants the seller to pay towards the costs.'),
-  ('OFFERS', 19, 'comments', 't.comments', 'TEXT', 'app_public.long_text', null, false, 'A word to the other side.'),
-  ('OFFERS', 2, 'legalName', 't.legal_name', 'TEXT', 'app_public.short_text', null, true,
-    'The legal name of whoever buys, as it was when the offer was made.'),
-  ('OFFERS', 20, 'expiresAt', 't.expires_at', 'DATETIME', 'timestamp with time zone', null, true,
+  ('OFFERS', 2, 'number', 't.number', 'TEXT', 'text', null, true, 'Number in the project, such as O-000042.'),
+  ('OFFERS', 20, 'comments', 't.comments', 'TEXT', 'app_public.long_text', null, false, 'A word to the other side.'),
+  ('OFFERS', 21, 'expiresAt', 't.expires_at', 'DATETIME', 'timestamp with time zone', null, true,
     'Until when it stands.'),
-  ('OFFERS', 21, 'withdrawnAt', 't.withdrawn_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('OFFERS', 22, 'withdrawnAt', 't.withdrawn_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was taken back.'),
-  ('OFFERS', 22, 'manual', 't.manual', 'BOOLEAN', 'boolean', null, false, 'Whether the team entered it for the buyer.'),
-  ('OFFERS', 23, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, true,
+  ('OFFERS', 23, 'manual', 't.manual', 'BOOLEAN', 'boolean', null, false, 'Whether the team entered it for the buyer.'),
+  ('OFFERS', 24, 'insertedAt', 't.inserted_at', 'DATETIME', 'timestamp with time zone', null, true,
     'When it was created.'),
-  ('OFFERS', 24, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('OFFERS', 25, 'updatedAt', 't.updated_at', 'DATETIME', 'timestamp with time zone', null, false,
     'When it was last changed.'),
-  ('OFFERS', 25, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The id of the project.'),
-  ('OFFERS', 26, 'negotiationId', 't.negotiation_id', 'ID', 'uuid', null, false, 'The negotiation.'),
-  ('OFFERS', 27, 'unitId', 't.unit_id', 'ID', 'uuid', null, false, 'The unit.'),
-  ('OFFERS', 28, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead.'),
-  ('OFFERS', 29, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer.'),
-  ('OFFERS', 3, 'round', 't.round', 'INTEGER', 'integer', null, true, 'The round of the negotiation.'),
-  ('OFFERS', 30, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false, 'The reservation.'),
-  ('OFFERS', 31, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
+  ('OFFERS', 26, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The id of the project.'),
+  ('OFFERS', 27, 'negotiationId', 't.negotiation_id', 'ID', 'uuid', null, false, 'The negotiation.'),
+  ('OFFERS', 28, 'unitId', 't.unit_id', 'ID', 'uuid', null, false, 'The unit.'),
+  ('OFFERS', 29, 'leadId', 't.lead_id', 'ID', 'uuid', null, false, 'The lead.'),
+  ('OFFERS', 3, 'legalName', 't.legal_name', 'TEXT', 'app_public.short_text', null, true,
+    'The legal name of whoever buys, as it was when the offer was made.'),
+  ('OFFERS', 30, 'buyerId', 't.buyer_id', 'ID', 'uuid', null, false, 'The buyer.'),
+  ('OFFERS', 31, 'reservationId', 't.reservation_id', 'ID', 'uuid', null, false, 'The reservation.'),
+  ('OFFERS', 32, 'project', '(select x.title from app_hidden.masked_projects x where x.id = t.project_id)', 'TEXT',
     'text', null, true, 'Title of the project.'),
-  ('OFFERS', 32, 'unit', '(select coalesce(x.number, x.title) from app_hidden.masked_units x where x.id = t.unit_id)',
+  ('OFFERS', 33, 'unit', '(select coalesce(x.number, x.title) from app_hidden.masked_units x where x.id = t.unit_id)',
     'TEXT', 'text', null, true, 'Number of the unit.'),
-  ('OFFERS', 33, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', 'lead.read',
+  ('OFFERS', 34, 'lead', '(select x.name from app_public.leads x where x.id = t.lead_id)', 'TEXT', 'text', 'lead.read',
     false, 'Name of the lead.'),
-  ('OFFERS', 34, 'listPrice',
+  ('OFFERS', 35, 'listPrice',
     '(select x.list_price from app_hidden.masked_negotiations x where x.id = t.negotiation_id)', 'MONEY',
     'app_public.money', null, false, 'List price when the negotiation began.'),
-  ('OFFERS', 35, 'floorPrice',
+  ('OFFERS', 36, 'floorPrice',
     '(select x.floor_price from app_hidden.masked_negotiations x where x.id = t.negotiation_id)', 'MONEY',
     'app_public.money', 'sale.strategy', false, 'The lowest price that the seller takes.'),
-  ('OFFERS', 4, 'sequence', 't.sequence', 'INTEGER', 'integer', null, false, 'Place in the round, from 1.'),
-  ('OFFERS', 5, 'side', 't.side', 'ENUM', 'app_public.party_side', null, true, 'The side that makes it.'),
-  ('OFFERS', 6, 'kind', 't.kind', 'ENUM', 'app_public.offer_kind', null, true, 'Whether it answers another.'),
-  ('OFFERS', 7, 'status', 't.status', 'ENUM', 'app_public.offer_status', null, true,
+  ('OFFERS', 4, 'round', 't.round', 'INTEGER', 'integer', null, true, 'The round of the negotiation.'),
+  ('OFFERS', 5, 'sequence', 't.sequence', 'INTEGER', 'integer', null, false, 'Place in the round, from 1.'),
+  ('OFFERS', 6, 'side', 't.side', 'ENUM', 'app_public.party_side', null, true, 'The side that makes it.'),
+  ('OFFERS', 7, 'kind', 't.kind', 'ENUM', 'app_public.offer_kind', null, true, 'Whether it answers another.'),
+  ('OFFERS', 8, 'status', 't.status', 'ENUM', 'app_public.offer_status', null, true,
     'What became of it; everything but PENDING is final.'),
-  ('OFFERS', 8, 'statusChangedAt', 't.status_changed_at', 'DATETIME', 'timestamp with time zone', null, false,
+  ('OFFERS', 9, 'statusChangedAt', 't.status_changed_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it has its status.'),
-  ('OFFERS', 9, 'price', 't.price', 'MONEY', 'app_public.money', null, true, 'The price, zero or more.'),
   ('PERSONALIZATIONS', 1, 'id', 't.id', 'ID', 'uuid', null, true, 'The id; sorts by time of creation.'),
   ('PERSONALIZATIONS', 10, 'selectionsTotal', 'app_public.personalizations_selections_total(t)', 'MONEY',
     'app_public.money', null, true, 'The price of all options.'),
