@@ -13,8 +13,8 @@ comment on table app_hidden.deadlines is
 comment on column app_hidden.deadlines.organization_id is
   'The organization that the record belongs to; the nil UUID where that is not known.';
 comment on table app_private.deadline_kinds is
-  'The function that settles what is due, of each kind; it takes the id of the record. settle_many, where there is one, '
-  'takes the ids of many, and returns those that it settled.';
+  'The function that settles what is due, of each kind; it takes the id of the record. settle_many, where there is '
+  'one, takes the ids of many, and returns those that it settled.';
 
 create function app_private.make_deadline(kind text, relation regclass, due_column text, pending text,
   depends_on text[], settle regprocedure, settle_many regprocedure default null) returns void
@@ -47,8 +47,8 @@ end', due_column, pending, kind));
 end $$;
 comment on function app_private.make_deadline(text, regclass, text, text, text[], regprocedure, regprocedure) is
   'Lets records of a table end by themselves: at the time in due_column, as long as the condition on `new` holds, '
-  'which depends on the columns named; the function settle does it, given the id. settle_many, given ids, settles those '
-  'that nobody has locked in as few statements as one, and returns their ids.';
+  'which depends on the columns named; the function settle does it, given the id. settle_many, given ids, settles '
+  'those that nobody has locked in as few statements as one, and returns their ids.';
 
 create function app_private.viewer_deadline_organizations() returns setof uuid
 language sql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
@@ -131,8 +131,8 @@ begin
     return -1;
   end if;
   perform set_config('lock_timeout', case when own then '25ms' else '2ms' end, true);
-  -- PERF: many that end at one moment take as many statements as one. Where one of them cannot be settled, none is: they
-  -- are taken one by one.
+  -- PERF: many that end at one moment take as many statements as one. Where one of them cannot be settled, none is:
+  -- they are taken one by one.
   for due in
     select k.kind, k.settle_many, array_agg(d.record_id order by d.record_id) as ids
     from (select d.kind, d.record_id from app_hidden.deadlines d
@@ -260,5 +260,5 @@ begin
   return free_claims;
 end $$;
 comment on function app_private.settle_claims(uuid[]) is
-  'Releases claims that are over, all at once, as settle_claim does one; those of which something is locked by somebody '
-  'else are left as they are. Returns the ids of the released ones.';
+  'Releases claims that are over, all at once, as settle_claim does one; those of which something is locked by '
+  'somebody else are left as they are. Returns the ids of the released ones.';

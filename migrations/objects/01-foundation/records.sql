@@ -372,8 +372,8 @@ language sql immutable parallel safe as $$
     else value end
 $$;
 comment on function app_hidden.clean_value(jsonb, boolean) is
-  'A member of an input, or the members of an object, with text trimmed and empty text null; what a column of JSON holds '
-  'is the caller''s own.';
+  'A member of an input, or the members of an object, with text trimmed and empty text null; what a column of JSON '
+  'holds is the caller''s own.';
 
 create function app_hidden.refuse_unknown(table_name text, column_name text) returns void
 language plpgsql stable as $$
@@ -576,6 +576,8 @@ begin
       app_hidden.masked_columns(c.oid) <> '{}' as is_masked,
       (select array_agg(a.attname order by a.attname) from pg_attribute a where a.attrelid = c.oid and a.attnum > 0
         and not a.attisdropped) as column_names,
+      (select string_agg(format('r.%I', a.attname), ', ' order by a.attnum) from pg_attribute a
+        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as all_columns,
       coalesce((select 'c.key in (' || string_agg(quote_literal(a.attname), ', ' order by a.attname) || ')'
         from pg_attribute a
         where a.attrelid = c.oid and not a.attisdropped and a.atttypid = 'jsonb'::regtype), 'false') as is_json,
@@ -626,12 +628,12 @@ end ', of_table.is_json, of_table.column_names, of_table.resolved));
 begin
   -- The roles of the API read the view that masks.
   if has_table_privilege(%1$L, ''select'') then
-    select * into _type from %1$s r where r.id = read_record.id;
+    select %3$s into _type from %1$s r where r.id = read_record.id;
   else
     select * into _type from app_hidden.%2$I r where r.id = read_record.id;
   end if;
   return _type;
-end ', of_table.relation, 'masked_' || of_table.relname) else format('
+end ', of_table.relation, 'masked_' || of_table.relname, of_table.all_columns) else format('
 begin
   select * into _type from %1$s r where r.id = read_record.id;
   return _type;
@@ -655,8 +657,8 @@ end ', of_table.inserted, of_table.relation, of_table.column_list, of_table.valu
   end loop;
 end $$;
 comment on function app_private.make_record_functions() is
-  'Makes for each table that viewers write: clean_values, the members of an input that are columns, text trimmed, empty '
-  'text null, ids and slugs resolved to records that the viewer sees; read_record, the row with an id as far as the '
+  'Makes for each table that viewers write: clean_values, the members of an input that are columns, text trimmed, '
+  'empty text null, ids and slugs resolved to records that the viewer sees; read_record, the row with an id as far as the '
   'viewer reads it; and insert_record, which inserts the given columns of a row.';
 
 create function app_private.make_record(table_name text, subject text, write_permission text default null,

@@ -60,8 +60,8 @@ begin
   perform set_config('plat.service', before, true);
 end $$;
 comment on function app_private.set_inventory(app_hidden.claims[], text, boolean, numeric, timestamptz) is
-  'Gives the units and lots of claims a status, as the service; optionally the price back that they were listed at. at: '
-  'when they were sold or closed, where that was not now.';
+  'Gives the units and lots of claims a status, as the service; optionally the price back that they were listed at. '
+  'at: when they were sold or closed, where that was not now.';
 
 create function app_private.release_claim(claim_id uuid, reason text) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

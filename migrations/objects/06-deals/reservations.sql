@@ -383,8 +383,8 @@ begin
   return null;
 end $$;
 comment on function app_private.tg_reservations__follow() is
-  'What follows when reservations change their status: the claims of those that ended, the negotiations about them, the '
-  'purchases of refunded ones, the status of the leads.';
+  'What follows when reservations change their status: the claims of those that ended, the negotiations about them, '
+  'the purchases of refunded ones, the status of the leads.';
 create trigger _400_follow after update on app_public.reservations
   referencing old table as old_rows new table as new_rows for each statement
   execute function app_private.tg_reservations__follow();
