@@ -402,6 +402,15 @@ end $$;
 comment on function app_hidden.refuse_anonymous() is
   'Refuses a request without a token before it learns whether a record exists.';
 
+create function app_hidden.read_whole(_type anyelement, id uuid) returns anyelement
+language plpgsql stable as $$
+begin
+  execute format('select * from %s where id = $1', pg_typeof(_type)::text::regclass) into _type using id;
+  return _type;
+end $$;
+comment on function app_hidden.read_whole(anyelement, uuid) is
+  'The row of a table with an id, for those who read whole rows of the table.';
+
 create function app_hidden.insert_columns(given anyelement, value_list jsonb) returns uuid
 language plpgsql volatile as $$
 declare
@@ -576,8 +585,6 @@ begin
       app_hidden.masked_columns(c.oid) <> '{}' as is_masked,
       (select array_agg(a.attname order by a.attname) from pg_attribute a where a.attrelid = c.oid and a.attnum > 0
         and not a.attisdropped) as column_names,
-      (select string_agg(format('r.%I', a.attname), ', ' order by a.attnum) from pg_attribute a
-        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as all_columns,
       coalesce((select 'c.key in (' || string_agg(quote_literal(a.attname), ', ' order by a.attname) || ')'
         from pg_attribute a
         where a.attrelid = c.oid and not a.attisdropped and a.atttypid = 'jsonb'::regtype), 'false') as is_json,
@@ -628,12 +635,11 @@ end ', of_table.is_json, of_table.column_names, of_table.resolved));
 begin
   -- The roles of the API read the view that masks.
   if has_table_privilege(%1$L, ''select'') then
-    select %3$s into _type from %1$s r where r.id = read_record.id;
-  else
-    select * into _type from app_hidden.%2$I r where r.id = read_record.id;
+    return app_hidden.read_whole(_type, id);
   end if;
+  select * into _type from app_hidden.%2$I r where r.id = read_record.id;
   return _type;
-end ', of_table.relation, 'masked_' || of_table.relname, of_table.all_columns) else format('
+end ', of_table.relation, 'masked_' || of_table.relname) else format('
 begin
   select * into _type from %1$s r where r.id = read_record.id;
   return _type;
