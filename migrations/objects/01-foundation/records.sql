@@ -664,8 +664,8 @@ end ', of_table.inserted, of_table.relation, of_table.column_list, of_table.valu
 end $$;
 comment on function app_private.make_record_functions() is
   'Makes for each table that viewers write: clean_values, the members of an input that are columns, text trimmed, '
-  'empty text null, ids and slugs resolved to records that the viewer sees; read_record, the row with an id as far as the '
-  'viewer reads it; and insert_record, which inserts the given columns of a row.';
+  'empty text null, ids and slugs resolved to records that the viewer sees; read_record, the row with an id as far as '
+  'the viewer reads it; and insert_record, which inserts the given columns of a row.';
 
 create function app_private.make_record(table_name text, subject text, write_permission text default null,
   slug_from text default null, event_permission text default null, event_condition text default null,
