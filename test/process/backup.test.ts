@@ -14,7 +14,7 @@ import { postmasterPort, startPostmaster } from "../../src/database/postmaster.t
 import { databaseUser, type RunAs } from "../../src/database/systemUser.ts";
 import { demoUser } from "../../src/demo/index.ts";
 import { createLocalFolder } from "../../src/providers/files/localFolder.ts";
-import { broken } from "../deals/invariants.ts";
+import { broken } from "../../src/doctor/invariants.ts";
 import {
   gone,
   migratedFolder,

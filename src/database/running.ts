@@ -2,8 +2,8 @@
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "../config.ts";
-import { startEmbeddedPostgres, embeddedUrl } from "../database/embedded.ts";
-import { postmasterPort } from "../database/postmaster.ts";
+import { startEmbeddedPostgres, embeddedUrl } from "./embedded.ts";
+import { postmasterPort } from "./postmaster.ts";
 import { FolderInUse } from "../folderLock.ts";
 
 /**
