@@ -7,7 +7,7 @@
 import { parseArgs } from "node:util";
 import { allBackups, openSeries, type ArchivedBackup } from "../backup/archive.ts";
 import { takeBackup } from "../backup/backup.ts";
-import { withDatabase } from "../backup/running.ts";
+import { withDatabase } from "../database/running.ts";
 import { readBackup } from "../backup/verify.ts";
 import { loadConfig, type Config } from "../config.ts";
 import { createFileStore } from "../providers/files/index.ts";
