@@ -21,14 +21,10 @@ export default {
   title: "links, feeds and notices that nobody sent, 12 at once each",
   async play(world) {
     await Promise.all(
-      [...requests, ...requests].map((request) =>
-        world.request(...request()).then(
-          ({ status }) => {
-            if (status >= 500) throw new Error(`A page answered ${status}.`);
-          },
-          () => {},
-        ),
-      ),
+      [...requests, ...requests].map(async (request) => {
+        const answer = await world.request(...request()).catch(() => undefined);
+        if (answer && answer.status >= 500) throw new Error(`A page answered ${answer.status}.`);
+      }),
     );
   },
 } satisfies Attack;
