@@ -47,6 +47,16 @@ export interface PortfolioRequest {
   after?: unknown[] | null;
 }
 
+/** The ids of what the viewer has a permission in, as an array; see permissions.sql. */
+function setOf(name: "viewer_organizations" | "viewer_projects" | "viewer_own_projects", permission: string) {
+  return sql`${sql.identifier("app_hidden", name)}(${sql.literal(permission)})`;
+}
+
+/** Whether an id is in such a set, which is looked up once; null stands for an empty one. */
+function among(id: SQL, set: SQL | null): SQL {
+  return set ? sql`${id} = any ((select ${set})::uuid[])` : sql`false`;
+}
+
 /** `(select …)` for the FROM of a list; the rows come in order, already cut. */
 export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): SQL {
   const limit = request.first + request.offset;
@@ -107,10 +117,8 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
     );
   };
 
-  const permission = sql.literal(table.permission);
-  const projects = sql`app_hidden.viewer_projects(${permission})`;
   const ownProjects = table.columns.has("assignee_id")
-    ? sql`app_hidden.viewer_own_projects(${permission})`
+    ? setOf("viewer_own_projects", table.permission)
     : null;
   const branches: SQL[] = [];
   let own = ownProjects;
@@ -120,23 +128,27 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
     branches.push(
       branch(
         ownProjects
-          ? sql`(${chosen} except select ${ownProjects})`
+          ? sql`(${chosen} except select unnest(${ownProjects}))`
           : sql`(select distinct c.id from ${chosen} c)`,
         [sql`t.project_id = s.id`],
         true,
       ),
     );
-    own = ownProjects && sql`(${chosen} intersect select ${ownProjects})`;
+    own = ownProjects && sql`(${chosen} intersect select unnest(${ownProjects}))`;
   } else {
     branches.push(
-      branch(sql`app_hidden.viewer_organizations(${permission})`, [sql`t.organization_id = s.id`], true),
-      branch(projects, [sql`t.project_id = s.id`], true),
+      branch(
+        sql`unnest(${setOf("viewer_organizations", table.permission)})`,
+        [sql`t.organization_id = s.id`],
+        true,
+      ),
+      branch(sql`unnest(${setOf("viewer_projects", table.permission)})`, [sql`t.project_id = s.id`], true),
     );
   }
   if (own && !table.also) {
     branches.push(
       branch(
-        own,
+        projectMember ? own : sql`unnest(${own})`,
         [sql`t.assignee_id = (select app_public.current_user_id())`, sql`t.project_id = s.id`],
         false,
       ),
@@ -145,15 +157,17 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
   const common = [...live, sql`(${sql.join(parts, " or ")})`];
   if (table.also) {
     const { permission: other, nullColumns } = table.also;
-    const inOwn = sql`t.project_id = any (array(select ${ownProjects ?? sql`null::uuid where false`}))`;
+    const inOwn = among(sql`t.project_id`, ownProjects);
     branches.push(
       branch(
-        sql`(select app_hidden.viewer_organizations(${sql.literal(other)}) except select app_hidden.viewer_organizations(${permission}))`,
+        sql`(select unnest(${setOf("viewer_organizations", other)}) as id except select unnest(${setOf("viewer_organizations", table.permission)}))`,
         [
           sql`t.organization_id = s.id`,
           ...nullColumns.map((column) => sql`t.${sql.identifier(column)} is null`),
           // As far as no other branch has them.
-          projectMember ? inOwn : sql`(t.project_id = any (array(select ${projects}))) is not true`,
+          projectMember
+            ? inOwn
+            : sql`(${among(sql`t.project_id`, setOf("viewer_projects", table.permission))}) is not true`,
           ...(projectMember ? conditions([projectMember], request.filter, rows, "portfolio") : []),
         ],
         false,
@@ -171,14 +185,13 @@ function ownRows(
   common: SQL[],
   filter: PortfolioRequest["filter"],
 ): SQL {
-  const permission = sql.literal(table.permission);
   const byProject = within(table, filter) === "record";
-  const inOwnProjects = sql`t.project_id = any (array(select ${ownProjects ?? sql`null::uuid where false`}))`;
+  const inOwnProjects = among(sql`t.project_id`, ownProjects);
   const elsewhere = [
     // Asked for by project, the other branches show all that the policy shows, but for projects with own leads only.
     byProject
       ? inOwnProjects
-      : sql`t.organization_id <> all (array(select app_hidden.viewer_organizations(${permission}))) and (t.project_id = any (array(select app_hidden.viewer_projects(${permission})))) is not true`,
+      : sql`t.organization_id <> all ((select ${setOf("viewer_organizations", table.permission)})::uuid[]) and (${among(sql`t.project_id`, setOf("viewer_projects", table.permission))}) is not true`,
     ...(table.columns.has("assignee_id") && !table.also
       ? [
           sql`(t.assignee_id is distinct from (select app_public.current_user_id()) or (${inOwnProjects}) is not true)`,
@@ -217,9 +230,8 @@ export function scope(
   const isProjects = table.name[1] === "projects";
   const byProject = within(table, filter) === "record";
   if (!isProjects && (!table.hasPublicRows || byProject)) return sql`${alias}.organization_id is not null`;
-  const permission = sql.literal(table.permission);
   const project = sql`${alias}.${sql.identifier(isProjects ? "id" : "project_id")}`;
-  return sql`(${alias}.organization_id = any (array(select app_hidden.viewer_organizations(${permission}))) or ${project} = any (array(select app_hidden.viewer_projects(${permission}))))`;
+  return sql`(${among(sql`${alias}.organization_id`, setOf("viewer_organizations", table.permission))} or ${among(project, setOf("viewer_projects", table.permission))})`;
 }
 
 /**
@@ -233,7 +245,7 @@ export function projectSql(
   { filter, order, first, offset }: PortfolioRequest,
 ): SQL {
   const rows = sql.identifier("t");
-  const own = sql`(array(select app_hidden.viewer_own_projects(${sql.literal(table.permission)})))`;
+  const own = sql`((select ${setOf("viewer_own_projects", table.permission)})::uuid[])`;
   const branch = (...where: SQL[]) => {
     const all = [sql`t.project_id = ${id}`, ...where, ...conditions(table.members, filter, rows, "record")];
     return sql`(select t.* from ${sql.identifier(...table.source)} t where ${sql.join(all, " and ")} order by ${orderSql(order, rows)} limit ${sql.literal(first + offset)})`;
