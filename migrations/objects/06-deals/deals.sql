@@ -90,6 +90,28 @@ comment on function app_private.make_deal_table is
   'the deals assigned to them only, and who the condition `own` is true for. deletable: whether callers delete rows. '
   'Grants and make_project_record follow.';
 
+create function app_hidden.deal_number(letter text, digits text) returns text
+language sql immutable parallel safe as $$ select letter || '-' || lpad(digits, greatest(6, length(digits)), '0') $$;
+comment on function app_hidden.deal_number(text, text) is
+  'A number of a deal, such as R-000042, of its letter and its digits without leading zeros.';
+
+create function app_private.tg__number() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  next_number int;
+begin
+  -- One after the other from here to the end of the transaction, so that no number is missing.
+  execute format('insert into app_private.%I as c (project_id, last_number) values ($1, 1) on conflict (project_id)
+    do update set last_number = c.last_number + 1 returning c.last_number', tg_argv[1])
+    into next_number using new.project_id;
+  new.number := app_hidden.deal_number(tg_argv[0], next_number::text);
+  return new;
+end $$;
+comment on function app_private.tg__number() is
+  'Gives a new record the next number of its kind in the project. Arguments: the letter that numbers of the kind begin '
+  'with, the table of the last numbers. The last trigger before the insert, since the next record of the kind in the '
+  'project waits from here on.';
+
 -- A deal has one assignee: whoever is assigned the lead or the purchase has everything that hangs on it.
 create function app_private.tg__assignee_of_deal() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

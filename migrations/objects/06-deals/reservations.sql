@@ -251,7 +251,6 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   project record;
   claim app_hidden.claims;
-  next_number int;
 begin
   select p.status, p.currency, p.reservation_expiration, p.reservation_fee, p.cancellation_fee into project
     from app_public.projects p where p.id = new.project_id;
@@ -279,16 +278,14 @@ begin
   new.premium_snapshot := (select l.premium from app_public.lots l
     where l.id = coalesce(new.lot_id, (select u.lot_id from app_public.units u where u.id = new.unit_id)));
   new.price := new.list_price_snapshot;
-  -- One after the other from here to the end of the transaction, so that no number is left out.
-  insert into app_private.reservation_counters as c (project_id, last_number) values (new.project_id, 1)
-    on conflict (project_id) do update set last_number = c.last_number + 1 returning c.last_number into next_number;
-  new.number := 'R-' || lpad(next_number::text, greatest(6, length(next_number::text)), '0');
   return new;
 end $$;
 comment on function app_private.tg_reservations__take() is
   'Claims the unit or lot for a new reservation, and keeps what is listed and agreed on in the project at this moment.';
 create trigger _400_take before insert on app_public.reservations for each row
   execute function app_private.tg_reservations__take();
+create trigger _800_number before insert on app_public.reservations for each row
+  execute function app_private.tg__number('R', 'reservation_counters');
 
 create function app_private.tg_reservations__step() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
