@@ -308,12 +308,12 @@ create function app_hidden.search_number_projects(permissions text[], only_proje
 language plpgsql stable security definer rows 20 set search_path = pg_catalog, pg_temp as $$
 declare
   organizations constant uuid[] := array(select o from unnest(permissions) n
-    cross join lateral app_hidden.viewer_organizations(n) o);
+    cross join unnest(app_hidden.viewer_organizations(n)) o);
 begin
   return query select s.id from (
     select p.id from app_public.projects p where p.organization_id = any (organizations)
-    union select p from unnest(permissions) n cross join lateral app_hidden.viewer_projects(n) p
-    union select p from unnest(permissions) n cross join lateral app_hidden.viewer_own_projects(n) p
+    union select p from unnest(permissions) n cross join unnest(app_hidden.viewer_projects(n)) p
+    union select p from unnest(permissions) n cross join unnest(app_hidden.viewer_own_projects(n)) p
     union select b.project_id from app_public.buyers b where b.id = any (array(select app_hidden.viewer_purchases()))
     union select r.project_id from app_public.reservations r
       where r.id = any (array(select app_hidden.viewer_purchase_reservations()))) s
