@@ -72,7 +72,7 @@ export function replaceSettings(settings: Record<string, string>, by: Record<str
 
 /** These settings for a user who has just signed in: without the restrictions of the token that the request came with. */
 export function signedInSettings(settings: Record<string, string>, userId: string): Record<string, string> {
-  const kept = ["plat.request_id", "plat.channel", "plat.ip", "plat.user_agent"].filter(
+  const kept = ["plat.access", "plat.request_id", "plat.channel", "plat.ip", "plat.user_agent"].filter(
     (name) => name in settings,
   );
   return {

@@ -110,7 +110,7 @@ export class FusedClient implements NodePostgresPgClient {
     if (preloaded.length > 0) return this.#sendAfter<TData>(preloaded, { text, values: values!, arrayMode });
     announceStatement(text, values);
     const statement: Statement = { text, values, key: name == null ? undefined : `${this.#role}\0${name}` };
-    const { setter } = this.#settings;
+    const setter = this.#settings.setterFor(text);
     const batch = setter === null ? [statement] : [{ ...setter, key: setter.text }, statement];
     const { rows, rowCount, notices } = await this.#session.send(batch, arrayMode === true);
     return { rows: rows as TData[], rowCount, notices };
@@ -121,8 +121,9 @@ export class FusedClient implements NodePostgresPgClient {
     preloaded: readonly Preloaded[],
     { values, ...query }: { text: string; values: readonly unknown[]; arrayMode: boolean | undefined },
   ): Promise<PgClientResult<TData>> {
+    const setter = this.#settings.setterFor(query.text);
     const toText = (value: unknown) => (value instanceof Preloaded ? JSON.stringify(value) : value);
-    return TransactionClient.run(this.#session, this.#settings.setter, this.#deadlines, async (client) => {
+    return TransactionClient.run(this.#session, setter, this.#deadlines, async (client) => {
       for (const value of preloaded) await value.load(client);
       return client.query<TData>({ ...query, values: values.map(toText) as any[] });
     });

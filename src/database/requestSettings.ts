@@ -1,4 +1,5 @@
 import { checkOf, type TokenCheck } from "../auth/tokenCheck.ts";
+import { isPlannedForValues } from "./planMark.ts";
 import { makeSetter, type PgSettings, type Setter } from "./settings.ts";
 
 /** The settings of an operation with the check of its token. */
@@ -16,6 +17,17 @@ export class RequestSettings {
     this.#setter = makeSetter(settings, probe, this.check?.carried);
   }
 
+  /** What puts the settings in place for a statement. */
+  setterFor(text: string): Setter | null {
+    if (this.#setter === null || !isPlannedForValues(text)) return this.#setter;
+    return makeSetter(
+      { ...this.#settings, plan_cache_mode: "force_custom_plan" },
+      this.#probe,
+      this.check?.carried,
+    );
+  }
+
+  /** What puts them in place for statements that are not known yet. */
   get setter(): Setter | null {
     return this.#setter;
   }

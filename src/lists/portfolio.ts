@@ -8,7 +8,7 @@
  */
 import type { PgCodecAttributes } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
-import { conditions, type FilterMember, type Within } from "./filters.ts";
+import { conditions, plannedForValues, type FilterMember, type Within } from "./filters.ts";
 import { orderSql, type OrderSpec } from "./orders.ts";
 import { follows, isUniform } from "./follows.ts";
 
@@ -77,7 +77,8 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
       scope(table, rows, request.filter),
       ...conditions(table.members, request.filter, rows, within(table, request.filter)),
     ];
-    const all = sql`select t.* from ${source} t where ${sql.join(where, " and ")}`;
+    const mark = where.length > 1 ? plannedForValues : sql.blank;
+    const all = sql`select ${mark} t.* from ${source} t where ${sql.join(where, " and ")}`;
     return request.after === undefined ? sql`(select u.* from (${all}) u ${page})` : sql`(${all})`;
   }
 
@@ -102,10 +103,12 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
     from: sql`unnest(${sql.value([...new Set(values)])}::text[]) ${sql.identifier(`v${i}`)} (value)`,
     where: sql`t.${sql.identifier(column)} = ${sql.identifier(`v${i}`)}.value`,
   }));
+  const rest = others.filter((m) => !listed.includes(m));
   /** Rows of each of the scopes `s`; `split`: where an index holds the listed columns, one look-up per value. */
   const branch = (scopes: SQL, where: SQL[], split: boolean) => {
-    const rest = split ? others.filter((m) => !listed.includes(m)) : others;
     const all = [...where, ...live, ...conditions(rest, request.filter, rows, within(table, request.filter))];
+    // PERF: in the text, so that a plan for any values of the parameters knows how many rows have them.
+    if (!split) all.push(...listed.map((m) => oneOf(m.column!, request.filter![m.name] as string[])));
     const sources = [sql`${scopes} s (id)`, ...(split ? lists.map((l) => l.from) : [])];
     if (split) all.push(...lists.map((l) => l.where));
     return sql.join(
@@ -175,7 +178,17 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
     );
   }
   if (table.ownFinder !== undefined) branches.push(ownRows(table, ownProjects, common, request.filter));
-  return sql`(select u.* from (${sql.join(branches, " union all ")}) u ${page})`;
+  const mark = rest.length > 0 ? plannedForValues : sql.blank;
+  return sql`(select ${mark} u.* from (${sql.join(branches, " union all ")}) u ${page})`;
+}
+
+/** That a column has one of some values, which stand in the text. */
+function oneOf(column: string, values: readonly string[]): SQL {
+  const list = sql.join(
+    [...new Set(values)].toSorted().map((value) => sql.literal(value)),
+    ", ",
+  );
+  return sql`t.${sql.identifier(column)} = any (array[${list}]::text[])`;
 }
 
 /** The few rows that are the viewer's own, such as a buyer's, as far as no other branch has them. */
@@ -248,7 +261,7 @@ export function projectSql(
   const own = sql`((select ${setOf("viewer_own_projects", table.permission)})::uuid[])`;
   const branch = (...where: SQL[]) => {
     const all = [sql`t.project_id = ${id}`, ...where, ...conditions(table.members, filter, rows, "record")];
-    return sql`(select t.* from ${sql.identifier(...table.source)} t where ${sql.join(all, " and ")} order by ${orderSql(order, rows)} limit ${sql.literal(first + offset)})`;
+    return sql`(select ${all.length > 1 + where.length ? plannedForValues : sql.blank} t.* from ${sql.identifier(...table.source)} t where ${sql.join(all, " and ")} order by ${orderSql(order, rows)} limit ${sql.literal(first + offset)})`;
   };
   return sql`(${branch(sql`${id} <> all ${own}`)} union all ${branch(sql`t.assignee_id = (select app_public.current_user_id())`, sql`t.project_id = any ${own}`)})`;
 }

@@ -1,4 +1,5 @@
 import pg, { Client, escapeLiteral, type ClientBase } from "pg";
+import { isPlannedForValues } from "../../src/database/planMark.ts";
 import { onStatement } from "../../src/database/statementEvents.ts";
 import type { Api, Person } from "./api.ts";
 
@@ -32,7 +33,7 @@ function literal(value: unknown): string {
 
 /**
  * Carries out a statement as a user, or a visitor without a token, and takes it back: the nodes of its plan, the top one first. The plan is
- * the one that the API uses, made for any values of the parameters (see PoolOptions.genericPlans).
+ * the one that the API uses: made for any values of the parameters, unless the statement asks for another.
  */
 export async function plan(
   client: ClientBase,
@@ -41,7 +42,7 @@ export async function plan(
   values: readonly unknown[] = [],
 ): Promise<Node[]> {
   await client.query(`begin; set local role ${user ? "plat_user" : "plat_anonymous"}; set local jit = off;
-    set local plan_cache_mode = force_generic_plan; prepare explained as ${text}`);
+    set local plan_cache_mode = ${isPlannedForValues(text) ? "force_custom_plan" : "force_generic_plan"}; prepare explained as ${text}`);
   try {
     await client.query("select set_config('plat.user_id', $1, true)", [user ?? ""]);
     const given = values.length > 0 ? `(${values.map(literal).join(", ")})` : "";
