@@ -127,7 +127,7 @@ async function tryTests(open: Mutant[]): Promise<void> {
     await Promise.all(
       processes.map(async (testing) => {
         for (const mutant of queue) {
-          const files = filesAbout(mutant.about, usage).slice(0, Number(options.files));
+          const files = filesAbout(mutant, usage).slice(0, Number(options.files));
           const { killedBy, tried } = await tryFiles(testing, mutant, files).catch((error: Error) => {
             console.log(error.message);
             return { killedBy: undefined, tried: [] };
@@ -154,13 +154,25 @@ async function tryFiles(process: TestProcess, { sql }: Mutant, files: string[]) 
   return { killedBy: undefined, tried };
 }
 
-/** Those first for which it is the greatest part of what they do. */
-function filesAbout(object: string, usage: Usage[]): string[] {
-  return usage
-    .map(({ file, used }) => ({ file, part: (used[object] ?? 0) / total(used) }))
-    .filter(({ part }) => part > 0)
-    .toSorted((a, b) => b.part - a.part)
-    .map(({ file }) => file);
+/**
+ * Those first for which it is the greatest part of what they do. A function that PostgreSQL puts in the place of its call is not counted: for
+ * such those of the table that its name begins with.
+ */
+function filesAbout({ about }: Mutant, usage: Usage[]): string[] {
+  const using = (object: string) =>
+    usage
+      .map(({ file, used }) => ({ file, part: (used[object] ?? 0) / total(used) }))
+      .filter(({ part }) => part > 0)
+      .toSorted((a, b) => b.part - a.part)
+      .map(({ file }) => file);
+  const files = using(about);
+  if (files.length > 0) return files;
+  const tables = new Set(usage.flatMap(({ used }) => Object.keys(used)));
+  const words = about.split("_");
+  const table = words
+    .map((_, i) => words.slice(0, words.length - i).join("_"))
+    .find((name) => tables.has(name));
+  return table ? using(table) : [];
 }
 
 function total(used: Record<string, number>): number {
