@@ -2,6 +2,7 @@
  * Which permissions an operation takes: those without which it does something else for an access token of somebody who may do everything.
  * Each is tried in dry runs, with an input that works, so that any number of tokens can try the same.
  */
+import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { getNamedType, isCompositeType, isObjectType, type GraphQLField } from "graphql";
@@ -196,6 +197,11 @@ export class Takes {
     }
     const visitor = await this.#outcome(this.#world.anonymous, operation, variables);
     if (!isUnauthenticated(visitor) && listed.includes(nothing)) return undefined;
+    // Visitors are told to sign in whatever they ask about, before anything else is said of it.
+    const isTold =
+      isUnauthenticated(visitor) &&
+      isUnauthenticated(await this.#outcome(this.#world.anonymous, operation, ofNothing(variables)));
+    if (isUnauthenticated(visitor) && !isTold && !listed.includes(nothing)) return "to sign in first";
     if (isUnauthenticated(visitor))
       for (const one of listed.filter((text) => text !== nothing))
         if (await this.#takes(one, does)) return undefined;
@@ -236,6 +242,12 @@ const withoutReading = (takes: string): string =>
     .split(" ")
     .filter((permission) => !/^org\.member$|\.read$/.test(permission))
     .join(" ");
+
+const ids = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+
+/** The same with ids of nothing. */
+const ofNothing = (variables: Variables): Variables =>
+  JSON.parse(JSON.stringify(variables).replaceAll(ids, () => randomUUID())) as Variables;
 
 const isUnauthenticated = (outcome: string): boolean => outcome.startsWith("UNAUTHENTICATED");
 

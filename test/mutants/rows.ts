@@ -26,9 +26,7 @@ export async function startRowTrial(databaseUrl: string): Promise<RowTrial> {
   const before = new Map([
     ...(await reachOf(client, world)),
     ...(await answersOf(client, world, answering)),
-    ...(await maskedOf(client, world))
-      .entries()
-      .map(([what, told]) => [`${what} in the view`, told] as const),
+    ...[...(await maskedOf(client, world))].map(([what, told]) => [`${what} in the view`, told] as const),
   ]);
   await client.query("rollback");
   const asking = await tablesAsking(client, [...world.tables.keys()]);
