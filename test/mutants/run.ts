@@ -1,7 +1,8 @@
 /**
  * `npm run test:mutants`: whether the tests notice when a rule of the database is missing. It takes policies, grants and checks away one by
  * one. First it looks, in transactions that are rolled back, whether anybody reaches other rows than test/schema/access.txt says, which takes
- * a tenth of a second; then, of functions, whether a mutation takes other permissions than docs/mutations.md says; then it runs the test files that use the table or function, those that use it most first, until one of them fails.
+ * a tenth of a second; then, of functions, whether a mutation takes other permissions than docs/mutations.md says; then it runs the test
+ * files that use the table or function, those that use it most first, until one of them fails.
  * docs/mutants.md says what to do about those that survive.
  *
  * Options: `--only <text>` takes those whose id has the text, `--kind policy|grant|function` one kind; `--each` takes also those that a
