@@ -143,9 +143,7 @@ test("whatever asks for the password refuses a wrong one, and then a missing or 
     const code = name === "enroll_second_factor" ? undefined : await app!.next();
     expect(await refusal("a wrong password", code)).toMatchObject({ name, code: "BAD_USER_INPUT", field });
     if (!code) continue;
-    // Of the others the input says that there has to be one.
-    if (!/^(renew|disable)_/.test(name))
-      expect(await refusal(password)).toMatchObject({ name, reason: "SECOND_FACTOR_REQUIRED" });
+    expect(await refusal(password)).toMatchObject({ name, field: "secondFactorCode" });
     await world.owner.query("truncate app_private.limit_uses");
     expect(await refusal(password, otherCode(code))).toMatchObject({ name, reason: "SECOND_FACTOR_WRONG" });
   }
