@@ -176,11 +176,12 @@ test("organizations reach nothing of each other but what is public, or a part in
   ).toEqual([]);
 });
 
-test("whether somebody may do something in a project is what the sets of organizations and projects say, for every permission", async () => {
+test("whether somebody may do something in a project is what the sets of organizations and projects say, found or handed on, for every permission", async () => {
   await client.query("begin");
-  const { different, allowed } = await differentSets(client, world);
+  const { different, allowed, handed } = await differentSets(client, world);
   await client.query("rollback");
-  expect(allowed).toBeGreaterThan(500);
+  expect(allowed).toBeGreaterThan(1000);
+  expect(handed).toBeGreaterThan(50);
   expect(different).toEqual([]);
 });
 
