@@ -530,7 +530,8 @@ begin
           effective_baths, effective_half_baths,
         effective_garage, effective_sqft, effective_hoa_fee, effective_orientation, move_in_ready, original_list_price,
           market_since, market_before)
-      select r.new_id, project.id, project.organization_id, project.currency, r.number, r.title, r.subtitle, r.description,
+      select r.new_id, project.id, project.organization_id, project.currency, r.number, r.title, r.subtitle,
+        r.description,
         r.floor_plan_id, r.lot_id, r.building,
         r.level, r.phase, r.status, round(r.price, digits), round(r.hoa_fee, digits), r.bedrooms, r.baths, r.half_baths,
           r.garage, r.sqft, r.orientation,
@@ -561,9 +562,10 @@ begin
       from pg_temp.import_ready r where u.id = r.existing_id;
     get diagnostics result.updated_count = row_count;
     -- PERF: by id, and LIMIT makes it one look-up in that index for each, whatever the planner thinks of a table that
-    -- just grew: of the indexes by project, it takes the one for another.
+    -- just grew: among the indexes of a project's units it takes the wrong one.
     result.units := array(select u.record
-      from (select r.row, coalesce(r.existing_id, r.new_id) as id from pg_temp.import_ready r order by r.row limit 1000) r
+      from (select r.row, coalesce(r.existing_id, r.new_id) as id from pg_temp.import_ready r
+        order by r.row limit 1000) r
       cross join lateral (select u as record from app_public.units u where u.id = r.id limit 1) u
       order by r.row);
     if dry_run then
