@@ -71,7 +71,11 @@ export async function loadPeers(
       leads: await some("leads", organizationId),
       projects: await some("projects", organizationId),
       buyers: await some("buyers", organizationId),
-      units: await some("units", organizationId, "status = 'AVAILABLE' and (number = '4' or number::int > 7)"),
+      units: await some(
+        "units",
+        organizationId,
+        "status = 'AVAILABLE' and (number = '4' or number::int > 7)",
+      ),
     });
   }
   return found;

@@ -69,6 +69,7 @@ async function answerOperation(
   const state = requestState(request);
   const language = (state.language = viewerLanguageOnce(request, languageOfUser));
   const result = await grafserv.answerOperation(request, response);
+  await state.tokenCheck?.complete();
   if (result?.type === "json") {
     const answer = result.json as Answer;
     if (answer.errors) {

@@ -239,7 +239,7 @@ begin
     -- Who sees own deals only keeps the purchase they bring.
     if new.assignee_id is null and app_public.current_user_id() is not null
       and not coalesce(app_hidden.is_service(), false) then
-      if new.project_id = any (array(select app_hidden.viewer_own_projects('buyer.write'))) then
+      if new.project_id = any ((select app_hidden.viewer_own_projects('buyer.write'))::uuid[]) then
         new.assignee_id := app_public.current_user_id();
       end if;
     end if;
@@ -439,7 +439,7 @@ begin
   end if;
   perform set_config('plat.service', before, true);
   if new.lead_id is not null then
-    perform app_private.follow_deals(new.lead_id);
+    perform app_private.follow_deals(array[new.lead_id]);
   end if;
   return null;
 end $$;

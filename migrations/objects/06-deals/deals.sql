@@ -61,10 +61,10 @@ create function app_private.make_deal_table(table_name text, read_permission tex
   own text default 'false', deletable boolean default true) returns void
 language plpgsql volatile as $$
 declare
-  scopes text := $s$organization_id = any (array(select app_hidden.viewer_organizations(%1$L)))
-    or project_id = any (array(select app_hidden.viewer_projects(%1$L)))
+  scopes text := $s$organization_id = any ((select app_hidden.viewer_organizations(%1$L))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects(%1$L))::uuid[])
     or (assignee_id = (select app_public.current_user_id())
-      and project_id = any (array(select app_hidden.viewer_own_projects(%1$L))))$s$;
+      and project_id = any ((select app_hidden.viewer_own_projects(%1$L))::uuid[]))$s$;
   readers text := format(scopes, read_permission);
   writers text := format(scopes, write_permission);
 begin
@@ -141,35 +141,35 @@ end $$;
 comment on function app_private.tg__assignee_of_deal() is
   'Hands what belongs to a lead or purchase over to its new assignee.';
 
-create function app_private.follow_deals(lead_id uuid) returns void
+create function app_private.follow_deals(lead_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  lead app_public.leads;
-  wanted text;
   before text := coalesce(current_setting('plat.service', true), '');
 begin
-  select * into lead from app_public.leads l where l.id = follow_deals.lead_id for no key update;
-  if lead.id is null or lead.status in ('CONVERTED', 'LOST', 'UNQUALIFIED') then
+  if lead_ids = '{}' then
     return;
   end if;
-  wanted := case
-    when exists (select from app_public.reservations r where r.lead_id = lead.id
-      and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then 'RESERVED'
-    when exists (select from app_public.negotiations n where n.lead_id = lead.id and n.status = 'ACTIVE'
-      and n.deleted_at is null) then 'NEGOTIATING'
-    else coalesce(lead.status_before_deal, lead.status) end;
-  if wanted = lead.status then
-    return;
-  end if;
+  -- The statement after it sees what others have done to those that were waited for.
+  perform from app_public.leads l where l.id = any (lead_ids) order by l.id for no key update;
   perform set_config('plat.service', 'on', true);
-  update app_public.leads l set status = wanted,
-      status_before_deal = case when wanted in ('RESERVED', 'NEGOTIATING') then
+  with followed as (
+    select l.id, case
+      when exists (select from app_public.reservations r where r.lead_id = l.id
+        and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then 'RESERVED'
+      when exists (select from app_public.negotiations n where n.lead_id = l.id and n.status = 'ACTIVE'
+        and n.deleted_at is null) then 'NEGOTIATING'
+      else coalesce(l.status_before_deal, l.status) end as wanted
+    from app_public.leads l
+    where l.id = any (lead_ids) and l.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED')
+  )
+  update app_public.leads l set status = f.wanted,
+      status_before_deal = case when f.wanted in ('RESERVED', 'NEGOTIATING') then
         coalesce(l.status_before_deal, case when l.status not in ('RESERVED', 'NEGOTIATING') then l.status end) end
-    where l.id = lead.id;
+    from followed f where l.id = f.id and l.status <> f.wanted;
   perform set_config('plat.service', before, true);
 end $$;
-comment on function app_private.follow_deals(uuid) is
-  'Gives a lead the status that its reservations and negotiations make, or the earlier one back when the last of them '
+comment on function app_private.follow_deals(uuid[]) is
+  'Gives leads the status that their reservations and negotiations make, or the earlier one back when the last of them '
   'ended.';
 
 create function app_private.lock_inventory(unit_id uuid, lot_id uuid) returns void
