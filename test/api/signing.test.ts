@@ -835,8 +835,8 @@ test("a certificate says roles, and what happened, in the language of the organi
     trail: [],
   };
   const text = async (language: string) => {
-    const pdf = new Uint8Array(await certificatePages({ ...facts, language }));
-    return (await extractText(await getDocumentProxy(pdf), { mergePages: true })).text;
+    const paper = new Uint8Array(await certificatePages({ ...facts, language }));
+    return (await extractText(await getDocumentProxy(paper), { mergePages: true })).text;
   };
   const english = await text("en");
   for (const line of ["Certificate of signatures", "a.pdf, version 1, 1,234 bytes", "Agreement: A-000001, 1"])
