@@ -495,6 +495,7 @@ test("a feed has the appointments of whoever made it, as they see them now", asy
         role: "plat_user",
         "plat.request_id": answer.headers["x-request-id"],
         "plat.channel": "INTEGRATION",
+        "plat.access": "",
         "plat.user_id": "u1",
       }),
     ],
