@@ -10,6 +10,7 @@ import { migrate } from "./database/migrate.ts";
 import { makeWorkPool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { requireLimited } from "./database/roles.ts";
+import { exitCodes } from "./exitCodes.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
 import { incomingFolder } from "./files/incoming.ts";
@@ -149,6 +150,10 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         connectionString,
         concurrency: config.workerConcurrency,
         log,
+        onFailure: (error) => {
+          log.fatal({ event: "worker.failed", err: error }, "Jobs cannot be run in this process any more.");
+          void shutdown.begin("jobs cannot be run", exitCodes.unable);
+        },
         presets: [
           taskContext({
             mail,

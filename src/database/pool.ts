@@ -5,6 +5,9 @@ import { OrderedPool } from "./orderedPool.ts";
 /** How long anything of the service waits for a lock, unless it says so itself: whoever holds one for longer holds up many. */
 const LOCK_TIMEOUT_MS = 5_000;
 
+/** How much longer than its `statement_timeout` an answer may be on its way, until the connection is given up. */
+const GRACE_MS = 3_000;
+
 /** What a pool of connections needs to know. Times are milliseconds. */
 export interface PoolOptions {
   readonly connectionString: string;
@@ -38,7 +41,7 @@ export function makePool(options: PoolOptions): OrderedPool {
     max,
     application_name: options.applicationName ?? "plat",
     connectionTimeoutMillis: connectTimeout,
-    keepAlive: true,
+    answerWithin: statementTimeout + GRACE_MS,
     options: [
       given,
       "-c jit=off",
@@ -46,6 +49,11 @@ export function makePool(options: PoolOptions): OrderedPool {
       `-c statement_timeout=${statementTimeout}`,
       `-c lock_timeout=${lockTimeout}`,
       "-c idle_in_transaction_session_timeout=60000",
+      // The other way about: what a process held that vanished without a word is free after this.
+      "-c tcp_user_timeout=30000",
+      "-c tcp_keepalives_idle=10",
+      "-c tcp_keepalives_interval=5",
+      "-c tcp_keepalives_count=3",
     ]
       .join(" ")
       .trim(),

@@ -1,10 +1,10 @@
 /**
  * Whether workers live. Each says so by a lock on a connection of its own, which ends with the process; what a dead one held
- * is freed, at the start of another and every few seconds, rather than after the four hours that the job runner waits. A job
- * during which its process died twice is set aside before anybody takes it again: it would end the next process as well.
+ * is freed, at the start of another and every few seconds, rather than after the four hours that the job runner waits. A connection
+ * that broke is made anew at once, and others wait a while for it. A job during which its process died twice is set aside before
+ * anybody takes it again: it would end the next process as well.
  */
-import type { Client } from "pg";
-import { openCallLine } from "../database/callLine.ts";
+import { openCallLine, type Line } from "../database/callLine.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
 
@@ -17,8 +17,10 @@ export interface LivenessOptions {
 }
 
 export interface Liveness {
-  /** Says from now on that the worker lives. */
+  /** Says from now on that the worker lives; the one before it, if any, has stopped. */
   begin(workerId: string): void;
+  /** Whether the database knows that this process lives. */
+  isConnected(): boolean;
   /**
    * Whether a process died during a job of that key; with a ticket where it is set aside. Keys count, because the clock adds such a
    * job again and again.
@@ -45,8 +47,11 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
 
   let deadly = new Map<string, string | null>();
 
-  async function free(client: Client, everywhere: boolean): Promise<void> {
-    const { rows: held } = await client.query<Held>(
+  /** Runners of this process that have stopped, until the database has heard of it. */
+  const stopped = new Set<string>();
+
+  async function free({ query }: Pick<Line, "query">, everywhere: boolean): Promise<void> {
+    const { rows: held } = await query<Held & Record<string, unknown>>(
       "select * from app_private.free_jobs_of_dead_workers($1)",
       [everywhere],
     );
@@ -58,7 +63,7 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
           { code: "JOB_SET_ASIDE", ticket, task, job: job_id, organization: organization_id, deaths },
           "The process died again during this job, which is set aside: look into it, then release it with app_private.release_job.",
         );
-    const { rows } = await client.query<{ key: string; ticket: string | null }>(
+    const { rows } = await query<{ key: string; ticket: string | null }>(
       "select * from app_private.deadly_keys()",
     );
     deadly = new Map(rows.map(({ key, ticket }) => [key, ticket]));
@@ -68,40 +73,50 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
     connectionString,
     applicationName: "plat-worker-line",
     log,
-    async connected(client) {
-      if (workerId) await client.query("select app_private.worker_begins($1)", [workerId]);
-      else await free(client, true);
+    async connected(made) {
+      if (workerId) await made.query("select app_private.worker_begins($1)", [workerId]);
+      else await free(made, true);
+      await sayStopped(made);
     },
   });
   const looker = onCall(
     async () => {
       const current = line.current();
-      if (current) await free(current.client, false);
+      if (current) await free(current, false);
     },
     (error) => {
       if (!ended) log.warn({ err: error }, "Dead workers could not be looked for; they are in a moment.");
     },
   );
   line.keep(looker.call, lookEveryMs);
-  const say = async (what: string) => {
-    // Where the line is broken, the next one says it.
-    if (workerId)
-      await line
-        .current()
-        ?.client.query(`select app_private.${what}($1)`, [workerId])
-        .catch(() => {});
+  async function sayStopped({ query }: Pick<Line, "query">): Promise<void> {
+    for (const id of stopped) {
+      await query("select app_private.worker_ends($1)", [id]);
+      stopped.delete(id);
+    }
+  }
+  // Where the line is broken, the next one says it.
+  const say = async (said: (line: Line) => Promise<unknown>) => {
+    const current = line.current();
+    if (current) await said(current).catch(() => {});
   };
   return {
     suspicion: (key) => (deadly.has(key) ? { ticket: deadly.get(key)! } : undefined),
     begin(id) {
+      if (workerId) stopped.add(workerId);
       workerId = id;
-      void say("worker_begins");
+      void say(async (current) => {
+        await current.query("select app_private.worker_begins($1)", [id]);
+        await sayStopped(current);
+      });
     },
+    isConnected: () => line.current() !== undefined,
     async end() {
       ended = true;
       await line.rest();
       await looker.idle();
-      await say("worker_ends");
+      if (workerId) stopped.add(workerId);
+      await say(sayStopped);
       await line.end();
     },
   };

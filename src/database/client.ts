@@ -1,0 +1,108 @@
+/**
+ * Connections that do not wait for ever. A host that vanishes closes no connection: TCP goes on sending to it for a quarter of an hour,
+ * and a proxy that has lost its other side takes everything and answers nothing. So each wait has a deadline on this side.
+ */
+import { Client, type ClientConfig } from "pg";
+
+/** Milliseconds to connect, log-in included. */
+const CONNECT_MS = 10_000;
+/** Milliseconds that the server has to close a connection after it was told goodbye. */
+const END_MS = 2_000;
+/** Idle milliseconds after which the system asks whether the other host is there; it asks ten times, each second. */
+const KEEP_ALIVE_MS = 10_000;
+/** How often a connection that waits for an answer is looked at, at most. */
+const LOOK_MS = 1_000;
+
+export interface DatabaseClientConfig extends ClientConfig {
+  /**
+   * Milliseconds of silence during a statement after which the connection is given up. It has to be longer than the `statement_timeout`
+   * of the connection: the server then answers first, and says why. A minute unless given.
+   */
+  answerWithin?: number;
+}
+
+/** The server said nothing for too long, so that the connection was given up. What became of the statement is unknown. */
+export class NoAnswerError extends Error {
+  readonly code = "ETIMEDOUT";
+
+  constructor(answerWithin: number) {
+    super(`The database has not answered for ${answerWithin / 1000} seconds.`);
+    this.name = "NoAnswerError";
+  }
+}
+
+/** What the types of `pg` do not tell of a client. */
+interface Inside {
+  connection: { stream: { bytesRead: number; destroy(error?: Error): void } };
+}
+
+/** The client of node-postgres, with a deadline on connecting, on each answer, and on its end. */
+export class DatabaseClient extends Client {
+  readonly #answerWithin: number;
+  /** Whether an answer is waited for; since when nothing was heard, and what was heard until then. */
+  #isBusy = false;
+  #since = 0;
+  #bytes = 0;
+  #looking: NodeJS.Timeout | undefined;
+
+  constructor(config: DatabaseClientConfig = {}) {
+    super({
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      ...config,
+      connectionTimeoutMillis: config.connectionTimeoutMillis ?? CONNECT_MS,
+    });
+    this.#answerWithin = config.answerWithin ?? 60_000;
+    this.on("drain", () => (this.#isBusy = false));
+    this.once("end", () => clearTimeout(this.#looking));
+  }
+
+  get #stream() {
+    return (this as unknown as Inside).connection.stream;
+  }
+
+  // What it takes and gives has many types, and they stay those of `Client`.
+  override query(...statement: any[]): any {
+    if (!this.#isBusy) {
+      this.#isBusy = true;
+      this.#since = performance.now();
+      this.#looking ??= this.#lookLater();
+    }
+    return (super.query as (...statement: any[]) => any).apply(this, statement);
+  }
+
+  #lookLater(): NodeJS.Timeout {
+    return setTimeout(() => this.#look(), Math.min(LOOK_MS, this.#answerWithin)).unref();
+  }
+
+  // Looked at rather than told of: a listener would be called for each piece of a large answer.
+  #look(): void {
+    this.#looking = undefined;
+    if (!this.#isBusy) return;
+    const { bytesRead } = this.#stream;
+    const now = performance.now();
+    if (bytesRead !== this.#bytes) {
+      this.#bytes = bytesRead;
+      // Not earlier than the statement: what the one before it said was heard then.
+      this.#since = now;
+    }
+    if (now - this.#since < this.#answerWithin) this.#looking = this.#lookLater();
+    else this.#stream.destroy(new NoAnswerError(this.#answerWithin));
+  }
+
+  /** Says goodbye, and hangs up where nobody answers that within two seconds. */
+  override end(): Promise<void>;
+  override end(callback: (error?: Error) => void): void;
+  override end(callback?: (error?: Error) => void): Promise<void> | void {
+    const cut = setTimeout(() => this.#stream.destroy(), END_MS);
+    this.once("end", () => clearTimeout(cut));
+    if (callback) {
+      super.end((error?: Error) => {
+        clearTimeout(cut);
+        callback(error);
+      });
+      return;
+    }
+    return super.end().finally(() => clearTimeout(cut));
+  }
+}
