@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { pino, type Logger } from "pino";
 
 export type { Logger };
@@ -24,6 +25,22 @@ function errorFields(error: unknown): unknown {
   return { type: name, message, code, stack, cause: cause === undefined ? undefined : errorFields(cause) };
 }
 
+/** Where the log of the process goes. Made at the first use: a test that reads a log has its own. */
+let standardOutput: ReturnType<typeof pino.destination> | undefined;
+
+/**
+ * Waits until what was logged is written, a second at most. To be called before the process ends: whatever is still waiting then is
+ * given up, as writing it to a pipe that nobody reads any more would never end.
+ */
+export async function flushLog(): Promise<void> {
+  const output = standardOutput as (typeof standardOutput & { _writing?: boolean }) | undefined;
+  if (!output) return;
+  const end = performance.now() + 1000;
+  // oxlint-disable-next-line no-underscore-dangle -- it tells nobody otherwise
+  while (output._writing && performance.now() < end) await pause(5);
+  output.flushSync = () => {};
+}
+
 /** The service's log: JSON lines on standard output, with nothing in them that opens a door. */
 export function createLog(level: string, destination?: { write(line: string): void }): Logger {
   const options = {
@@ -34,5 +51,5 @@ export function createLog(level: string, destination?: { write(line: string): vo
     serializers: { err: errorFields },
     hooks: { streamWrite: withoutSecrets },
   };
-  return destination ? pino(options, destination) : pino(options);
+  return pino(options, destination ?? (standardOutput ??= pino.destination({ fd: 1, sync: false })));
 }

@@ -57,13 +57,20 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     log,
     ...(lookEveryMs !== undefined && { lookEveryMs }),
   });
-  const pgPool = new RunnerPool({ connectionString, max: concurrency + 3, log });
+  const pgPool = new RunnerPool({
+    connectionString,
+    max: concurrency + 3,
+    log,
+    noted: (ids) => ids.forEach((id) => liveness.held.delete(id)),
+  });
   const stopping = new AbortController();
   let runner: Runner | undefined;
 
   const begin = () => {
     const events: WorkerEvents = new EventEmitter();
     events.on("pool:create", ({ workerPool }) => liveness.begin(workerPool.id));
+    events.on("job:start", ({ job }) => void liveness.held.add(String(job.id)));
+    events.on("worker:getJob:error", () => liveness.noteLostAnswer());
     return run({
       noHandleSignals: true,
       events,
@@ -134,9 +141,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     isRunning: () => runner !== undefined,
     stop: async () => {
       stopping.abort();
+      pgPool.hurry();
       const giveUp = setTimeout(() => {
-        pgPool.giveUp();
-        void runner?.kill("a job did not end in time").catch(() => {});
+        runner?.kill("a job did not end in time").catch(() => {});
       }, giveUpAfterMs);
       await runner?.stop().catch((error: unknown) => log.debug({ err: error }, "It had stopped already."));
       await ended;

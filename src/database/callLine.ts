@@ -18,6 +18,8 @@ export interface CallLineOptions {
   log: Logger;
   /** The channel to listen on, and what to do when somebody calls. */
   listen?: { channel: string; called: (payload: string | undefined) => void };
+  /** Milliseconds of silence after which the line is given up; ten seconds unless given. */
+  answerWithin?: number;
   /** Said on each new connection before it counts. */
   connected?: (line: Pick<Line, "query">) => Promise<void>;
 }
@@ -54,7 +56,7 @@ const LOOK_FOR_OTHERS_MS = 1_000;
 
 /** Opens the line; throws where the database cannot be reached. */
 export async function openCallLine(options: CallLineOptions): Promise<CallLine> {
-  const { connectionString, applicationName, log, listen, connected } = options;
+  const { connectionString, applicationName, log, listen, connected, answerWithin = ANSWER_MS } = options;
   /** What is under way, by the ids that it is held by. */
   const underway = new Map<number, number>();
   let client: DatabaseClient | undefined;
@@ -97,7 +99,7 @@ export async function openCallLine(options: CallLineOptions): Promise<CallLine> 
     const made = new DatabaseClient({
       connectionString,
       application_name: applicationName,
-      answerWithin: ANSWER_MS,
+      answerWithin,
     });
     const lost = (error?: Error) => {
       if (client !== made) return;

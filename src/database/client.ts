@@ -19,6 +19,13 @@ export interface DatabaseClientConfig extends ClientConfig {
    * of the connection: the server then answers first, and says why. A minute unless given.
    */
   answerWithin?: number;
+  /** Milliseconds to connect, log-in included; ten seconds unless given. */
+  connectWithin?: number;
+}
+
+/** Where the event loop was held up, what has arrived meanwhile is read first. */
+function afterReading(work: () => void): void {
+  setImmediate(() => setImmediate(work));
 }
 
 /** The server said nothing for too long, so that the connection was given up. What became of the statement is unknown. */
@@ -39,6 +46,7 @@ interface Inside {
 /** The client of node-postgres, with a deadline on connecting, on each answer, and on its end. */
 export class DatabaseClient extends Client {
   readonly #answerWithin: number;
+  readonly #connectWithin: number;
   /** Whether an answer is waited for; since when nothing was heard, and what was heard until then. */
   #isBusy = false;
   #since = 0;
@@ -46,15 +54,35 @@ export class DatabaseClient extends Client {
   #looking: NodeJS.Timeout | undefined;
 
   constructor(config: DatabaseClientConfig = {}) {
+    // The driver's own deadline strikes as well where the answer has come and nobody had the time to read it.
     super({
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
       ...config,
-      connectionTimeoutMillis: config.connectionTimeoutMillis ?? CONNECT_MS,
+      connectionTimeoutMillis: 0,
     });
     this.#answerWithin = config.answerWithin ?? 60_000;
+    this.#connectWithin = config.connectWithin ?? CONNECT_MS;
     this.on("drain", () => (this.#isBusy = false));
     this.once("end", () => clearTimeout(this.#looking));
+  }
+
+  /** @throws where the server cannot be reached, or does not let it in in time */
+  override connect(): Promise<any>;
+  override connect(callback: (error: Error) => void): void;
+  override connect(callback?: (error: Error) => void): Promise<any> | void {
+    const late = () => this.#stream.destroy(new Error("The database did not take the connection in time."));
+    const timer = setTimeout(() => afterReading(() => !isOver && late()), this.#connectWithin);
+    let isOver = false;
+    const over = () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+    if (!callback) return super.connect().finally(over);
+    super.connect((error: Error) => {
+      over();
+      callback(error);
+    });
   }
 
   get #stream() {
@@ -87,7 +115,12 @@ export class DatabaseClient extends Client {
       this.#since = now;
     }
     if (now - this.#since < this.#answerWithin) this.#looking = this.#lookLater();
-    else this.#stream.destroy(new NoAnswerError(this.#answerWithin));
+    else
+      afterReading(() => {
+        if (this.#isBusy && this.#stream.bytesRead === bytesRead)
+          this.#stream.destroy(new NoAnswerError(this.#answerWithin));
+        else this.#looking ??= this.#lookLater();
+      });
   }
 
   /** Says goodbye, and hangs up where nobody answers that within two seconds. */

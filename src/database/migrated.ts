@@ -28,7 +28,7 @@ export async function migratedCheck(
     connectionString: loginUrl,
     max: 1,
     application_name: "plat readiness",
-    connectionTimeoutMillis: 2000,
+    connectWithin: 2000,
     answerWithin: 2000,
   };
   const pool = new Pool(config);

@@ -22,7 +22,9 @@ export class OrderedPool extends Pool {
     config: PoolConfig &
       Pick<DatabaseClientConfig, "answerWithin"> & { max: number; connectionTimeoutMillis: number },
   ) {
-    super({ ...config, Client: DatabaseClient });
+    const { connectionTimeoutMillis: connectWithin, ...rest } = config;
+    // Whoever waits for a connection waits in our order, and the client knows how long it may take to be made.
+    super({ ...rest, connectWithin, Client: DatabaseClient } as PoolConfig);
     this.#order = new FairSemaphore({
       capacity: config.max,
       timeoutMs: config.connectionTimeoutMillis,

@@ -21,6 +21,8 @@ export interface PoolOptions {
   readonly lockTimeout?: number;
   /** How long to wait for a connection before giving up with 08001. */
   readonly connectTimeout?: number;
+  /** Silence during a statement after which the connection is given up; a little longer than `statementTimeout` unless given. */
+  readonly answerWithin?: number;
   /** Told when a connection dies; the pool replaces it by itself. */
   readonly onError?: (error: Error) => void;
 }
@@ -41,7 +43,7 @@ export function makePool(options: PoolOptions): OrderedPool {
     max,
     application_name: options.applicationName ?? "plat",
     connectionTimeoutMillis: connectTimeout,
-    answerWithin: statementTimeout + GRACE_MS,
+    answerWithin: options.answerWithin ?? statementTimeout + GRACE_MS,
     options: [
       given,
       "-c jit=off",

@@ -19,6 +19,10 @@ export interface LivenessOptions {
 export interface Liveness {
   /** Says from now on that the worker lives; the one before it, if any, has stopped. */
   begin(workerId: string): void;
+  /** The jobs that this process works on, or has worked on without that being noted yet. */
+  readonly held: Set<string>;
+  /** An answer to the question for a job was lost: the database may have locked one that nobody works on. */
+  noteLostAnswer(): void;
   /** Whether the database knows that this process lives. */
   isConnected(): boolean;
   /**
@@ -39,6 +43,9 @@ interface Held {
   ticket: string | null;
 }
 
+/** Milliseconds for which it is looked for jobs of lost answers: as long as the database takes to notice, and two looks. */
+const LOST_MS = 120_000;
+
 /** Frees what dead workers left, and goes on doing so; throws where the database cannot be reached. */
 export async function watchWorkers(options: LivenessOptions): Promise<Liveness> {
   const { connectionString, log, lookEveryMs = 10_000 } = options;
@@ -46,6 +53,20 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
   let ended = false;
 
   let deadly = new Map<string, string | null>();
+
+  const held = new Set<string>();
+  /** Until when it is looked whether there are jobs of lost answers. */
+  let lostUntil = 0;
+
+  async function freeLost({ query }: Pick<Line, "query">): Promise<void> {
+    if (!workerId || performance.now() > lostUntil) return;
+    const { rows } = await query<{ amount: number }>("select app_private.free_lost_jobs($1, $2) as amount", [
+      workerId,
+      [...held],
+    ]);
+    if (rows[0]!.amount > 0)
+      log.warn({ jobs: rows[0]!.amount }, "Jobs were taken and never arrived here; they are free again.");
+  }
 
   /** Runners of this process that have stopped, until the database has heard of it. */
   const stopped = new Set<string>();
@@ -82,13 +103,16 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
   const looker = onCall(
     async () => {
       const current = line.current();
-      if (current) await free(current, false);
+      if (!current) return;
+      await free(current, false);
+      await freeLost(current);
     },
     (error) => {
       if (!ended) log.warn({ err: error }, "Dead workers could not be looked for; they are in a moment.");
     },
   );
   line.keep(looker.call, lookEveryMs);
+  let said: Promise<void> | undefined;
   async function sayStopped({ query }: Pick<Line, "query">): Promise<void> {
     for (const id of stopped) {
       await query("select app_private.worker_ends($1)", [id]);
@@ -105,16 +129,19 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
     begin(id) {
       if (workerId) stopped.add(workerId);
       workerId = id;
-      void say(async (current) => {
+      said = say(async (current) => {
         await current.query("select app_private.worker_begins($1)", [id]);
         await sayStopped(current);
       });
     },
+    held,
+    noteLostAnswer: () => void (lostUntil = performance.now() + LOST_MS),
     isConnected: () => line.current() !== undefined,
     async end() {
       ended = true;
       await line.rest();
       await looker.idle();
+      await said;
       if (workerId) stopped.add(workerId);
       await say(sayStopped);
       await line.end();

@@ -16,6 +16,15 @@ export interface RunnerPoolOptions {
   /** Connections at a time. */
   max: number;
   log: Logger;
+  /** Told when it is noted what became of jobs. */
+  noted: (jobIds: string[]) => void;
+}
+
+/** A statement of the job runner about jobs that are over. */
+interface Note {
+  name: string;
+  text: string;
+  values: unknown[];
 }
 
 type Taken = (error: Error | undefined, client?: PoolClient, release?: PoolClient["release"]) => void;
@@ -29,13 +38,17 @@ const NOTE_MS = 10 * 60_000;
 /** By the names of its prepared statements: what notes what became of jobs. They may run twice. */
 const notes = /^(complete|fail|return)_jobs?(_q)?\//;
 
+/** How long connections and notes are still tried for once it is to stop. */
+const STOPPING_MS = 5_000;
+
 export class RunnerPool extends Pool {
   readonly #pauses = backoff();
   readonly #ending = new AbortController();
+  readonly #noted: (jobIds: string[]) => void;
   /** Until when nobody asks for a new connection. */
   #notBefore = 0;
 
-  constructor({ connectionString, max, log }: RunnerPoolOptions) {
+  constructor({ connectionString, max, log, noted }: RunnerPoolOptions) {
     const config: DatabaseClientConfig = { answerWithin: STATEMENT_MS + GRACE_MS };
     super({
       ...config,
@@ -45,6 +58,7 @@ export class RunnerPool extends Pool {
       application_name: "plat-worker-jobs",
       statement_timeout: STATEMENT_MS,
     });
+    this.#noted = noted;
     const broke = (error: Error) => {
       if (!this.ending) log.warn({ err: error, pool: "plat-worker-jobs" }, "A database connection broke.");
     };
@@ -55,11 +69,11 @@ export class RunnerPool extends Pool {
     });
   }
 
-  /** As the pool's own; after a failure the next attempts wait a while, all together. */
+  /** As the pool's own, but through outages: whoever asks waits until the database is back. */
   override connect(): Promise<PoolClient>;
   override connect(taken: Taken): void;
   override connect(taken?: Taken): Promise<PoolClient> | void {
-    const client = this.#connect();
+    const client = throughOutages(() => this.#connect(), { withinMs: NOTE_MS, signal: this.#ending.signal });
     if (!taken) return client;
     client.then(
       (given) => taken(undefined, given, given.release),
@@ -67,10 +81,10 @@ export class RunnerPool extends Pool {
     );
   }
 
+  /** After a failure the next attempts wait a while, all together. */
   async #connect(): Promise<PoolClient> {
     const wait = this.#notBefore - performance.now();
-    if (wait > 0 && !this.ending)
-      await pause(wait, undefined, { signal: this.#ending.signal }).catch(() => {});
+    if (wait > 0) await pause(wait, undefined, { signal: this.#ending.signal }).catch(() => {});
     try {
       const client = await super.connect();
       this.#pauses.reset();
@@ -87,26 +101,32 @@ export class RunnerPool extends Pool {
   #noteThroughOutages(client: PoolClient): void {
     const query = client.query.bind(client) as (...statement: any[]) => any;
     client.query = ((...statement: any[]) => {
-      const [config] = statement;
+      const [config] = statement as [Note];
       if (typeof config?.name !== "string" || !notes.test(config.name)) return query(...statement);
-      let isFirst = true;
-      return throughOutages(
-        async () => {
-          if (!isFirst) return await this.#write(config);
-          isFirst = false;
-          return await query(config);
-        },
-        { withinMs: NOTE_MS, signal: this.#ending.signal },
-      );
+      return this.#note(config, () => query(config));
     }) as PoolClient["query"];
   }
 
-  async #write(config: { text: string; values: unknown[] }): Promise<unknown> {
-    // Not by name: it would come here again.
+  async #note(note: Note, first: () => Promise<unknown>): Promise<unknown> {
+    let isFirst = true;
+    const result = await throughOutages(
+      async () => {
+        if (!isFirst) return await this.#write(note);
+        isFirst = false;
+        return await first();
+      },
+      { withinMs: NOTE_MS, signal: this.#ending.signal },
+    );
+    this.#noted(jobsOf(note));
+    return result;
+  }
+
+  async #write({ text, values }: Note): Promise<unknown> {
     const client = await this.connect();
     let failure: Error | undefined;
     try {
-      return await client.query({ text: config.text, values: config.values });
+      // Not by its name, by which it would come here again.
+      return await client.query({ text, values });
     } catch (error) {
       failure = error as Error;
       throw error;
@@ -115,8 +135,16 @@ export class RunnerPool extends Pool {
     }
   }
 
-  /** Tries no longer to note what cannot be noted now: of jobs that were done, some run again. */
-  giveUp(): void {
-    this.#ending.abort();
+  /** It is to stop: what cannot be noted in a few seconds is given up, and such a job may run once more. */
+  hurry(): void {
+    setTimeout(() => this.#ending.abort(), STOPPING_MS).unref();
   }
+}
+
+/** The jobs that a note is about. */
+function jobsOf({ values }: Note): string[] {
+  const [ids, failures] = values;
+  if (typeof failures === "string" && failures.startsWith("["))
+    return (JSON.parse(failures) as { jobId: string }[]).map(({ jobId }) => String(jobId));
+  return [ids].flat().map(String);
 }

@@ -173,6 +173,26 @@ comment on function app_private.free_jobs_of_dead_workers(boolean) is
   'at which its process died for the second time is set aside under a ticket, and is not run again until that is '
   'released. Returns those jobs.';
 
+create function app_private.free_lost_jobs(worker_id text, held bigint[]) returns int
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  -- Younger ones may be on their way.
+  latest constant timestamptz := now() - interval '20 s';
+  amount int;
+begin
+  update graphile_worker._private_job_queues q set locked_by = null, locked_at = null
+    where q.locked_by = worker_id and q.locked_at < latest and not exists (
+      select from graphile_worker._private_jobs j where j.job_queue_id = q.id and j.id = any (held));
+  update graphile_worker._private_jobs j set locked_by = null, locked_at = null, attempts = greatest(j.attempts - 1, 0)
+    where j.locked_by = worker_id and j.locked_at < latest and j.id <> all (held);
+  get diagnostics amount = row_count;
+  return amount;
+end $$;
+comment on function app_private.free_lost_jobs(text, bigint[]) is
+  'Frees the jobs that a living worker was given and never heard of, as its connection broke before the answer: those '
+  'that it holds and does not know of. Returns how many.';
+
 create function app_private.deadly_keys() returns table (key text, ticket uuid)
 language sql stable rows 10 security definer set search_path = pg_catalog, pg_temp as $$
   select d.key, case when d.set_aside_at is not null then d.id end from app_private.job_deaths d
@@ -208,5 +228,5 @@ comment on table app_private.job_deaths is
   'Jobs during which their process died: how often, and since when they are set aside. The id is the ticket that the '
   'log tells.';
 grant execute on function app_private.connection_begins, app_private.connection_ends, app_private.deadly_keys,
-  app_private.free_jobs_of_dead_workers, app_private.note_gone_connections, app_private.note_job_done,
+  app_private.free_jobs_of_dead_workers, app_private.free_lost_jobs, app_private.note_gone_connections, app_private.note_job_done,
   app_private.worker_begins, app_private.worker_ends to plat_worker;
