@@ -23,6 +23,8 @@ interface Start {
   settings: Record<string, string | number>;
   /** By how much its processes yield to this one; see lowerPriority. Not at all where left out. */
   nice?: number;
+  /** How long it may take until it takes connections, in milliseconds; a minute where left out. */
+  withinMs?: number;
 }
 
 const startWithinMs = 60_000;
@@ -42,7 +44,7 @@ export async function startPostmaster(start: Start): Promise<Postmaster> {
 }
 
 async function startOnce(
-  { postgres, data, logFile, runAs, settings, nice }: Start,
+  { postgres, data, logFile, runAs, settings, nice, withinMs = startWithinMs }: Start,
   port: number,
 ): Promise<Postmaster> {
   const options = Object.entries({ ...settings, port }).flatMap(([name, value]) => [
@@ -76,7 +78,7 @@ async function startOnce(
   // However this process ends, short of SIGKILL, the database does not outlive it.
   process.on("exit", killNow);
 
-  const deadline = Date.now() + startWithinMs;
+  const deadline = Date.now() + withinMs;
   while (!state.gone && !isReady(data, child.pid)) {
     if (Date.now() > deadline) child.kill("SIGQUIT");
     await Promise.race([exited, delay(15)]);
@@ -112,6 +114,11 @@ function openLog(logFile: string): number {
 function isReady(data: string, pid: number | undefined): boolean {
   const lines = pidFile(data);
   return Number(lines[0]) === pid && lines[7]?.trim() === "ready";
+}
+
+/** The port on the loopback interface where the server of that folder listens; undefined where none says so. */
+export function postmasterPort(data: string): number | undefined {
+  return Number(pidFile(data)[3]) || undefined;
 }
 
 function pidFile(data: string): string[] {
