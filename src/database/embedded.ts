@@ -2,13 +2,9 @@ import { execFile } from "node:child_process";
 import { chown, lstat, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-<<<<<<< HEAD
 import { escapeIdentifier } from "pg";
 import { DatabaseClient } from "./client.ts";
-=======
-import { Client, escapeIdentifier } from "pg";
 import { backupsOf, openSeries, walFolder } from "../backup/archive.ts";
->>>>>>> main
 import { prepareDataDir } from "../dataDir.ts";
 import { lockFolder } from "../folderLock.ts";
 import { keptSecret } from "../keptSecret.ts";
