@@ -72,13 +72,13 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
   const stopped = new Set<string>();
 
   async function free({ query }: Pick<Line, "query">, everywhere: boolean): Promise<void> {
-    const { rows: held } = await query<Held & Record<string, unknown>>(
+    const { rows: found } = await query<Held & Record<string, unknown>>(
       "select * from app_private.free_jobs_of_dead_workers($1)",
       [everywhere],
     );
-    const freed = held.filter(({ ticket }) => ticket === null).length;
+    const freed = found.filter(({ ticket }) => ticket === null).length;
     if (freed > 0) log.warn({ jobs: freed }, "A worker died; its jobs are free again.");
-    for (const { ticket, job_id, task, organization_id, deaths } of held)
+    for (const { ticket, job_id, task, organization_id, deaths } of found)
       if (ticket !== null)
         log.error(
           { code: "JOB_SET_ASIDE", ticket, task, job: job_id, organization: organization_id, deaths },
@@ -112,7 +112,7 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
     },
   );
   line.keep(looker.call, lookEveryMs);
-  let said: Promise<void> | undefined;
+  let begun: Promise<void> | undefined;
   async function sayStopped({ query }: Pick<Line, "query">): Promise<void> {
     for (const id of stopped) {
       await query("select app_private.worker_ends($1)", [id]);
@@ -129,7 +129,7 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
     begin(id) {
       if (workerId) stopped.add(workerId);
       workerId = id;
-      said = say(async (current) => {
+      begun = say(async (current) => {
         await current.query("select app_private.worker_begins($1)", [id]);
         await sayStopped(current);
       });
@@ -141,7 +141,7 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
       ended = true;
       await line.rest();
       await looker.idle();
-      await said;
+      await begun;
       if (workerId) stopped.add(workerId);
       await say(sayStopped);
       await line.end();

@@ -28,7 +28,7 @@ const client = (answerWithin: number) => {
 test("who is not let in in time is told so", async () => {
   gate.hush();
   const made = new DatabaseClient({ connectionString: gate.database.workerUrl, connectWithin: 50 });
-  await expect(made.connect()).rejects.toThrow();
+  await expect(made.connect()).rejects.toThrow("did not take the connection in time");
   const pool = makePool({ connectionString: gate.database.workerUrl, connectTimeout: 50 });
   await expect(pool.query("select 1")).rejects.toMatchObject({ code: "08001" });
   await pool.end();

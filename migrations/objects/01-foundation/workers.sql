@@ -1,7 +1,7 @@
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees
 -- them after four hours. So each worker holds a lock on a connection of its own for as long as it lives. Connections
--- break while their process lives, too: where the lock is gone, whoever looks notes since when, and frees what the worker
--- held when it has not come back in time. Nothing is written while all of them live.
+-- break while their process lives, too: where the lock is gone, whoever looks notes since when, and frees what the
+-- worker held when it has not come back in time. Nothing is written while all of them live.
 
 create function app_private.worker_grace() returns interval
 language sql stable as $$
@@ -76,7 +76,8 @@ create function app_private.connection_ends(id int) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   delete from app_private.worker_connections c where c.id = connection_ends.id
 $$;
-comment on function app_private.connection_ends(int) is 'Says that a worker needs a connection no more: it holds nothing.';
+comment on function app_private.connection_ends(int) is
+  'Says that a worker needs a connection no more: it holds nothing.';
 
 create function app_private.note_gone_connections() returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -184,7 +185,8 @@ begin
   update graphile_worker._private_job_queues q set locked_by = null, locked_at = null
     where q.locked_by = worker_id and q.locked_at < latest and not exists (
       select from graphile_worker._private_jobs j where j.job_queue_id = q.id and j.id = any (held));
-  update graphile_worker._private_jobs j set locked_by = null, locked_at = null, attempts = greatest(j.attempts - 1, 0)
+  update graphile_worker._private_jobs j
+    set locked_by = null, locked_at = null, attempts = greatest(j.attempts - 1, 0)
     where j.locked_by = worker_id and j.locked_at < latest and j.id <> all (held);
   get diagnostics amount = row_count;
   return amount;
