@@ -230,5 +230,5 @@ comment on table app_private.job_deaths is
   'Jobs during which their process died: how often, and since when they are set aside. The id is the ticket that the '
   'log tells.';
 grant execute on function app_private.connection_begins, app_private.connection_ends, app_private.deadly_keys,
-  app_private.free_jobs_of_dead_workers, app_private.free_lost_jobs, app_private.note_gone_connections, app_private.note_job_done,
-  app_private.worker_begins, app_private.worker_ends to plat_worker;
+  app_private.free_jobs_of_dead_workers, app_private.free_lost_jobs, app_private.note_gone_connections,
+  app_private.note_job_done, app_private.worker_begins, app_private.worker_ends to plat_worker;
