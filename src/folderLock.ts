@@ -22,5 +22,7 @@ export function lockFolder(folder: string): () => void {
       { cause: error },
     );
   }
-  return () => file.close();
+  return () => {
+    if (file.isOpen) file.close();
+  };
 }

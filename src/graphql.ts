@@ -12,6 +12,8 @@ import { createFileAddresses } from "./files/addresses.ts";
 import { incomingFolder } from "./files/incoming.ts";
 import { createFiles } from "./files/files.ts";
 import { filePage } from "./http/files.ts";
+import { requestState } from "./http/requestState.ts";
+import { isMultipart } from "./http/uploads.ts";
 import { uploadPlaces } from "./http/uploadPlaces.ts";
 import { connectionShares } from "./limits/admission.ts";
 import type { Logger } from "./log.ts";
@@ -149,6 +151,7 @@ export async function startGraphql({
       connectionString: authenticatorUrl,
       max,
       applicationName,
+      genericPlans: true,
       onError: (error) => log.warn({ err: error }, "A database connection broke."),
     });
   // Pages are for strangers, who may not keep the API from finding out who asks.
@@ -200,7 +203,14 @@ export async function startGraphql({
     return {
       transport: {
         pgl,
-        authenticate: (authorization, { ip }) => authenticator(authorization, ip),
+        authenticate: async (authorization, request) => {
+          // Files are taken in before there is a statement.
+          const found = await authenticator(authorization, request.ip, !isMultipart(request));
+          const state = requestState(request);
+          state.tokenCheck = found.check;
+          if (found.check) found.check.onRenewed = (claims) => (state.claims = claims);
+          return found.claims;
+        },
         constraintMessages,
         uploads: {
           files,

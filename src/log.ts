@@ -1,5 +1,5 @@
-import { setTimeout as pause } from "node:timers/promises";
-import { pino, type Logger } from "pino";
+import { writeSync } from "node:fs";
+import { pino, symbols, type Logger } from "pino";
 
 export type { Logger };
 
@@ -25,20 +25,62 @@ function errorFields(error: unknown): unknown {
   return { type: name, message, code, stack, cause: cause === undefined ? undefined : errorFields(cause) };
 }
 
-/** Where the log of the process goes. Made at the first use: a test that reads a log has its own. */
-let standardOutput: ReturnType<typeof pino.destination> | undefined;
+/** Milliseconds that a line waits for others. */
+const FLUSH_MS = 20;
+/** Characters that are written at once, whoever waits. */
+const FLUSH_CHARACTERS = 8_192;
+
+/** Milliseconds that a reader who is behind has to take a part, until it is given up. */
+const PATIENCE_MS = 1_000;
 
 /**
- * Waits until what was logged is written, a second at most. To be called before the process ends: whatever is still waiting then is
- * given up, as writing it to a pipe that nobody reads any more would never end.
+ * Standard output, several lines at a time: a write for each request took a twelfth of the processor time of one. Warnings and errors are
+ * written at once, with all before them; so is the rest when the process ends, unless it is killed. Where nobody reads any more, or has
+ * stopped reading, lines are given up: no log is worth that the service stands still.
  */
-export async function flushLog(): Promise<void> {
-  const output = standardOutput as (typeof standardOutput & { _writing?: boolean }) | undefined;
-  if (!output) return;
-  const end = performance.now() + 1000;
-  // oxlint-disable-next-line no-underscore-dangle -- it tells nobody otherwise
-  while (output._writing && performance.now() < end) await pause(5);
-  output.flushSync = () => {};
+function bufferedOutput() {
+  let lines: string[] = [];
+  let length = 0;
+  let isClosed = false;
+  const flush = () => {
+    const text = lines.join("");
+    lines = [];
+    length = 0;
+    if (text !== "" && !isClosed) isClosed = !writeOut(text);
+  };
+  let timer: NodeJS.Timeout | undefined;
+  process.on("exit", flush);
+  return {
+    [symbols.needsMetadataGsym]: true as const,
+    /** Set by the logger before it writes. */
+    lastLevel: 0,
+    write(line: string): void {
+      lines.push(line);
+      length += line.length;
+      if (length >= FLUSH_CHARACTERS || this.lastLevel >= pino.levels.values["warn"]!) return flush();
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        flush();
+      }, FLUSH_MS).unref();
+    },
+    flushSync: flush,
+  };
+}
+
+/** @returns whether there is still somebody who reads */
+function writeOut(text: string): boolean {
+  let rest = Buffer.from(text);
+  let latest = performance.now() + PATIENCE_MS;
+  while (rest.length > 0)
+    try {
+      rest = rest.subarray(writeSync(1, rest));
+      latest = performance.now() + PATIENCE_MS;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") return false;
+      if (performance.now() > latest) return true;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+  return true;
 }
 
 /** The service's log: JSON lines on standard output, with nothing in them that opens a door. */
@@ -51,5 +93,5 @@ export function createLog(level: string, destination?: { write(line: string): vo
     serializers: { err: errorFields },
     hooks: { streamWrite: withoutSecrets },
   };
-  return pino(options, destination ?? (standardOutput ??= pino.destination({ fd: 1, sync: false })));
+  return pino(options, destination ?? bufferedOutput());
 }

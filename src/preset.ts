@@ -6,12 +6,13 @@ import type { Pool } from "pg";
 import { makePgService } from "postgraphile/adaptors/pg";
 import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
 import type { Claims } from "./auth/claims.ts";
-import { pgSettings } from "./auth/claims.ts";
+import { pgSettings, replaceSettings } from "./auth/claims.ts";
 import { deviceOf } from "./auth/device.ts";
 import type { LoginTokens } from "./auth/loginToken.ts";
 import { hashPassword, provePassword, type TransformContext } from "./auth/passwords.ts";
 import { freshTotpSecret, proveSecondFactor } from "./auth/secondFactor.ts";
 import { proveRefreshToken } from "./auth/refreshTokens.ts";
+import { withCheck } from "./auth/tokenCheck.ts";
 import { settledDeadlines } from "./database/deadlines.ts";
 import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
 import { inShare } from "./database/orderedPool.ts";
@@ -110,6 +111,22 @@ export function viewerSettings(request: IncomingMessage): Record<string, string>
     language,
     ...(userAgent ? { userAgent } : {}),
   });
+}
+
+/** The settings of an operation. When its token turns out to stand for something else by now, they change in place. */
+function settingsOf(request: IncomingMessage): Record<string, string> {
+  const state = requestState(request);
+  const { tokenCheck } = state;
+  const settings = withCheck(
+    withWork(viewerSettings(request), state.work),
+    tokenCheck?.carried && tokenCheck,
+  );
+  if (tokenCheck)
+    tokenCheck.onRenewed = (claims) => {
+      state.claims = claims;
+      replaceSettings(settings, viewerSettings(request));
+    };
+  return settings;
 }
 
 /**
@@ -224,7 +241,7 @@ export function createPreset({
           viewerPlace,
           repeats: repeatFacts(request),
           sentFiles: requestState(request).sentFiles,
-          pgSettings: withWork(viewerSettings(request), requestState(request).work),
+          pgSettings: settingsOf(request),
         };
       },
     },

@@ -1,5 +1,5 @@
 import { exitCodes } from "./exitCodes.ts";
-import { flushLog, type Logger } from "./log.ts";
+import type { Logger } from "./log.ts";
 
 // Ctrl-C under `npm start` arrives twice at once: from the terminal, and passed on by npm.
 const sameSignalWithinMs = 1000;
@@ -27,11 +27,6 @@ export function orderedShutdown(log: Logger, withinMs: number): Shutdown {
   let begun: Promise<never> | undefined;
   let signalledAt = 0;
 
-  const end = async (exitCode: number): Promise<never> => {
-    await flushLog();
-    process.exit(exitCode);
-  };
-
   const stopAll = async (reason: string, exitCode: number): Promise<never> => {
     log.info({ reason }, "Stopping.");
     const left = new Set(steps.map(({ what }) => what));
@@ -40,7 +35,7 @@ export function orderedShutdown(log: Logger, withinMs: number): Shutdown {
         { event: "stop.timeout", parts: [...left] },
         "The stop took too long; what was left is cut off.",
       );
-      end(exitCode || exitCodes.cut).catch(() => process.exit(exitCodes.cut));
+      process.exit(exitCode || exitCodes.cut);
     }, withinMs);
     for (const { what, stop } of steps.toReversed()) {
       try {
@@ -54,7 +49,7 @@ export function orderedShutdown(log: Logger, withinMs: number): Shutdown {
     }
     clearTimeout(late);
     log.info("Stopped.");
-    return await end(exitCode);
+    process.exit(exitCode);
   };
   const shutdown: Shutdown = {
     add: (what, stop) => void steps.push({ what, stop }),
@@ -62,8 +57,7 @@ export function orderedShutdown(log: Logger, withinMs: number): Shutdown {
   };
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.on(signal, () => {
-      if (signalledAt && Date.now() - signalledAt > sameSignalWithinMs)
-        return void end(exitCodes.cut).catch(() => process.exit(exitCodes.cut));
+      if (signalledAt && Date.now() - signalledAt > sameSignalWithinMs) process.exit(exitCodes.cut);
       signalledAt ||= Date.now();
       shutdown.begin(signal, exitCodes.stopped).catch(() => process.exit(exitCodes.failed));
     });

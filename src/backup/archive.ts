@@ -30,6 +30,8 @@ export interface BackupFacts {
   serverVersion: string;
   /** Whether it is of the database that Plat starts itself. */
   embedded: boolean;
+  /** The name of the database in the cluster. */
+  database: string;
   /** Of the cluster, uncompressed. */
   bytes: number;
   /** Of base.tar.gz. */

@@ -66,10 +66,12 @@ export async function takeBackup(options: BackupOptions): Promise<BackupResult> 
       systemIdentifier: string;
       serverVersion: string;
       segmentBytes: string;
+      database: string;
       now: Date;
     }>(
       `select system_identifier::text as "systemIdentifier", current_setting('server_version') as "serverVersion",
-         pg_size_bytes(current_setting('wal_segment_size'))::text as "segmentBytes", clock_timestamp() as now
+         pg_size_bytes(current_setting('wal_segment_size'))::text as "segmentBytes",
+         current_database() as database, clock_timestamp() as now
        from pg_control_system()`,
     );
     return rows[0]!;
@@ -115,6 +117,7 @@ export async function takeBackup(options: BackupOptions): Promise<BackupResult> 
     systemIdentifier: server.systemIdentifier,
     serverVersion: server.serverVersion,
     embedded: options.embedded,
+    database: server.database,
     bytes,
     sha256: await checksum(join(folder, "base.tar.gz")),
   };

@@ -18,8 +18,7 @@ import { createGunzip } from "node:zlib";
 import { prepareDataDir } from "../dataDir.ts";
 import { findBinaries } from "../database/binaries.ts";
 import { clusterFolder } from "../database/clusterFolder.ts";
-import { embeddedSettings, embeddedUrl } from "../database/embedded.ts";
-import { onConnection } from "../database/onConnection.ts";
+import { adoptCluster, embeddedSettings, startEmbeddedPostgres } from "../database/embedded.ts";
 import { startPostmaster } from "../database/postmaster.ts";
 import { databaseUser, type RunAs } from "../database/systemUser.ts";
 import { lockFolder } from "../folderLock.ts";
@@ -51,7 +50,7 @@ export interface Restored {
 }
 
 /**
- * Restores the database that Plat starts itself, with its keys and files, into a data folder.
+ * Restores a database, with its keys and files, into a data folder, as the one that Plat starts itself: also one of another server.
  * @throws Error with a sentence for the user; what was restored so far is removed.
  */
 export async function restoreDataDir(options: RestoreOptions): Promise<Restored> {
@@ -70,26 +69,32 @@ export async function restoreDataDir(options: RestoreOptions): Promise<Restored>
 
     onProgress("Applying changes");
     const { postgres } = await findBinaries(runAs);
-    const postmaster = await startPostmaster({
+    const logFile = join(into, "postgres.log");
+    if (!backup.facts.embedded) await ownSettings(data, runAs);
+    const recovering = await startPostmaster({
       postgres,
       data,
-      logFile: join(into, "postgres.log"),
+      logFile,
       runAs,
       settings: { ...embeddedSettings, ...recovery.settings, hot_standby: "off" },
       // As long as it takes to apply what was changed since the backup.
       withinMs: Infinity,
     }).catch(async (error: Error) => {
-      throw new Error(await whyNot(error, join(into, "postgres.log"), options.at), { cause: error });
+      throw new Error(await whyNot(error, logFile, options.at), { cause: error });
     });
+    await recovering.stop();
+    if (!backup.facts.embedded)
+      await adoptCluster({ postgres, data, runAs, dataDir: into, from: backup.facts.database });
+    unlock();
+    onProgress("Copying files");
+    const server = await startEmbeddedPostgres({ dataDir: into });
     try {
-      const url = await embeddedUrl(into, postmaster.port);
-      const lastChange = await lastChangeOf(url);
-      onProgress("Copying files");
       const copies = createLocalFolder(contentsFolder(archive));
-      const { missing } = await copyContents(copies, store, await storedContents(url));
-      return { backup, lastChange, missing };
+      const { missing } = await copyContents(copies, store, await storedContents(server.connectionString));
+      const lastChange = lastCommit(await readFile(logFile, "utf8"));
+      return { backup, lastChange: lastChange === undefined ? undefined : new Date(lastChange), missing };
     } finally {
-      await postmaster.stop();
+      await server.stop();
     }
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
@@ -102,7 +107,7 @@ export async function restoreDataDir(options: RestoreOptions): Promise<Restored>
 }
 
 /**
- * Unpacks a cluster for a server of one's own, and leaves it ready to recover to the moment when that is started.
+ * Unpacks a cluster, also that of a data folder, for a server of one's own, and leaves it ready to recover to the moment when that is started.
  * @throws Error with a sentence for the user.
  */
 export async function restoreCluster(options: RestoreOptions): Promise<{ backup: ArchivedBackup }> {
@@ -223,19 +228,35 @@ async function stageLog(
   }
 }
 
-async function lastChangeOf(url: string): Promise<Date | undefined> {
-  return onConnection(url, async (client) => {
-    const { rows } = await client.query<{ at: Date | null }>("select pg_last_xact_replay_timestamp() as at");
-    return rows[0]?.at ?? undefined;
-  });
+/** When the last change was committed that a recovery has applied, as the server's log says. */
+function lastCommit(log: string): string | undefined {
+  return /last completed transaction was at log time (\S+ [\d:.]+)/
+    .exec(log)?.[1]
+    ?.replace(" ", "T")
+    .concat("Z");
+}
+
+/** In place of those of a server that may have had other folders, certificates and rules: those that a new embedded cluster has. */
+async function ownSettings(data: string, { uid, gid }: RunAs): Promise<void> {
+  const files = {
+    "postgresql.conf": "",
+    "postgresql.auto.conf": "",
+    "pg_ident.conf": "",
+    "pg_hba.conf":
+      "host all all 127.0.0.1/32 scram-sha-256\nhost replication all 127.0.0.1/32 scram-sha-256\n",
+  };
+  for (const [name, text] of Object.entries(files)) {
+    await writeFile(join(data, name), text, { mode: 0o600 });
+    if (uid !== undefined && gid !== undefined) await chown(join(data, name), uid, gid);
+  }
 }
 
 /** What the log of the database says of a recovery that did not come to its end, for the user. */
 async function whyNot(failure: Error, logFile: string, at: Date | undefined): Promise<string> {
   const log = await readFile(logFile, "utf8").catch(() => "");
   if (at && /recovery ended before configured recovery target was reached/.test(log)) {
-    const last = /last completed transaction was at log time (\S+ [\d:.]+)/.exec(log)?.[1];
-    return `The archive does not reach ${at.toISOString()}${last ? `: its last change is of ${last.replace(" ", "T")}Z` : ""}. Omit --at to return to its end.`;
+    const last = lastCommit(log);
+    return `The archive does not reach ${at.toISOString()}${last ? `: its last change is of ${last}` : ""}. Omit --at to return to its end.`;
   }
   return failure.message;
 }

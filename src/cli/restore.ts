@@ -2,11 +2,11 @@
  * `npm run restore`: returns to a moment, from the archive ARCHIVE_DIR into the empty folder DATA_DIR.
  *
  * `--at 2026-11-21T14:03Z` names the moment, else everything that was archived is restored; `--into` another folder than DATA_DIR;
- * `--backup` the folder of the backup to begin with, else the last one before the moment.
+ * `--backup` the folder of the backup to begin with, else the last one before the moment. `--cluster` unpacks the database's cluster alone, for a
+ * server of one's own.
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { allBackups } from "../backup/archive.ts";
 import { restoreCluster, restoreDataDir, type RestoreOptions } from "../backup/restore.ts";
 import { loadConfig } from "../config.ts";
 import { createFileStore } from "../providers/files/index.ts";
@@ -15,7 +15,12 @@ import { progress } from "./progress.ts";
 const { tell, end } = progress();
 try {
   const { values } = parseArgs({
-    options: { at: { type: "string" }, into: { type: "string" }, backup: { type: "string" } },
+    options: {
+      at: { type: "string" },
+      into: { type: "string" },
+      backup: { type: "string" },
+      cluster: { type: "boolean" },
+    },
   });
   const config = loadConfig(process.env, ["--migrate-only"]);
   if (!config.archive) throw new Error("ARCHIVE_DIR is not set: it names the folder of the archive.");
@@ -29,7 +34,7 @@ try {
     store,
     onProgress: tell,
   };
-  if (await isEmbedded(options)) {
+  if (!values.cluster) {
     const { backup, lastChange, missing } = await restoreDataDir(options);
     end();
     console.log(
@@ -58,10 +63,4 @@ function moment(text: string): Date {
   if (!/T.*(Z|[+-]\d\d:?\d\d)$/.test(text) || Number.isNaN(date.getTime()))
     throw new Error("--at takes a moment with its zone, such as 2026-11-21T14:03Z.");
   return date;
-}
-
-async function isEmbedded({ archive, backup }: RestoreOptions): Promise<boolean> {
-  const all = await allBackups(archive);
-  const first = backup === undefined ? all.at(-1) : all.find(({ folder }) => folder === backup);
-  return first?.facts.embedded ?? true;
 }

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { chown, lstat, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { escapeIdentifier } from "pg";
+import { escapeIdentifier, escapeLiteral } from "pg";
 import { DatabaseClient } from "./client.ts";
 import { backupsOf, openSeries, walFolder } from "../backup/archive.ts";
 import { prepareDataDir } from "../dataDir.ts";
@@ -10,7 +10,7 @@ import { lockFolder } from "../folderLock.ts";
 import { keptSecret } from "../keptSecret.ts";
 import { findBinaries } from "./binaries.ts";
 import { clusterFolder } from "./clusterFolder.ts";
-import { startPostmaster, stopLeftover } from "./postmaster.ts";
+import { runAlone, startPostmaster, stopLeftover } from "./postmaster.ts";
 import { databaseUser, type RunAs } from "./systemUser.ts";
 
 export interface EmbeddedOptions {
@@ -100,10 +100,14 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     const data = join(folder, "data");
     if (await stopLeftover(data))
       logger?.warn("Stopped a database that an earlier, killed process had left running.");
+    const isKnown = await lstat(join(dataDir, passwordName)).catch(() => undefined);
     const password = await keptSecret(dataDir, passwordName);
     if (!(await lstat(data).catch(() => undefined))) {
       logger?.info(`Creating the embedded database in ${shownAs}.`);
       await createCluster({ initdb: binaries.initdb, folder, data, password, runAs, fast });
+    } else if (!isKnown) {
+      await adoptCluster({ postgres: binaries.postgres, data, runAs, dataDir });
+      logger?.warn("The password of the embedded database was lost; it has a new one.");
     }
     const series = archive && (await openSeries(archive.folder, dataDir, runAs));
     if (series && (await backupsOf(series)).length === 0)
@@ -163,6 +167,34 @@ interface NewCluster {
   password: string;
   runAs: RunAs;
   fast: boolean;
+}
+
+interface Cluster {
+  postgres: string;
+  data: string;
+  runAs: RunAs;
+  dataDir: string;
+  /** The database of ours in it, where its name is another one. */
+  from?: string | undefined;
+}
+
+/**
+ * Makes a cluster the embedded one of a data folder: its owner can log in with the password that is kept there, and its database has
+ * the name that is expected. No server runs on it.
+ */
+export async function adoptCluster({
+  postgres,
+  data,
+  runAs,
+  dataDir,
+  from = database,
+}: Cluster): Promise<void> {
+  const password = escapeLiteral(await keptSecret(dataDir, passwordName));
+  await runAlone({ postgres, data, runAs }, [
+    `do 'begin if to_regrole(''${owner}'') is null then create role ${owner}; end if; end'`,
+    `alter role ${owner} superuser login password ${password}`,
+    ...(from === database ? [] : [`alter database ${escapeIdentifier(from)} rename to ${database}`]),
+  ]);
 }
 
 /** Made beside its place and moved there when it is whole, so that a crash leaves nothing half made. */

@@ -23,6 +23,11 @@ export interface PoolOptions {
   readonly connectTimeout?: number;
   /** Silence during a statement after which the connection is given up; a little longer than `statementTimeout` unless given. */
   readonly answerWithin?: number;
+  /**
+   * Whether a statement is planned once for all values of its parameters, and never for the ones it comes with. Planning a list takes
+   * longer than running it; the texts of our statements differ wherever another plan is wanted.
+   */
+  readonly genericPlans?: boolean;
   /** Told when a connection dies; the pool replaces it by itself. */
   readonly onError?: (error: Error) => void;
 }
@@ -36,7 +41,7 @@ export interface PoolOptions {
  */
 export function makePool(options: PoolOptions): OrderedPool {
   const { max = 20, statementTimeout = 25_000, connectTimeout = 10_000, onError = () => {} } = options;
-  const { lockTimeout = LOCK_TIMEOUT_MS } = options;
+  const { lockTimeout = LOCK_TIMEOUT_MS, genericPlans = false } = options;
   const { connectionString, given } = withoutOptions(options.connectionString);
   const pool = new OrderedPool({
     connectionString,
@@ -47,6 +52,7 @@ export function makePool(options: PoolOptions): OrderedPool {
     options: [
       given,
       "-c jit=off",
+      ...(genericPlans ? ["-c plan_cache_mode=force_generic_plan"] : []),
       "-c search_path=",
       `-c statement_timeout=${statementTimeout}`,
       `-c lock_timeout=${lockTimeout}`,

@@ -1,4 +1,5 @@
-import { spawn, spawnSync } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { closeSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -88,6 +89,29 @@ async function startOnce(
     throw new Error(`PostgreSQL did not start; the end of ${logFile} says:\n${said.slice(-2000)}`);
   }
   return { port, exited, stop: () => stopChild(child, exited) };
+}
+
+/**
+ * Runs statements as the superuser of a cluster on which no server runs, without a password: whoever owns the folder may.
+ * @param statements one line each.
+ * @throws Error with what the server said where one of them failed.
+ */
+export async function runAlone(
+  { postgres, data, runAs }: Pick<Start, "postgres" | "data" | "runAs">,
+  statements: readonly string[],
+): Promise<void> {
+  const child = execFile(postgres, ["--single", "-D", data, "postgres"], {
+    ...runAs,
+    cwd: "/",
+    env: { LC_ALL: "C", TZ: "UTC" },
+  });
+  let said = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (said += text));
+  const exited = once(child, "exit");
+  child.stdin?.end(statements.map((statement) => `${statement}\n`).join(""));
+  const [code] = await exited;
+  if (code !== 0 || /^.*(ERROR|FATAL):/m.test(said))
+    throw new Error(`PostgreSQL refused to be set up: ${said.trim().slice(-2000)}`);
 }
 
 async function stopChild(child: ReturnType<typeof spawn>, exited: Promise<void>): Promise<void> {

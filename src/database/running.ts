@@ -1,5 +1,5 @@
 /** The database of a data folder, whether the service runs on it or not. */
-import { realpath } from "node:fs/promises";
+import { lstat, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "../config.ts";
 import { startEmbeddedPostgres, embeddedUrl } from "./embedded.ts";
@@ -13,6 +13,8 @@ import { FolderInUse } from "../folderLock.ts";
 export async function withDatabase<T>(config: Config, work: (loginUrl: string) => Promise<T>): Promise<T> {
   if (config.databaseUrl) return work(config.databaseUrl);
   const { dataDir, archive } = config;
+  if (!(await lstat(join(dataDir, "postgres")).catch(() => undefined)))
+    throw new Error(`There is no database in ${dataDir}: name the data folder of the service with DATA_DIR.`);
   const started = await startEmbeddedPostgres({ dataDir, archive }).catch((error: unknown) => {
     if (!(error instanceof FolderInUse)) throw error;
   });

@@ -68,6 +68,7 @@ async function answerOperation(
 ): Promise<void> {
   const state = requestState(request);
   const result = await grafserv.answerOperation(request, response);
+  await state.tokenCheck?.complete();
   if (result?.type === "json") {
     const answer = result.json as Answer;
     if (answer.errors) {

@@ -22,6 +22,7 @@ export function requestId(log: Logger, constraintMessages: ConstraintMessages): 
       constraintMessages,
       schemaIsOpen: false,
       claims: undefined,
+      tokenCheck: undefined,
       operationName: undefined,
       operationType: undefined,
       work: undefined,

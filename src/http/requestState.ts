@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { TokenCheck } from "../auth/tokenCheck.ts";
 import type { Logger } from "pino";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import type { OperationWork } from "../limits/operationWork.ts";
@@ -20,6 +21,8 @@ export interface RequestState {
   /** Whether this viewer may introspect. */
   schemaIsOpen: boolean;
   claims: Claims | undefined;
+  /** Of a token that is checked along with the statements of a query. */
+  tokenCheck: TokenCheck | undefined;
   operationName: string | undefined;
   operationType: string | undefined;
   /** What the operation takes, since it was let in. */

@@ -1,14 +1,14 @@
 /** Everything is lost under load, and comes back as it was at a moment: database, files and keys. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { execFile } from "node:child_process";
-import { copyFile, cp, open, readdir, realpath } from "node:fs/promises";
+import { copyFile, cp, mkdir, open, readdir, realpath, rm } from "node:fs/promises";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Client, Pool } from "pg";
 import { allBackups, archivedLog, openSeries } from "../../src/backup/archive.ts";
 import { removeDataDir } from "../../src/database/dataDirs.ts";
-import { embeddedUrl } from "../../src/database/embedded.ts";
+import { embeddedUrl, startEmbeddedPostgres } from "../../src/database/embedded.ts";
 import { findBinaries } from "../../src/database/binaries.ts";
 import { postmasterPort, startPostmaster } from "../../src/database/postmaster.ts";
 import { databaseUser, type RunAs } from "../../src/database/systemUser.ts";
@@ -218,7 +218,9 @@ test("what cannot be restored is refused with a reason, and leaves nothing behin
 test("a database of one's own recovers when its server starts on what was unpacked", async () => {
   await using folder = await temporaryFolder();
   const into = join(folder.path, "cluster");
-  const { code, stdout } = await command("restore", ["--into", into], { ARCHIVE_DIR: own.path });
+  const { code, stdout } = await command("restore", ["--cluster", "--into", into], {
+    ARCHIVE_DIR: own.path,
+  });
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining("start that on it") });
   const runAs = databaseUser(undefined);
   const { postgres } = await findBinaries(runAs);
@@ -233,12 +235,40 @@ test("a database of one's own recovers when its server starts on what was unpack
   try {
     const [backup] = await allBackups(own.path);
     await copyFile(join(backup!.folder, "keys", "postgres.password"), join(folder.path, "postgres.password"));
-    const client = new Client({ connectionString: await embeddedUrl(folder.path, server.port) });
+    const client = new Client({ connectionString: await embeddedUrl(folder.path, server.port, "postgres") });
     await client.connect();
-    const { rows: found } = await client.query("select id from app_public.leads");
+    // It answers questions while it recovers.
+    const recovering = async () => (await client.query("select pg_is_in_recovery() as so")).rows[0].so;
+    await until(recovering, (so) => !so);
+    await client.query("alter database plat rename to homes");
     await client.end();
-    expect(acknowledged.filter((id) => !found.some((lead) => lead.id === id))).toEqual([]);
+    const env = { DATA_DIR: join(folder.path, "other"), ARCHIVE_DIR: own.path };
+    const DATABASE_URL = await embeddedUrl(folder.path, server.port, "homes");
+    await mkdir(env.DATA_DIR);
+    // No file is where this one looks for them, and none has to be: the archive has them.
+    expect(await command("backup", [], { ...env, DATABASE_URL })).toMatchObject({ code: 0 });
+    expect((await allBackups(own.path)).map(({ facts }) => facts.database)).toEqual(["plat", "homes"]);
   } finally {
     await server.stop();
   }
+}, 180_000);
+
+test("a database of one's own, whatever its name, becomes the embedded one of a data folder", async () => {
+  await using back = await temporaryFolder();
+  const restored = await command("restore", ["--into", back.path], { ARCHIVE_DIR: own.path });
+  expect(restored).toMatchObject({ code: 0 });
+  // As of a machine where the file was lost as well.
+  await rm(join(back.path, "postgres.password"));
+  const warnings: string[] = [];
+  const database = await startEmbeddedPostgres({
+    dataDir: back.path,
+    logger: { info: () => {}, warn: (text) => warnings.push(text) },
+  });
+  try {
+    const found = (await rows(back.path, "select id from app_public.leads")).map(({ id }) => id);
+    expect(acknowledged.filter((id) => !found.includes(id))).toEqual([]);
+  } finally {
+    await database.stop();
+  }
+  expect(warnings).toEqual(["The password of the embedded database was lost; it has a new one."]);
 }, 180_000);

@@ -144,8 +144,8 @@ test("whether somebody may do something in a project is what the sets of organiz
       `select p.title || ' ' || s.permission as what, app_hidden.project_can(p.id, p.organization_id, s.permission) as says,
          p.organization_id = any (s.organizations) or p.id = any (s.projects) or p.id = any (s.own) as sets
        from app_public.projects p cross join (
-         select permission, array(select app_hidden.viewer_organizations(permission)) as organizations,
-           array(select app_hidden.viewer_projects(permission)) as projects, array(select app_hidden.viewer_own_projects(permission)) as own
+         select permission, app_hidden.viewer_organizations(permission) as organizations,
+           app_hidden.viewer_projects(permission) as projects, app_hidden.viewer_own_projects(permission) as own
          from (select distinct permission from app_private.role_permissions) r offset 0) s
        where p.deleted_at is null`,
     );

@@ -6,7 +6,7 @@
 -- void), send_count + 1, seven days from now, with the role and message given last.
 
 create policy admins on app_public.organization_invites for select to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]));
 
 select app_private.make_record('organization_invites', 'organization_invite', 'org.admin');
 
@@ -149,7 +149,7 @@ declare
 begin
   perform app_hidden.require_viewer();
   select i.* into invite from app_public.organization_invites i where i.id = require_invite.id
-    and i.organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))) for update;
+    and i.organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]) for update;
   if invite.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such invitation.', '{"field": "id"}');
   end if;

@@ -4,8 +4,8 @@
 
 select app_private.make_file_table('buyer_documents', 'buyer_document', parent => 'buyers',
   list => 'private_documents', settable => '{title, category}',
-  readers => $$organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
-    or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+  readers => $$organization_id = any ((select app_hidden.viewer_organizations('buyer.pii'))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects('buyer.pii'))::uuid[])
     or buyer_id = any (array(select app_hidden.viewer_purchases()))$$,
   write_permission => 'buyer.pii', event_permission => 'buyer.pii');
 

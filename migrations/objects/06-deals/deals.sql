@@ -61,10 +61,10 @@ create function app_private.make_deal_table(table_name text, read_permission tex
   own text default 'false', deletable boolean default true) returns void
 language plpgsql volatile as $$
 declare
-  scopes text := $s$organization_id = any (array(select app_hidden.viewer_organizations(%1$L)))
-    or project_id = any (array(select app_hidden.viewer_projects(%1$L)))
+  scopes text := $s$organization_id = any ((select app_hidden.viewer_organizations(%1$L))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects(%1$L))::uuid[])
     or (assignee_id = (select app_public.current_user_id())
-      and project_id = any (array(select app_hidden.viewer_own_projects(%1$L))))$s$;
+      and project_id = any ((select app_hidden.viewer_own_projects(%1$L))::uuid[]))$s$;
   readers text := format(scopes, read_permission);
   writers text := format(scopes, write_permission);
 begin
