@@ -73,6 +73,8 @@ export interface Config {
   readonly stopTimeoutMs: number;
   readonly logLevel: string;
   readonly explorer: boolean;
+  /** Whether documents that are not registered are refused. */
+  readonly trustedDocumentsOnly: boolean;
   readonly poolSize: number;
   /** Bytes. */
   readonly documentBytes: number;
@@ -213,6 +215,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     stopDelayMs: (read("STOP_DELAY") ?? (production ? 5 : 0)) * 1000,
     stopTimeoutMs: must("STOP_TIMEOUT") * 1000,
     logLevel: must("LOG_LEVEL"),
+    trustedDocumentsOnly: read("TRUSTED_DOCUMENTS") === "only",
     explorer: read("EXPLORER") ?? !production,
     poolSize: must("POOL_SIZE"),
     documentBytes: must("PLAN_CACHE_MB") * 1_000_000,
