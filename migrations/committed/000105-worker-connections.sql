@@ -1,5 +1,5 @@
---! Previous: sha1:ce97b3d8111a5e6976c091f1957f77c620938e8d
---! Hash: sha1:9d42bd540599d13fda9b32d606875a8abbc10d58
+--! Previous: sha1:5aa8199fe2d3e5d7ddf2ac6cd7238367d90ea7fe
+--! Hash: sha1:3b5d58c7c3807b0ae9e067f2ee2fd796461c46db
 --! Message: worker-connections
 
 -- Workers and their connections that are gone: since when. What they held is free after a while, not at once.
