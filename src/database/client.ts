@@ -23,7 +23,10 @@ export interface DatabaseClientConfig extends ClientConfig {
   connectWithin?: number;
 }
 
-/** Where the event loop was held up, what has arrived meanwhile is read first. */
+/**
+ * Where the event loop was held up, what has arrived meanwhile is read first. For the same reason times are counted in looks, of which one
+ * is made however long that took.
+ */
 function afterReading(work: () => void): void {
   setImmediate(() => setImmediate(work));
 }
@@ -47,9 +50,9 @@ interface Inside {
 export class DatabaseClient extends Client {
   readonly #answerWithin: number;
   readonly #connectWithin: number;
-  /** Whether an answer is waited for; since when nothing was heard, and what was heard until then. */
+  /** Whether an answer is waited for; for how many milliseconds nothing was heard, and the bytes that were heard until then. */
   #isBusy = false;
-  #since = 0;
+  #silence = 0;
   #bytes = 0;
   #looking: NodeJS.Timeout | undefined;
 
@@ -72,8 +75,15 @@ export class DatabaseClient extends Client {
   override connect(callback: (error: Error) => void): void;
   override connect(callback?: (error: Error) => void): Promise<any> | void {
     const late = () => this.#stream.destroy(new Error("The database did not take the connection in time."));
-    const timer = setTimeout(() => afterReading(() => !isOver && late()), this.#connectWithin);
+    const step = Math.min(LOOK_MS, this.#connectWithin);
+    let left = this.#connectWithin;
     let isOver = false;
+    const look = () => {
+      left -= step;
+      if (left > 0) timer = setTimeout(look, step);
+      else afterReading(() => !isOver && late());
+    };
+    let timer = setTimeout(look, step);
     const over = () => {
       isOver = true;
       clearTimeout(timer);
@@ -93,28 +103,28 @@ export class DatabaseClient extends Client {
   override query(...statement: any[]): any {
     if (!this.#isBusy) {
       this.#isBusy = true;
-      this.#since = performance.now();
+      this.#silence = 0;
       this.#looking ??= this.#lookLater();
     }
     return (super.query as (...statement: any[]) => any).apply(this, statement);
   }
 
   #lookLater(): NodeJS.Timeout {
-    return setTimeout(() => this.#look(), Math.min(LOOK_MS, this.#answerWithin)).unref();
+    const step = Math.min(LOOK_MS, this.#answerWithin);
+    return setTimeout(() => this.#look(step), step).unref();
   }
 
   // Looked at rather than told of: a listener would be called for each piece of a large answer.
-  #look(): void {
+  #look(step: number): void {
     this.#looking = undefined;
     if (!this.#isBusy) return;
     const { bytesRead } = this.#stream;
-    const now = performance.now();
-    if (bytesRead !== this.#bytes) {
+    if (bytesRead === this.#bytes) this.#silence += step;
+    else {
       this.#bytes = bytesRead;
-      // Not earlier than the statement: what the one before it said was heard then.
-      this.#since = now;
+      this.#silence = 0;
     }
-    if (now - this.#since < this.#answerWithin) this.#looking = this.#lookLater();
+    if (this.#silence < this.#answerWithin) this.#looking = this.#lookLater();
     else
       afterReading(() => {
         if (this.#isBusy && this.#stream.bytesRead === bytesRead)
