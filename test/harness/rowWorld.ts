@@ -145,6 +145,7 @@ const ofBuyer = new Set(["app_public.buyers.user_id", "app_public.reservations.b
 const telling = /^(public|published|active|visible_to_buyer|visibility|status|is_self_service)$/;
 /** What a row is without saying so: not a draft that nobody outside is shown. */
 const shown: Record<string, string> = {
+  "app_public.agreements": "SENT",
   "app_public.floor_plans": "ACTIVE",
   "app_public.lots": "AVAILABLE",
   "app_public.units": "AVAILABLE",
