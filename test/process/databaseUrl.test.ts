@@ -38,7 +38,7 @@ test("--migrate-only migrates and ends; API and worker each run on their own aft
   await using worker = await startService({ env, args: ["--worker-only"] });
   expect(await api.get("/readyz")).toEqual({
     status: 200,
-    body: { status: "ready", checks: { migrated: true, database: true } },
+    body: { status: "ready", checks: { migrated: true, writes: true, database: true } },
   });
   expect(await worker.stop()).toMatchObject({ code: 0 });
   const name = new URL(database.ownerUrl).pathname.slice(1);
@@ -52,7 +52,9 @@ test("--migrate-only migrates and ends; API and worker each run on their own aft
   });
   expect(await api.get("/healthz")).toMatchObject({ status: 200 });
   await sql(`alter database ${name} with allow_connections true`, root.href);
-  expect(await api.get("/readyz")).toMatchObject({ body: { checks: { migrated: true, database: true } } });
+  expect(await api.get("/readyz")).toMatchObject({
+    body: { checks: { migrated: true, writes: true, database: true } },
+  });
   expect(await api.stop()).toMatchObject({ code: 0 });
 });
 
