@@ -102,6 +102,40 @@ describe("the list of leads", () => {
   });
 });
 
+describe("what is counted or grouped", () => {
+  const total = "{ leadsConnection(first: 1) { totalCount } }";
+  const groups =
+    "{ leadsConnection(first: 1) { groupedAggregates(groupBy: [STATUS]) { keys distinctCount { id } } } }";
+
+  test("is read from the index alone", async () => {
+    for (const [person, index] of [
+      [owner, "leads_organization_status"],
+      [member, "leads_project_status"],
+    ] as const)
+      for (const query of [total, groups]) {
+        const { nodes } = await explain(api, person, query);
+        const scan = nodes.find(
+          (node) => node["Actual Rows"] * node["Actual Loops"] > 1000 && node["Index Name"] === index,
+        );
+        expect(scan?.["Node Type"]).toBe("Index Only Scan");
+        expect(
+          nodes.filter((node) => node["Node Type"] === "Seq Scan" && node["Relation Name"] === "leads"),
+        ).toEqual([]);
+      }
+  });
+
+  test("by somebody with few rows reads none of the others", async () => {
+    const { rows } = await api.owner.query(
+      "select count(*)::int as own from app_public.leads where assignee_id = $1",
+      [seller.id],
+    );
+    for (const query of [total, groups])
+      expect(cost(await explain(api, seller, query), "leads")).toBeLessThanOrEqual(2 * rows[0].own);
+    const stranger = await api.signUp("Una Uninvolved");
+    expect(cost(await explain(api, stranger, total), "leads")).toBe(0);
+  });
+});
+
 describe("a page of the connection", () => {
   test("costs the same in the middle as at the beginning", async () => {
     let after: string | null = null;
