@@ -77,7 +77,7 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
       scope(table, rows, request.filter),
       ...conditions(table.members, request.filter, rows, within(table, request.filter)),
     ];
-    const mark = where.length > 1 ? plannedForValues : sql.blank;
+    const mark = where.length > 1 || request.after ? plannedForValues : sql.blank;
     const all = sql`select ${mark} t.* from ${source} t where ${sql.join(where, " and ")}`;
     return request.after === undefined ? sql`(select u.* from (${all}) u ${page})` : sql`(${all})`;
   }
@@ -178,7 +178,7 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
     );
   }
   if (table.ownFinder !== undefined) branches.push(ownRows(table, ownProjects, common, request.filter));
-  const mark = rest.length > 0 ? plannedForValues : sql.blank;
+  const mark = rest.length > 0 || request.after ? plannedForValues : sql.blank;
   return sql`(select ${mark} u.* from (${sql.join(branches, " union all ")}) u ${page})`;
 }
 
