@@ -1,8 +1,12 @@
 -- What is counted under row security is read from the index alone: it holds what the policy asks about.
 
-drop index app_public.leads_organization_status;
-create index leads_organization_status on app_public.leads (organization_id, status, registered_at desc, id desc)
+-- squawk-ignore require-concurrent-index-creation
+create index leads_organization_by_status on app_public.leads (organization_id, status, registered_at desc, id desc)
   include (project_id, assignee_id) where deleted_at is null;
-drop index app_public.leads_project_status;
-create index leads_project_status on app_public.leads (project_id, status, registered_at desc, id desc)
+-- squawk-ignore require-concurrent-index-creation
+create index leads_project_by_status on app_public.leads (project_id, status, registered_at desc, id desc)
   include (organization_id, assignee_id) where deleted_at is null;
+-- squawk-ignore require-concurrent-index-deletion
+drop index app_public.leads_organization_status;
+-- squawk-ignore require-concurrent-index-deletion
+drop index app_public.leads_project_status;
