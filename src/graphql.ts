@@ -25,6 +25,7 @@ import { messagesWebhook } from "./http/messagesWebhook.ts";
 import { paymentTransforms } from "./payments/transforms.ts";
 import { noProcessor, type PaymentProcessor } from "./providers/payments/index.ts";
 import type { SmsProvider } from "./providers/sms/index.ts";
+import { createTrustedDocuments } from "./http/trustedDocuments.ts";
 import { trackers } from "./http/trackers.ts";
 import { unsubscribePage } from "./http/unsubscribe.ts";
 import { confirmPage } from "./http/confirm.ts";
@@ -56,6 +57,8 @@ export interface GraphqlOptions {
   jwtKeys: readonly LoginTokenKey[];
   /** What secrets are sealed with. */
   seal: Seal;
+  /** Whether documents that are not registered are refused; not where left out. */
+  trustedDocumentsOnly?: boolean;
   /** Whether the addresses of webhooks may lead to this machine; not where left out. */
   loopbackWebhooks?: boolean;
   /** Where users give consent to applications; without it, none that needs one is available. */
@@ -94,6 +97,7 @@ export interface Graphql {
     | "constraintMessages"
     | "pools"
     | "uploads"
+    | "documents"
     | "filePage"
     | "trackers"
     | "unsubscribe"
@@ -131,6 +135,7 @@ export async function startGraphql({
   introspectionHoldMs,
   jwtKeys,
   seal,
+  trustedDocumentsOnly = false,
   loopbackWebhooks = false,
   oauth,
   drafts = createDraftProvider(),
@@ -217,6 +222,17 @@ export async function startGraphql({
           places: async (operations) => uploadPlaces(await pgl.getSchema(), operations),
           settings: viewerSettings,
         },
+        documents: createTrustedDocuments({
+          find: async (id) => {
+            const { rows } = await pool.query({
+              name: "document_text",
+              text: "select app_private.document_text($1) as text",
+              values: [id],
+            });
+            return rows[0]?.text ?? undefined;
+          },
+          only: trustedDocumentsOnly,
+        }),
         filePage: filePage({ store: fileStore, addresses, pool: pages }),
         trackers: trackers(pages),
         unsubscribe: unsubscribePage(pages),

@@ -19,7 +19,7 @@ import { inShare } from "./database/orderedPool.ts";
 import { transportPreset } from "./http/preset.ts";
 import { repeatFacts } from "./http/repeatFacts.ts";
 import { userAgentOf } from "./http/requestFacts.ts";
-import { claimsOf, requestState } from "./http/requestState.ts";
+import { claimsOf, requestState, type RequestState } from "./http/requestState.ts";
 import type { FairSemaphore } from "./limits/fairSemaphore.ts";
 import { withWork } from "./limits/operationWork.ts";
 import { partyOf } from "./limits/party.ts";
@@ -49,6 +49,7 @@ import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SearchPlugin } from "./plugins/SearchPlugin.ts";
 import { SignedTextsPlugin } from "./plugins/SignedTextsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
+import { ToldTextsPlugin } from "./plugins/ToldTextsPlugin.ts";
 import type { IntegrationTransforms } from "./integrations/transforms.ts";
 import { proveSigningCode } from "./signing/codes.ts";
 import type { PaymentTransforms } from "./payments/transforms.ts";
@@ -69,6 +70,8 @@ declare global {
       viewerPlace?: ViewerPlace | undefined;
       /** Takes the checksums of files that the request has sent. */
       sentFiles?: string[];
+      /** Finds the language of what the answer says; without it, that is English. */
+      language?: RequestState["language"];
     }
   }
 }
@@ -198,6 +201,7 @@ export function createPreset({
       SignInPlugin,
       NearestCityPlugin,
       SearchPlugin,
+      ToldTextsPlugin,
       PublicQueriesPlugin,
     ],
     disablePlugins: [
@@ -241,6 +245,7 @@ export function createPreset({
           viewerPlace,
           repeats: repeatFacts(request),
           sentFiles: requestState(request).sentFiles,
+          language: requestState(request).language,
           pgSettings: settingsOf(request),
         };
       },

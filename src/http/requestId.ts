@@ -29,6 +29,7 @@ export function requestId(log: Logger, constraintMessages: ConstraintMessages): 
       errorCodes: new Set(),
       sentFiles: [],
       isDrained: false,
+      language: undefined,
       running: undefined,
     });
     next();

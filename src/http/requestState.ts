@@ -3,6 +3,7 @@ import type { TokenCheck } from "../auth/tokenCheck.ts";
 import type { Logger } from "pino";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import type { OperationWork } from "../limits/operationWork.ts";
+import type { Language } from "../messages/catalogue.ts";
 
 /** Who is asking, as far as the transport needs to know; the token decides, `userId` null is an anonymous viewer. */
 export interface Claims {
@@ -32,6 +33,8 @@ export interface RequestState {
   readonly sentFiles: string[];
   /** Whether the rest of the body is read although the request is refused. */
   isDrained: boolean;
+  /** The language of what the answer says, found once, when it is first asked for. */
+  language: (() => Language | Promise<Language>) | undefined;
   /** The operation, once it is being carried out, which goes on when its caller has gone. */
   running: Promise<unknown> | undefined;
 }

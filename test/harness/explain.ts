@@ -1,6 +1,6 @@
-import pg, { Client, escapeLiteral, type ClientBase } from "pg";
-import { isPlannedForValues } from "../../src/database/planMark.ts";
+import { Client, type ClientBase } from "pg";
 import { onStatement } from "../../src/database/statementEvents.ts";
+import { explainStatement } from "../../src/explain/statement.ts";
 import type { Api, Person } from "./api.ts";
 
 /** A node of a plan that was carried out. */
@@ -24,16 +24,9 @@ export interface Explained {
   sorted: number;
 }
 
-const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): string | null } }).utils;
-
-function literal(value: unknown): string {
-  const text = prepareValue(value);
-  return text === null ? "null" : escapeLiteral(`${text}`);
-}
-
 /**
  * Carries out a statement as a user, or a visitor without a token, and takes it back: the nodes of its plan, the top one first. The plan is
- * the one that the API uses: made for any values of the parameters, unless the statement asks for another.
+ * the one that the API uses.
  */
 export async function plan(
   client: ClientBase,
@@ -41,20 +34,10 @@ export async function plan(
   text: string,
   values: readonly unknown[] = [],
 ): Promise<Node[]> {
-  await client.query(`begin; set local role ${user ? "plat_user" : "plat_anonymous"}; set local jit = off;
-    set local plan_cache_mode = ${isPlannedForValues(text) ? "force_custom_plan" : "force_generic_plan"}; prepare explained as ${text}`);
-  try {
-    await client.query("select set_config('plat.user_id', $1, true)", [user ?? ""]);
-    const given = values.length > 0 ? `(${values.map(literal).join(", ")})` : "";
-    const { rows } = await client.query(
-      `explain (analyze, timing off, format json) execute explained${given}`,
-    );
-    const below = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(below)];
-    return below(rows[0]["QUERY PLAN"][0].Plan);
-  } finally {
-    await client.query("rollback");
-    await client.query("deallocate all");
-  }
+  const settings = { role: user ? "plat_user" : "plat_anonymous", jit: "off", "plat.user_id": user ?? "" };
+  const rows = await explainStatement(client, settings, { text, values }, "timing off, format json");
+  const below = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(below)];
+  return below(rows[0]!["QUERY PLAN"][0].Plan);
 }
 
 /** Rows of the table that were looked at, whether or not they passed. */

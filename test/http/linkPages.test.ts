@@ -495,6 +495,7 @@ test("a feed has the appointments of whoever made it, as they see them now", asy
         role: "plat_user",
         "plat.request_id": answer.headers["x-request-id"],
         "plat.channel": "INTEGRATION",
+        "plat.access": "",
         "plat.user_id": "u1",
       }),
     ],
@@ -534,4 +535,45 @@ test("a feed that is unknown or has ended is not found, and a broken transaction
   feeds.push({ id: "f1", user_id: "u1", name: "Ada's" });
   expect(refusal(await server.send(get("/calendars/secret.ics"))).slice(0, 2)).toEqual([500, "INTERNAL"]);
   expect(released).toEqual([failure]);
+});
+
+test("pages say in the language of the browser what they say in English", async () => {
+  const rows = {
+    consent: { purpose: "NEWS", organization: "Harbour", is_confirmed: false },
+    choice: { organization: "Harbour", kind_name: "new leads", wanted: true },
+  };
+  const { pool } = scripted([
+    [/consent_question/, [rows.consent]],
+    [/confirm_consent/, [{}]],
+    [/email_change_to_stop/, [{ found: "new@example.com" }]],
+    [/stop_email_change/, [{ found: true }]],
+  ]);
+  await using server = await startServer({
+    confirm: confirmPage(pool),
+    stopEmailChange: stopEmailChangePage(pool),
+  });
+  const texts = async (language: string, path: string, method: string) => {
+    const answer = await server.send({ ...get(path, { "accept-language": language }), method });
+    expect(answer.text).toContain(`<html lang="${language}">`);
+    expect(answer.headers["vary"]).toMatch(/accept-language/i);
+    return [...answer.text.matchAll(/<(?:h1|p|button)>(.*?)<\/(?:h1|p|button)>/g)].map(([, text]) => text);
+  };
+  for (const [path, method] of [
+    ["/confirm/abc", "GET"],
+    ["/stop-email-change/abc", "GET"],
+    ["/stop-email-change/abc", "POST"],
+  ] as const) {
+    const english = await texts("en", path, method);
+    expect(english.length).toBeGreaterThan(2);
+    for (const language of ["fr", "de", "es"]) {
+      const said = await texts(language, path, method);
+      expect(said).toHaveLength(english.length);
+      expect(said.filter((text) => english.includes(text))).toEqual([]);
+    }
+  }
+  rows.consent.is_confirmed = true;
+  expect(await texts("de", "/confirm/abc", "GET")).toEqual([
+    "Sie erhalten Neuigkeiten von Harbour",
+    "Danke. Sie können diese Seite schließen.",
+  ]);
 });

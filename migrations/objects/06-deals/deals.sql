@@ -18,6 +18,17 @@ end $$;
 comment on function app_hidden.viewer_purchases() is
   'The purchases that the viewer makes: those whose invitation they accepted. A token with scopes needs purchase.own.';
 
+create function app_private.limit_buyer(name text, buyer_id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if limit_buyer.buyer_id = any (array(select app_hidden.viewer_purchases())) then
+    perform app_private.rate_limit(limit_buyer.name, app_public.current_user_id()::text);
+  end if;
+end $$;
+comment on function app_private.limit_buyer(text, uuid) is
+  'Counts what a buyer does to their own purchase, which takes room and attention of the organization: RATE_LIMITED '
+  'above the limit. Whoever works on the purchase is not limited.';
+
 create function app_hidden.viewer_purchase_reservations() returns setof uuid
 language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 declare
