@@ -242,7 +242,7 @@ export async function startGraphql({
         paymentsWebhook: paymentsWebhook(payments, pool),
         ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
         signingWebhook: signingWebhook(integrations, pool),
-        calendars: calendars(pages, baseUrl),
+        calendars: calendars(pages, baseUrl, compute),
         consent: consentPage(integrations),
         languageOfUser: async (userId) =>
           (await pool.query("select app_private.language_of($1) as language", [userId])).rows[0]?.language,

@@ -124,6 +124,7 @@ function startScript(clone: string): { env: Record<string, string>; options: str
   const node = words.indexOf("node");
   const given = words
     .slice(0, node)
+    .filter((word) => word.includes("="))
     .map((word) => word.split("="))
     .filter(([, value]) => !value!.includes("$"));
   return {

@@ -537,15 +537,6 @@ comment on function app_public.cancel_export is
   E'@arg id The export.\n\nStops an export that is not ready: one of the viewer, or with the permission report.manage '
   'any of the organization.';
 
-create function app_private.worker_lives(id text) returns boolean
-language sql stable as $$
-  select exists (select from pg_locks l where l.locktype = 'advisory'
-    and l.database = (select d.oid from pg_database d where d.datname = current_database())
-    and l.classid = 7528003 and l.objid = ((hashtext(worker_lives.id)::bigint + 4294967296) % 4294967296)::oid
-      and l.objsubid = 2)
-$$;
-comment on function app_private.worker_lives(text) is 'Whether the worker said that it lives, and still does.';
-
 create function app_private.settle_before_export(id uuid) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select app_private.settle_deadlines(e.organization_id, true) from app_public.exports e
