@@ -73,8 +73,12 @@ const members: Record<string, [organization: string, role: string]> = {
   outsider: ["Summit", "OWNER"],
   "outside member": ["Summit", "MEMBER"],
 };
-const buyers = ["buyer", "other buyer"];
+/** The last two have a reservation alone, and a purchase alone. */
+const buyers = ["buyer", "other buyer", "reserving", "purchasing"];
 const stranger = "stranger";
+/** Whose address is not confirmed. */
+const unconfirmed = "builder";
+const addressOf = (name: string) => `${name.replaceAll(" ", ".")}@example.com`;
 const parts: Record<string, string> = {
   Harbour: "OWNER",
   Sisters: "SELLER",
@@ -138,9 +142,10 @@ const ofAssignee = new Set(["assignee_id", "host_id", "agent_user_id"]);
 /** Columns that refer to the account of the buyer. */
 const ofBuyer = new Set(["app_public.buyers.user_id", "app_public.reservations.buyer_id"]);
 /** What tells rows of one bundle apart. */
-const telling = /^(public|published|active|visible_to_buyer|visibility|status)$/;
+const telling = /^(public|published|active|visible_to_buyer|visibility|status|is_self_service)$/;
 /** What a row is without saying so: not a draft that nobody outside is shown. */
 const shown: Record<string, string> = {
+  "app_public.agreements": "SENT",
   "app_public.floor_plans": "ACTIVE",
   "app_public.lots": "AVAILABLE",
   "app_public.units": "AVAILABLE",
@@ -254,7 +259,11 @@ export async function makeRows(client: Client): Promise<RowWorld> {
     each(
       [...people, "account deleted"],
       (name) => name,
-      (name) => ({ id: idOf("user", name), first_name: name }),
+      (name) => ({
+        id: idOf("user", name),
+        first_name: name,
+        email_verified_at: name === unconfirmed ? null : longAgo,
+      }),
     ),
   );
   await share(
@@ -262,7 +271,7 @@ export async function makeRows(client: Client): Promise<RowWorld> {
     each(
       people,
       (name) => name,
-      (name) => ({ user_id: idOf("user", name), email: `${name.replaceAll(" ", ".")}@example.com` }),
+      (name) => ({ user_id: idOf("user", name), email: addressOf(name) }),
     ),
   );
   await share(
@@ -366,6 +375,7 @@ export async function makeRows(client: Client): Promise<RowWorld> {
         else if (name === "status" && shown[table.name]) values[name] = shown[table.name];
         else if (name === "deleted_at" && deletedFrom) values[name] = longAgo;
       }
+      if (table.name === "app_public.agreement_signers") values.email = addressOf(author);
       // A hook of an integration is the integration's own.
       if (has("integration_id")) values.integration_id = null;
       await insert(table, label, values);
@@ -417,6 +427,17 @@ export async function makeRows(client: Client): Promise<RowWorld> {
           )
           .map(({ name }) => [name, idOf("user", stranger)]),
       );
+      if (label === "View/buyer") {
+        if (table.name === "app_public.reservations")
+          await variant("of reserving", { buyer_id: idOf("user", "reserving") });
+        if (table.name === "app_public.buyers")
+          await variant("of purchasing", { user_id: idOf("user", "purchasing"), reservation_id: null });
+        if (table.name === "app_public.agreement_files") await variant("sent", { sent_at: longAgo });
+        if (table.name === "app_public.agreement_signers")
+          for (const name of [stranger, unconfirmed])
+            for (const status of ["INVITED", "WAITING"])
+              await variant(`of ${name}, ${status}`, { email: addressOf(name), status });
+      }
       // What one of several columns alone says.
       if (label === "View/buyer" && Object.keys(byStranger).length > 1)
         for (const name of Object.keys(byStranger))
