@@ -116,7 +116,7 @@ export function runToExit(options: ServiceOptions): Promise<Exit> {
 }
 
 /** What `npm start` of a clone sets for the process: variables that stand there by themselves, and options of Node. */
-function startScript(clone: string): { env: Record<string, string>; options: string[] } {
+export function startScript(clone: string): { env: Record<string, string>; options: string[] } {
   const { scripts } = JSON.parse(readFileSync(join(clone, "package.json"), "utf8")) as {
     scripts: { start: string };
   };
