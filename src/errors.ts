@@ -25,8 +25,7 @@ export const errorCodes = {
   PROJECT_ARCHIVED: { status: 409, description: "A write in an archived project." },
   UNAVAILABLE: {
     status: 503,
-    description:
-      "The database cannot be reached, is overloaded, or takes no changes at the moment; wait retryAfterSeconds.",
+    description: "The database cannot be reached, or is overloaded; wait retryAfterSeconds.",
   },
   PROVIDER_ERROR: {
     status: 502,

@@ -171,7 +171,7 @@ describe("a service with a database of its own", () => {
   test("one of two that stops loses no request: a balancer that asks whether it is ready sends them to the other", async () => {
     await using data = await temporaryFolder();
     const base = 20_000 + Math.floor(Math.random() * 9_000);
-    const start = (n: number) =>
+    const api = (n: number) =>
       startService({
         env: {
           DATABASE_URL: loginUrl(),
@@ -184,12 +184,12 @@ describe("a service with a database of its own", () => {
         args: ["--api-only"],
       });
     proxy.open();
-    const services = await Promise.all([start(0), start(1)]);
+    const services = await Promise.all([api(0), api(1)]);
     try {
       const ready = [true, true];
-      let balancing = true;
+      const balancing = { on: true };
       const looking = services.map(async (_, n) => {
-        while (balancing) {
+        while (balancing.on) {
           ready[n] = await probe(String(base + n), "/readyz").then(
             (status) => status === 200,
             () => false,
@@ -212,7 +212,7 @@ describe("a service with a database of its own", () => {
           asked.end('{"query":"{ publicProjects { id } }"}');
         });
       const callers = Array.from({ length: 8 }, async () => {
-        while (balancing) {
+        while (balancing.on) {
           const outcome = await ask();
           outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
         }
@@ -223,7 +223,7 @@ describe("a service with a database of its own", () => {
       expect(await stopped).toMatchObject({ code: 0 });
       const before = answered();
       await until(() => answered() > before + 100);
-      balancing = false;
+      balancing.on = false;
       await Promise.all([...looking, ...callers]);
       agent.destroy();
       expect([...outcomes.keys()]).toEqual(["200"]);
