@@ -18,6 +18,8 @@ export interface Config {
   /** Without a trailing slash. Undefined when it has to be made from the port that was found (see `baseUrlAt`). */
   readonly baseUrl: string | undefined;
   readonly dataDir: string;
+  /** Undefined means that nothing is archived. */
+  readonly archive: { readonly folder: string; readonly timeoutSeconds: number } | undefined;
   /** Owner's connection; undefined means the embedded database. */
   readonly databaseUrl: string | undefined;
   readonly authenticatorUrl: string | undefined;
@@ -158,6 +160,8 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   const stripeKey = read("STRIPE_SECRET_KEY");
   const webhookSecret = read("STRIPE_WEBHOOK_SECRET");
   const stripeApi = read("STRIPE_API");
+  const archiveDir = read("ARCHIVE_DIR");
+  const timeoutSeconds = must("ARCHIVE_TIMEOUT");
   const config: Config = {
     mode,
     production,
@@ -165,6 +169,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     host: must("HOST"),
     baseUrl,
     dataDir: must("DATA_DIR"),
+    archive: archiveDir ? Object.freeze({ folder: archiveDir, timeoutSeconds }) : undefined,
     databaseUrl,
     authenticatorUrl,
     workerUrl,

@@ -1,11 +1,14 @@
 import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 
+/** Another process has the data folder. Its message is a sentence for the user. */
+export class FolderInUse extends Error {}
+
 /**
  * Takes a data folder for this process alone. The lock is SQLite's file lock: the kernel drops it when the
  * process dies, however it dies, so that there is no stale lock to judge; a pid file could not promise that.
  * @returns the function that gives the folder back.
- * @throws Error with a sentence for the user when another process has it.
+ * @throws FolderInUse when another process has it.
  */
 export function lockFolder(folder: string): () => void {
   const file = new DatabaseSync(join(folder, "service.lock"));
@@ -14,10 +17,12 @@ export function lockFolder(folder: string): () => void {
   } catch (error) {
     file.close();
     if ((error as { errcode?: number }).errcode !== 5) throw error;
-    throw new Error(
+    throw new FolderInUse(
       `Another Plat process is using the data folder ${folder}; stop it first, or choose another folder with DATA_DIR.`,
       { cause: error },
     );
   }
-  return () => file.close();
+  return () => {
+    if (file.isOpen) file.close();
+  };
 }

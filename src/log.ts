@@ -1,4 +1,4 @@
-import { pino, type Logger } from "pino";
+import { destination as openDestination, pino, symbols, type Logger } from "pino";
 
 export type { Logger };
 
@@ -24,6 +24,36 @@ function errorFields(error: unknown): unknown {
   return { type: name, message, code, stack, cause: cause === undefined ? undefined : errorFields(cause) };
 }
 
+/** Milliseconds that a line waits for others. */
+const FLUSH_MS = 20;
+/** Characters that are written at once, whoever waits. */
+const FLUSH_CHARACTERS = 8_192;
+
+/**
+ * Standard output, several lines at a time: a write for each request took a twelfth of the processor time of one. Warnings and errors are
+ * written at once, with all before them; so is the rest when the process ends, unless it is killed.
+ */
+function bufferedOutput() {
+  const output = openDestination({ dest: 1, sync: true, minLength: FLUSH_CHARACTERS });
+  const flush = () => output.flushSync();
+  let timer: NodeJS.Timeout | undefined;
+  process.on("exit", flush);
+  return {
+    [symbols.needsMetadataGsym]: true as const,
+    /** Set by the logger before it writes. */
+    lastLevel: 0,
+    write(line: string): void {
+      output.write(line);
+      if (this.lastLevel >= pino.levels.values["warn"]!) return flush();
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        flush();
+      }, FLUSH_MS).unref();
+    },
+    flushSync: flush,
+  };
+}
+
 /** The service's log: JSON lines on standard output, with nothing in them that opens a door. */
 export function createLog(level: string, destination?: { write(line: string): void }): Logger {
   const options = {
@@ -34,5 +64,5 @@ export function createLog(level: string, destination?: { write(line: string): vo
     serializers: { err: errorFields },
     hooks: { streamWrite: withoutSecrets },
   };
-  return destination ? pino(options, destination) : pino(options);
+  return pino(options, destination ?? bufferedOutput());
 }

@@ -10,6 +10,7 @@ export interface Report {
 export class Readiness {
   #checks = new Map<string, Check>();
   #stopping = false;
+  #looking: Promise<Record<string, boolean>> | undefined;
 
   add(name: string, check: Check): void {
     this.#checks.set(name, check);
@@ -20,13 +21,21 @@ export class Readiness {
     this.#stopping = true;
   }
 
-  /** @param withinMs after which a check that has not answered counts as failed. */
+  /**
+   * Those who ask while it is looked get the same answer: the database is asked once, by however many.
+   * @param withinMs after which a check that has not answered counts as failed.
+   */
   async report(withinMs = 2000): Promise<Report> {
+    this.#looking ??= this.#look(withinMs).finally(() => (this.#looking = undefined));
+    const checks = await this.#looking;
+    return { ready: !this.#stopping && Object.values(checks).every(Boolean), checks };
+  }
+
+  async #look(withinMs: number): Promise<Record<string, boolean>> {
     const entries = [...this.#checks].map(
       async ([name, check]) => [name, await passes(check, withinMs)] as const,
     );
-    const checks = Object.fromEntries(await Promise.all(entries));
-    return { ready: !this.#stopping && Object.values(checks).every(Boolean), checks };
+    return Object.fromEntries(await Promise.all(entries));
   }
 }
 

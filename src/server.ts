@@ -87,7 +87,11 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         logger: log,
         current: follow !== undefined,
       });
-    const fileStore = createFileStore({ s3: config.s3, dataDir: config.dataDir });
+    const fileStore = createFileStore({
+      s3: config.s3,
+      dataDir: config.dataDir,
+      archive: config.archive?.folder,
+    });
     shutdown.add("files", fileStore.close);
     await removeLeftoversOfDead(incomingFolder(config.dataDir));
     const demo =

@@ -150,6 +150,17 @@ export const settings = {
       "Folder of the embedded database, the TLS certificate, keys, files, outgoing mail and text messages.",
     parse: (text) => resolve(text),
   }),
+  ARCHIVE_DIR: setting({
+    defaultText: "no archive",
+    description:
+      "Folder for backups, best on another disk; every change of the embedded database, and every file of DATA_DIR/files, is archived there as well, so that any moment since the last backup can be returned to; see docs/backups.md.",
+    parse: (text) => resolve(text),
+  }),
+  ARCHIVE_TIMEOUT: setting({
+    default: "60",
+    description: "Seconds until a change of the embedded database is in the archive at the latest.",
+    parse: whole(1, 86_400),
+  }),
   DATABASE_URL: setting({
     defaultText: "the embedded database",
     description:

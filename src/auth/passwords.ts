@@ -1,7 +1,7 @@
 import { hash, verify } from "@node-rs/argon2";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
-import { passwordHashes } from "../limits/admission.ts";
+import { passwordHashes, strangersHashes } from "../limits/admission.ts";
 import type { Claims } from "./claims.ts";
 import { networkOf } from "./network.ts";
 
@@ -106,9 +106,12 @@ function badPassword(message: string, member: string): CodedError {
   return new CodedError("BAD_USER_INPUT", message, { field: member });
 }
 
-/** Served in rotation: a flood of new accounts leaves half of the hashing to those who sign in. */
+/** Those who sign up or reset a password are strangers: what they have hashed leaves a thread to those who sign in. */
 type Group = "sign-in" | "sign-up";
 
 /** Hashes when it is admitted, fairly by network within the group. @throws CodedError RATE_LIMITED */
-const admitted = <T>(group: Group, ip: string | undefined, work: () => Promise<T>): Promise<T> =>
-  passwordHashes.run({ group, key: `${group} ${networkOf(ip)}` }, work);
+function admitted<T>(group: Group, ip: string | undefined, work: () => Promise<T>): Promise<T> {
+  const party = { group, key: `${group} ${networkOf(ip)}` };
+  const hashing = () => passwordHashes.run(party, work);
+  return group === "sign-up" ? strangersHashes.run(party, hashing) : hashing();
+}

@@ -2,20 +2,30 @@ import { execFile } from "node:child_process";
 import { chown, lstat, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { Client, escapeIdentifier } from "pg";
+import { Client, escapeIdentifier, escapeLiteral } from "pg";
+import { backupsOf, openSeries, walFolder } from "../backup/archive.ts";
 import { prepareDataDir } from "../dataDir.ts";
 import { lockFolder } from "../folderLock.ts";
 import { keptSecret } from "../keptSecret.ts";
 import { findBinaries } from "./binaries.ts";
 import { clusterFolder } from "./clusterFolder.ts";
-import { startPostmaster, stopLeftover } from "./postmaster.ts";
+import { runAlone, startPostmaster, stopLeftover } from "./postmaster.ts";
 import { databaseUser, type RunAs } from "./systemUser.ts";
 
 export interface EmbeddedOptions {
   dataDir: string;
   logger?: { info(message: string): void; warn(message: string): void };
+  /** Where PostgreSQL archives its log of changes; nowhere where omitted. */
+  archive?: ArchiveOptions | undefined;
   /** For tests: nothing survives a crash of the machine, everything is quicker. */
   fast?: boolean;
+}
+
+export interface ArchiveOptions {
+  /** See src/backup/archive.ts. */
+  folder: string;
+  /** For how long a change may be in the log and not in the archive. */
+  timeoutSeconds: number;
 }
 
 export interface EmbeddedPostgres {
@@ -28,9 +38,10 @@ export interface EmbeddedPostgres {
 
 const database = "plat";
 const owner = "plat";
+const passwordName = "postgres.password";
 
 /** For a machine with little memory; durability as PostgreSQL has it. */
-const settings = {
+export const embeddedSettings = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
   max_connections: 100,
@@ -78,7 +89,7 @@ const fastSettings = {
  * @throws Error with a sentence for the user when the folder is in use, unreachable, or programs are missing.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  const { dataDir, logger, fast = false } = options;
+  const { dataDir, logger, archive, fast = false } = options;
   prepareDataDir(dataDir);
   const unlock = lockFolder(dataDir);
   try {
@@ -88,33 +99,64 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     const data = join(folder, "data");
     if (await stopLeftover(data))
       logger?.warn("Stopped a database that an earlier, killed process had left running.");
-    const password = await keptSecret(dataDir, "postgres.password");
+    const isKnown = await lstat(join(dataDir, passwordName)).catch(() => undefined);
+    const password = await keptSecret(dataDir, passwordName);
     if (!(await lstat(data).catch(() => undefined))) {
       logger?.info(`Creating the embedded database in ${shownAs}.`);
       await createCluster({ initdb: binaries.initdb, folder, data, password, runAs, fast });
+    } else if (!isKnown) {
+      await adoptCluster({ postgres: binaries.postgres, data, runAs, dataDir });
+      logger?.warn("The password of the embedded database was lost; it has a new one.");
     }
+    const series = archive && (await openSeries(archive.folder, dataDir, runAs));
+    if (series && (await backupsOf(series)).length === 0)
+      logger?.warn(
+        "The archive has no backup of this database yet, so nothing can be restored: run `npm run backup`.",
+      );
     const postmaster = await startPostmaster({
       postgres: binaries.postgres,
       data,
       logFile: join(dataDir, "postgres.log"),
       runAs,
-      settings: fast ? { ...settings, ...fastSettings } : settings,
+      settings: {
+        ...embeddedSettings,
+        ...(fast && fastSettings),
+        ...(series && archiveSettings(series, archive.timeoutSeconds)),
+      },
       ...(!fast && { nice: NICE }),
     });
-    const address = (name: string) => `postgres://${owner}:${password}@127.0.0.1:${postmaster.port}/${name}`;
     try {
-      await createDatabase(address("postgres"));
+      await createDatabase(await embeddedUrl(dataDir, postmaster.port, "postgres"));
     } catch (error) {
       await postmaster.stop();
       throw error;
     }
     // Unlocked whenever the server is gone; until then the folder is taken.
     const exited = postmaster.exited.then(unlock);
-    return { connectionString: address(database), exited, stop: () => postmaster.stop().then(() => exited) };
+    return {
+      connectionString: await embeddedUrl(dataDir, postmaster.port),
+      exited,
+      stop: () => postmaster.stop().then(() => exited),
+    };
   } catch (error) {
     unlock();
     throw error;
   }
+}
+
+/** How the owner of an embedded database logs in, while that listens on a port. */
+export async function embeddedUrl(dataDir: string, port: number, name = database): Promise<string> {
+  return `postgres://${owner}:${await keptSecret(dataDir, passwordName)}@127.0.0.1:${port}/${name}`;
+}
+
+/** A segment of the log goes into the archive when it is full, or has been written to for that long. */
+function archiveSettings(series: string, timeoutSeconds: number): Record<string, string | number> {
+  return {
+    archive_mode: "on",
+    archive_library: "basic_archive",
+    "basic_archive.archive_directory": walFolder(series),
+    archive_timeout: timeoutSeconds,
+  };
 }
 
 interface NewCluster {
@@ -124,6 +166,34 @@ interface NewCluster {
   password: string;
   runAs: RunAs;
   fast: boolean;
+}
+
+interface Cluster {
+  postgres: string;
+  data: string;
+  runAs: RunAs;
+  dataDir: string;
+  /** The database of ours in it, where its name is another one. */
+  from?: string | undefined;
+}
+
+/**
+ * Makes a cluster the embedded one of a data folder: its owner can log in with the password that is kept there, and its database has
+ * the name that is expected. No server runs on it.
+ */
+export async function adoptCluster({
+  postgres,
+  data,
+  runAs,
+  dataDir,
+  from = database,
+}: Cluster): Promise<void> {
+  const password = escapeLiteral(await keptSecret(dataDir, passwordName));
+  await runAlone({ postgres, data, runAs }, [
+    `do 'begin if to_regrole(''${owner}'') is null then create role ${owner}; end if; end'`,
+    `alter role ${owner} superuser login password ${password}`,
+    ...(from === database ? [] : [`alter database ${escapeIdentifier(from)} rename to ${database}`]),
+  ]);
 }
 
 /** Made beside its place and moved there when it is whole, so that a crash leaves nothing half made. */

@@ -24,6 +24,7 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
     ? undefined
     : await startEmbeddedPostgres({
         dataDir: config.dataDir,
+        archive: config.archive,
         logger: { info: (message) => log.info(message), warn: (message) => log.warn(message) },
       });
   const loginUrl = embedded?.connectionString ?? config.databaseUrl!;

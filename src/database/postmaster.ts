@@ -1,4 +1,5 @@
-import { spawn, spawnSync } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { closeSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -23,6 +24,8 @@ interface Start {
   settings: Record<string, string | number>;
   /** By how much its processes yield to this one; see lowerPriority. Not at all where left out. */
   nice?: number;
+  /** How long it may take until it takes connections, in milliseconds; a minute where left out. */
+  withinMs?: number;
 }
 
 const startWithinMs = 60_000;
@@ -42,7 +45,7 @@ export async function startPostmaster(start: Start): Promise<Postmaster> {
 }
 
 async function startOnce(
-  { postgres, data, logFile, runAs, settings, nice }: Start,
+  { postgres, data, logFile, runAs, settings, nice, withinMs = startWithinMs }: Start,
   port: number,
 ): Promise<Postmaster> {
   const options = Object.entries({ ...settings, port }).flatMap(([name, value]) => [
@@ -76,7 +79,7 @@ async function startOnce(
   // However this process ends, short of SIGKILL, the database does not outlive it.
   process.on("exit", killNow);
 
-  const deadline = Date.now() + startWithinMs;
+  const deadline = Date.now() + withinMs;
   while (!state.gone && !isReady(data, child.pid)) {
     if (Date.now() > deadline) child.kill("SIGQUIT");
     await Promise.race([exited, delay(15)]);
@@ -86,6 +89,29 @@ async function startOnce(
     throw new Error(`PostgreSQL did not start; the end of ${logFile} says:\n${said.slice(-2000)}`);
   }
   return { port, exited, stop: () => stopChild(child, exited) };
+}
+
+/**
+ * Runs statements as the superuser of a cluster on which no server runs, without a password: whoever owns the folder may.
+ * @param statements one line each.
+ * @throws Error with what the server said where one of them failed.
+ */
+export async function runAlone(
+  { postgres, data, runAs }: Pick<Start, "postgres" | "data" | "runAs">,
+  statements: readonly string[],
+): Promise<void> {
+  const child = execFile(postgres, ["--single", "-D", data, "postgres"], {
+    ...runAs,
+    cwd: "/",
+    env: { LC_ALL: "C", TZ: "UTC" },
+  });
+  let said = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (said += text));
+  const exited = once(child, "exit");
+  child.stdin?.end(statements.map((statement) => `${statement}\n`).join(""));
+  const [code] = await exited;
+  if (code !== 0 || /^.*(ERROR|FATAL):/m.test(said))
+    throw new Error(`PostgreSQL refused to be set up: ${said.trim().slice(-2000)}`);
 }
 
 async function stopChild(child: ReturnType<typeof spawn>, exited: Promise<void>): Promise<void> {
@@ -112,6 +138,11 @@ function openLog(logFile: string): number {
 function isReady(data: string, pid: number | undefined): boolean {
   const lines = pidFile(data);
   return Number(lines[0]) === pid && lines[7]?.trim() === "ready";
+}
+
+/** The port on the loopback interface where the server of that folder listens; undefined where none says so. */
+export function postmasterPort(data: string): number | undefined {
+  return Number(pidFile(data)[3]) || undefined;
 }
 
 function pidFile(data: string): string[] {

@@ -12,10 +12,12 @@ import { Grafserv } from "./grafserv.ts";
 import { graphql } from "./graphql.ts";
 import { graphqlRequest } from "./graphqlRequest.ts";
 import { httpsOnly } from "./httpsOnly.ts";
+import { inTurn } from "./inTurn.ts";
 import { jsonOnly } from "./mediaType.ts";
 import type { Metrics, PoolNumbers } from "./metrics.ts";
 import { onlyMethods } from "./onlyMethods.ts";
 import { notFound, refuse } from "./refuse.ts";
+import { rawBody } from "./rawBody.ts";
 import { requestId } from "./requestId.ts";
 import { requestLog } from "./requestLog.ts";
 import { securityHeaders } from "./securityHeaders.ts";
@@ -58,11 +60,11 @@ export interface AppDeps {
   /** /integrations/callback, where providers of consent lead back. */
   readonly consent?: RequestHandler;
   /** POST /webhooks/payments, where the payment processor tells what changed. */
-  readonly paymentsWebhook?: readonly RequestHandler[];
+  readonly paymentsWebhook?: RequestHandler;
   /** POST /webhooks/messages, where the provider of text messages tells what became of them. */
-  readonly messagesWebhook?: readonly RequestHandler[];
+  readonly messagesWebhook?: RequestHandler;
   /** POST /webhooks/signing/:id, where the provider of electronic signatures tells that something changed. */
-  readonly signingWebhook?: readonly RequestHandler[];
+  readonly signingWebhook?: RequestHandler<any>;
   /** Pages beside the endpoint, such as `/healthz` and `/readyz`: path → handler of its GET. */
   readonly pages?: Readonly<Record<string, RequestHandler>>;
   /** What takes the files of multipart requests; without it they are refused like any other media type. */
@@ -110,28 +112,34 @@ export function createApp(deps: AppDeps): Express {
   if (deps.filePage) app.all("/files/:key/:name", onlyMethods("GET", "HEAD"), deps.filePage);
   for (const [path, page] of Object.entries(deps.pages ?? {}))
     app.all(path, onlyMethods("GET", "HEAD"), page);
-  if (deps.trackers) app.all("/t/:key", onlyMethods("GET", "HEAD") as RequestHandler<any>, deps.trackers);
+  if (deps.trackers)
+    app.all("/t/:key", onlyMethods("GET", "HEAD") as RequestHandler<any>, inTurn(deps.trackers));
   for (const [path, page] of Object.entries({
     "/unsubscribe/:token": deps.unsubscribe,
     "/confirm/:token": deps.confirm,
     "/stop-email-change/:token": deps.stopEmailChange,
   }))
-    if (page)
-      app.all(path, onlyMethods("GET", "HEAD", "POST") as RequestHandler<any>, page as RequestHandler);
+    if (page) app.all(path, onlyMethods("GET", "HEAD", "POST") as RequestHandler<any>, inTurn(page));
   if (deps.signing)
     app.all(
       "/sign/:token",
       onlyMethods("GET", "HEAD", "POST") as RequestHandler<any>,
       signingForm,
-      deps.signing as RequestHandler,
+      inTurn(deps.signing),
     );
   if (deps.calendars)
-    app.all("/calendars/:token.ics", onlyMethods("GET", "HEAD") as RequestHandler<any>, deps.calendars);
-  if (deps.consent) app.all("/integrations/callback", onlyMethods("GET", "POST"), deps.consent);
-  if (deps.paymentsWebhook) app.all("/webhooks/payments", onlyMethods("POST"), ...deps.paymentsWebhook);
-  if (deps.messagesWebhook) app.all("/webhooks/messages", onlyMethods("POST"), ...deps.messagesWebhook);
-  if (deps.signingWebhook)
-    app.all("/webhooks/signing/:id", onlyMethods("POST") as RequestHandler<any>, ...deps.signingWebhook);
+    app.all(
+      "/calendars/:token.ics",
+      onlyMethods("GET", "HEAD") as RequestHandler<any>,
+      inTurn(deps.calendars),
+    );
+  if (deps.consent) app.all("/integrations/callback", onlyMethods("GET", "POST"), inTurn(deps.consent));
+  for (const [path, notices] of Object.entries({
+    "/webhooks/payments": deps.paymentsWebhook,
+    "/webhooks/messages": deps.messagesWebhook,
+    "/webhooks/signing/:id": deps.signingWebhook,
+  }))
+    if (notices) app.all(path, onlyMethods("POST"), rawBody, inTurn(notices));
   if (config.explorer) app.use(explorer(serv));
   app.use(notFound, refuse(deps.languageOfUser));
   return app;

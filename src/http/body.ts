@@ -1,4 +1,4 @@
-import express, { type Request, type RequestHandler } from "express";
+import express, { type Request, type RequestHandler, type Response } from "express";
 import { CodedError } from "../errors.ts";
 import { requestBodies, SMALL_BODY } from "../limits/admission.ts";
 import { partyOf } from "../limits/party.ts";
@@ -43,20 +43,31 @@ function mostBytes({ headers }: Request, limit: number): number {
   return announced === undefined ? limit : Math.min(Number(announced), limit);
 }
 
+/**
+ * Waits until there is room for the body among those that are in memory; it keeps it until the request is answered. What is too large by
+ * its own word is refused by the reader, without taking memory.
+ * @returns the bytes that it can have
+ * @throws CodedError RATE_LIMITED
+ */
+export async function admitBody(
+  request: Request,
+  response: Response,
+  { userId, limit }: { userId: string | null; limit: number },
+): Promise<number> {
+  if (Number(request.headers["content-length"]) > limit) return 0;
+  const bytes = mostBytes(request, limit);
+  if (bytes <= SMALL_BODY) return bytes;
+  const release = await requestBodies.acquire(partyOf(userId, request.ip), { weight: bytes });
+  if (response.closed) release();
+  else response.once("close", release);
+  return bytes;
+}
+
 /** Reads the body into a Buffer, as far as the viewer may send. Comes after authentication, which decides the limit. */
 export const readBody: RequestHandler = async (request, response, next) => {
   const userId = requestState(request).claims?.userId ?? null;
   const limit = userId ? bodyLimits.signedIn : bodyLimits.anonymous;
-  // What is too large by its own word is refused by the reader, without taking memory.
-  if (!(Number(request.headers["content-length"]) > limit)) {
-    const bytes = mostBytes(request, limit);
-    if (bytes > SMALL_BODY) {
-      const release = await requestBodies.acquire(partyOf(userId, request.ip), { weight: bytes });
-      if (response.closed) release();
-      else response.once("close", release);
-    }
-    await paceLarge(bytes);
-  }
+  await paceLarge(await admitBody(request, response, { userId, limit }));
   readers[limit]!(request, response, (error?: unknown) =>
     next(error ? coded(error as ReadError, limit) : undefined),
   );

@@ -1,11 +1,12 @@
 /** Contents of files at their signed addresses. The database decided when it made the address; this only serves. */
-import type { Request, RequestHandler } from "express";
+import type { Request, RequestHandler, Response } from "express";
 import { pipeline } from "node:stream/promises";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
 import type { FileAddresses, OpenedAddress } from "../files/addresses.ts";
 import { typeOfName } from "../files/fileName.ts";
 import type { ByteRange, FileStore } from "../providers/files/index.ts";
+import { pageTurn } from "./inTurn.ts";
 
 export interface FilePageDeps {
   store: FileStore;
@@ -56,11 +57,26 @@ function disposition({ attachment, name }: OpenedAddress): string {
 const refused = () =>
   new CodedError("FORBIDDEN", "This address is wrong or no longer valid; ask the API for a new one.");
 
-/** @returns the value of Cache-Control @throws CodedError FORBIDDEN for an address that does not hold (any more) */
-async function cacheControl({ pool }: FilePageDeps, address: OpenedAddress): Promise<string> {
+/**
+ * @returns the value of Cache-Control; undefined when the caller has gone meanwhile
+ * @throws CodedError FORBIDDEN for an address that does not hold (any more), RATE_LIMITED
+ */
+async function cacheControl(
+  { pool }: FilePageDeps,
+  address: OpenedAddress,
+  { ip }: Request,
+  response: Response,
+): Promise<string | undefined> {
   if (address.secondsLeft !== undefined && address.secondsLeft > 0)
     return `private, max-age=${address.secondsLeft}, immutable`;
-  if (address.record === undefined || !(await isPublic(pool, address))) throw refused();
+  if (address.record === undefined) throw refused();
+  const release = await pageTurn(ip, response);
+  if (!release) return undefined;
+  try {
+    if (!(await isPublic(pool, address))) throw refused();
+  } finally {
+    release();
+  }
   return `public, max-age=${publicAge}`;
 }
 
@@ -75,7 +91,8 @@ export function filePage(deps: FilePageDeps): RequestHandler {
     const url = new URL(request.originalUrl, "https://localhost");
     const address = addresses.open(url.pathname, url.searchParams);
     if (!address) throw refused();
-    const caching = await cacheControl(deps, address);
+    const caching = await cacheControl(deps, address, request, response);
+    if (caching === undefined) return;
     const size = await store.size(address.key);
     if (size === undefined) throw new CodedError("NOT_FOUND", "This file is gone.");
 

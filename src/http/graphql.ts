@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from "express";
 import { internalMessage } from "../errors.ts";
-import { LARGE_COST, operations } from "../limits/admission.ts";
+import { LARGE_COST, operations, REFUSAL_HOLD_MS } from "../limits/admission.ts";
 import { tellErrors } from "../messages/tellErrors.ts";
 import { viewerLanguage, type LanguageOfUser } from "../messages/viewerLanguage.ts";
 import { OperationWork } from "../limits/operationWork.ts";
@@ -8,6 +8,7 @@ import { partyOf } from "../limits/party.ts";
 import { queryLimits } from "../limits/queryLimits.ts";
 import { answerText } from "./answerText.ts";
 import { endInPieces } from "./inPieces.ts";
+import { turnOf } from "./inTurn.ts";
 import type { Grafserv } from "./grafserv.ts";
 import { requestState, type RequestState } from "./requestState.ts";
 
@@ -44,19 +45,18 @@ async function written(answer: Answer, state: RequestState, work: OperationWork)
  * Waits until the operation is admitted.
  * @returns false when the caller has gone meanwhile
  */
-async function admit(work: OperationWork, response: Response): Promise<boolean> {
-  const gone = new AbortController();
-  const onClose = () => gone.abort(new Error("The caller has gone."));
-  response.once("close", onClose);
-  try {
-    work.holds(await operations.acquire(work.party, { signal: gone.signal }));
-    return true;
-  } catch (error) {
-    if (gone.signal.aborted) return false;
-    throw error;
-  } finally {
-    response.off("close", onClose);
-  }
+async function admit(
+  work: OperationWork,
+  response: Response,
+  { errorCodes }: RequestState,
+): Promise<boolean> {
+  const release = await turnOf(operations, work.party, response);
+  if (!release) return false;
+  work.holds(() => {
+    if (errorCodes.has("RATE_LIMITED")) setTimeout(release, REFUSAL_HOLD_MS).unref();
+    else release();
+  });
+  return true;
 }
 
 async function answerOperation(
@@ -94,7 +94,7 @@ export function graphql(grafserv: Grafserv, languageOfUser?: LanguageOfUser): Re
   return async (request, response) => {
     const state = requestState(request);
     const work = new OperationWork(partyOf(state.claims?.userId ?? null, request.ip));
-    if (!(await admit(work, response))) return;
+    if (!(await admit(work, response, state))) return;
     state.work = work;
     try {
       state.running = answerOperation(grafserv, request, response, work, languageOfUser);

@@ -2,7 +2,6 @@ import type { RequestHandler } from "express";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
 import type { SmsProvider } from "../providers/sms/index.ts";
-import { rawBody } from "./rawBody.ts";
 import { requestState } from "./requestState.ts";
 
 /**
@@ -12,24 +11,21 @@ import { requestState } from "./requestState.ts";
 export function messagesWebhook(
   readNotice: NonNullable<SmsProvider["readNotice"]>,
   pool: Pick<Pool, "query">,
-): RequestHandler[] {
-  return [
-    rawBody,
-    async (request, response) => {
-      const notice = readNotice({
-        path: request.originalUrl,
-        body: (request.body as Buffer).toString(),
-        signature: request.get("x-twilio-signature"),
-      });
-      if (notice === undefined)
-        throw new CodedError("BAD_USER_INPUT", "The signature is missing, or not the provider's.");
-      if (notice)
-        await pool.query("select app_private.take_message_notice($1, $2)", [
-          JSON.stringify(notice),
-          requestState(request).id,
-        ]);
-      // Nothing is answered by itself.
-      response.type("text/xml").send("<Response/>");
-    },
-  ];
+): RequestHandler {
+  return async (request, response) => {
+    const notice = readNotice({
+      path: request.originalUrl,
+      body: (request.body as Buffer).toString(),
+      signature: request.get("x-twilio-signature"),
+    });
+    if (notice === undefined)
+      throw new CodedError("BAD_USER_INPUT", "The signature is missing, or not the provider's.");
+    if (notice)
+      await pool.query("select app_private.take_message_notice($1, $2)", [
+        JSON.stringify(notice),
+        requestState(request).id,
+      ]);
+    // Nothing is answered by itself.
+    response.type("text/xml").send("<Response/>");
+  };
 }

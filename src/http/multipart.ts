@@ -84,13 +84,8 @@ export async function readMultipart(request: IncomingMessage, take: TakeFile): P
     parser = busboy({
       headers: request.headers,
       defParamCharset: "utf8",
-      // One more than allowed, so that the limit is told rather than the part left out.
-      limits: {
-        fields: 3,
-        fieldSize: multipartLimits.field + 1,
-        files: multipartLimits.files + 1,
-        headerPairs: 20,
-      },
+      // One more than allowed, so that the limit is told rather than the part cut off. Other limits are held where parts are taken.
+      limits: { fieldSize: multipartLimits.field + 1 },
     });
   } catch (error) {
     throw new CodedError(

@@ -1,5 +1,6 @@
 import express, { type RequestHandler } from "express";
 import { CodedError } from "../errors.ts";
+import { admitBody } from "./body.ts";
 
 /** Bytes; what providers tell is far smaller. */
 const limit = 256 * 1024;
@@ -7,7 +8,9 @@ const limit = 256 * 1024;
 const read = express.raw({ limit, type: () => true, inflate: false });
 
 /** Reads the body as it was sent, for signatures that are over it: `request.body` is a Buffer from here on. */
-export const rawBody: RequestHandler = (request, response, next) =>
+export const rawBody: RequestHandler<any> = async (request, response, next) => {
+  // Nobody knows yet who sends it.
+  await admitBody(request, response, { userId: null, limit });
   read(request, response, (error?: { type?: string }) => {
     if (!error) {
       if (!Buffer.isBuffer(request.body)) request.body = Buffer.alloc(0);
@@ -17,3 +20,4 @@ export const rawBody: RequestHandler = (request, response, next) =>
       return next(new CodedError("PAYLOAD_TOO_LARGE", "The body is over 256 KB.", { limit }));
     next(new CodedError("BAD_USER_INPUT", "The body could not be read to its end."));
   });
+};

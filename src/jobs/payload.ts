@@ -19,6 +19,17 @@ export function idOf(payload: unknown, name = "id"): string {
 }
 
 /**
+ * The ids of several records of the payload.
+ * @throws Error when the payload has no such list of UUIDs.
+ */
+export function idsOf(payload: unknown, name: string): string[] {
+  const value = member(payload, name);
+  if (!Array.isArray(value) || !value.every((id) => typeof id === "string" && uuid.test(id)))
+    throw new Error(`The job's payload has no ${name}.`);
+  return value as string[];
+}
+
+/**
  * A whole number of the payload.
  * @throws Error when the payload has no such member.
  */

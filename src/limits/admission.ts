@@ -21,6 +21,12 @@ export const operations = new FairSemaphore({
   timeoutMs: 15_000,
 });
 
+/**
+ * How long an operation that was refused with RATE_LIMITED keeps its unit of {@link operations} after its answer, in milliseconds: who
+ * asks again at once is refused 80 times a second instead of as often as the event loop is able to.
+ */
+export const REFUSAL_HOLD_MS = 100;
+
 /** Large operations; each is in {@link operations} too. Four at 3 MB of text are about 100 MB of rows, objects and text. */
 export const largeOperations = new FairSemaphore({
   capacity: 4,
@@ -46,11 +52,34 @@ export const passwordHashes = new FairSemaphore({
   timeoutMs: 10_000,
 });
 
+/**
+ * Hashes for new accounts and new passwords of strangers, each of which is in {@link passwordHashes} too: of its two units they never
+ * have both, so that nobody who signs in waits for one of them.
+ */
+export const strangersHashes = new FairSemaphore({
+  capacity: 1,
+  queuePerParty: 20,
+  queuePerGroup: 500,
+  timeoutMs: 10_000,
+});
+
 /** Connections that begin in one iteration of the event loop, by network; see listen.ts. */
 export const handshakes = new FairSemaphore({ capacity: 1 });
 
 /** Look-ups of tokens, by network: a flood of requests from one waits for itself before it waits for a connection. */
 export const authentications = new FairSemaphore({ capacity: 4, timeoutMs: 10_000 });
+
+/**
+ * Requests to pages beside the API that ask the database, by network: links of mails, calendars, addresses of files, and what providers
+ * tell before it is known whether it is theirs.
+ */
+export const pageRequests = new FairSemaphore({
+  capacity: 8,
+  perParty: 2,
+  queuePerParty: 256,
+  queuePerGroup: 1_024,
+  timeoutMs: 10_000,
+});
 
 /** Bytes of request bodies that are being read, parsed or wait to be answered. */
 export const requestBodies = new FairSemaphore({

@@ -12,6 +12,7 @@ import {
   isObjectType,
   Kind,
   type SelectionSetNode,
+  visit,
 } from "postgraphile/graphql";
 import { type Weighed, Weighing } from "./heaviestPart.ts";
 import { type SelectedField, SelectedFields } from "./selectedFields.ts";
@@ -109,11 +110,62 @@ class Coster {
   }
 }
 
+/** Costs that are remembered of one operation: one for each set of page sizes that its variables had. */
+const MOST_REMEMBERED = 32;
+
+/** What the cost of an operation depends on, and what it was. */
+interface Costs {
+  /** Variables that say how long lists are. */
+  readonly variables: readonly string[];
+  /** By the values of these variables. */
+  readonly known: Map<string, Weighed>;
+}
+
+/** By document, then by operation. */
+const costs = new WeakMap<DocumentNode, Map<string, Costs>>();
+
+/** The variables of a document that stand where a field takes the length of a list. */
+function sizeVariables(document: DocumentNode): string[] {
+  const found = new Set<string>();
+  visit(document, {
+    Argument({ name, value }) {
+      if ((name.value === "first" || name.value === "last") && value.kind === Kind.VARIABLE)
+        found.add(value.name.value);
+    },
+  });
+  return [...found];
+}
+
+function costsOf(document: DocumentNode, name: string): Costs {
+  const ofDocument = costs.get(document) ?? new Map<string, Costs>();
+  costs.set(document, ofDocument);
+  const found = ofDocument.get(name) ?? { variables: sizeVariables(document), known: new Map() };
+  ofDocument.set(name, found);
+  return found;
+}
+
 /**
  * The cost of one operation of a valid document with these variables, before they are coerced; without that of the schema.
  * @returns 0 when the document has no such operation, which execution refuses
  */
 export function operationCost(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operationName: string | null | undefined,
+  variables: Variables,
+): Weighed {
+  const { variables: sizes, known } = costsOf(document, operationName ?? "");
+  const key = sizes
+    .map((name) => (typeof variables[name] === "number" ? variables[name] : name in variables ? "x" : ""))
+    .join();
+  const before = known.get(key);
+  if (before) return before;
+  const cost = measureCost(schema, document, operationName, variables);
+  if (known.size < MOST_REMEMBERED) known.set(key, cost);
+  return cost;
+}
+
+function measureCost(
   schema: GraphQLSchema,
   document: DocumentNode,
   operationName: string | null | undefined,

@@ -24,6 +24,9 @@ const kinds: Record<string, [table: string, type: string]> = {
   BUYER: ["buyers", "Buyer"],
   BUYER_AGENT: ["agents", "Agent"],
   LEAD: ["leads", "Lead"],
+  RESERVATION: ["reservations", "Reservation"],
+  OFFER: ["offers", "Offer"],
+  AGREEMENT: ["agreements", "Agreement"],
 };
 
 export const SearchPlugin: GraphileConfig.Plugin = {

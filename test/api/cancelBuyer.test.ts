@@ -129,6 +129,21 @@ test("dryRun tells what cancelling does, and cancelling does that; cards get the
     forfeitDeposits: true,
   };
   const before = await givenBack();
+  await run("updateUser", { id: laura.id, language: "de" }, "{ id }", laura);
+  await create("createContact", {
+    buyerId: made.id,
+    role: "CO_BUYER",
+    name: "Cora",
+    email: "cora@example.com",
+  });
+  await create("createContact", {
+    buyerId: made.id,
+    role: "BUYER_ATTORNEY",
+    name: "Lou",
+    email: "lou@example.com",
+  });
+  await world.settle();
+  await world.mails();
   const plan = await untouched(world, () => cancel({ ...input, dryRun: true }));
   expect(plan).toMatchObject({
     dryRun: true,
@@ -177,6 +192,25 @@ test("dryRun tells what cancelling does, and cancelling does that; cards get the
   });
   expect(await givenBack()).toEqual(before); // not within the request
   await world.settle();
+  // Whoever buys is told once, in their language, what goes back and what does not; not why.
+  const mails = (await world.mails()).filter(({ subject }) => /cancelled|storniert/.test(subject!));
+  const texts = Object.fromEntries(
+    mails.map(({ to, text }) => [to![0]!.address, text!.replace(/[\u00a0\u202f]/g, " ")]),
+  );
+  expect(mails.map(({ to }) => to![0]!.address).sort()).toEqual(["cora@example.com", laura.email]);
+  expect(texts[laura.email!]).toMatch(
+    /Ihr Kauf von Home \d+ in Harbour View wurde von Harbour Homes storniert/,
+  );
+  for (const line of [
+    "Auf Ihre Karte erstattet: 250,00 CAD",
+    "zurückgezahlt: 500,00 CAD",
+    "einbehalten: 250,00 CAD",
+  ])
+    expect(texts[laura.email!]).toContain(line);
+  expect(texts["cora@example.com"]).toMatch(
+    /Refunded to your card: CAD 250.00[^]*Kept by the seller: CAD 250.00/,
+  );
+  expect(JSON.stringify(texts)).not.toMatch(/They called us|Lost their job/);
   await world.reconcile();
   expect(await givenBack()).toEqual({ cents: before.cents + 25_000, refunds: before.refunds + 1 });
   const now = await owen.get(
@@ -397,4 +431,34 @@ test("who may: the team of the deal; money takes finance.write", async () => {
     id,
   });
   expect(buyer).toEqual({ status: "CANCELLED", cancellationReason: null });
+});
+
+test("buyers are told however the purchase is cancelled, unless they never heard of it", async () => {
+  await world.settle();
+  await world.mails();
+  const purchaseOf = (email: string, input: Record<string, unknown> = {}) =>
+    create("createBuyer", { projectId: world.project.id, legalName: "Ann", price: "1", email, ...input });
+  const signed = await purchaseOf("signed@example.com", {
+    status: "OUT_FOR_SIGNATURE",
+    preferredLanguage: "fr",
+  });
+  const draft = await purchaseOf("draft@example.com");
+  const { reservationId, id: refunded } = await purchase();
+  for (const id of [signed, draft])
+    await run("updateBuyer", { id, status: "CANCELLED", falloutReasonId: reason });
+  await run("updateReservation", { id: reservationId, status: "REFUNDED" });
+  await world.settle();
+  const mails = (await world.mails()).filter(({ subject }) => /annulé|storniert|cancelled/.test(subject!));
+  expect(mails.map(({ to, subject }) => [to![0]!.address, subject]).sort()).toEqual([
+    [laura.email, expect.stringMatching(/^Ihr Kauf von Home/)],
+    ["signed@example.com", "Votre achat à Harbour View a été annulé"],
+  ]);
+  expect(mails.map(({ text }) => text).join("\n")).toMatch(/Vous n'aviez rien payé/);
+  // The job that runs again, as after the death of its process, finds all of them told.
+  await world.owner.query(
+    "select app_private.add_job('buyer__cancelled', jsonb_build_object('id', $1::uuid, 'charge_ids', '[]'::jsonb, 'deposit_ids', '[]'::jsonb))",
+    [refunded],
+  );
+  await world.settle();
+  expect(await world.mails()).toEqual([]);
 });

@@ -165,7 +165,7 @@ export async function startMatrixWorld(): Promise<MatrixWorld> {
   for (const type of ["Unit", "Lot"]) {
     const id = await more(`${type}:sold`, type, { price: 2000 });
     await world.owner.query(
-      `select app_private.set_inventory(app_private.take_claim($1, $2, 'PURCHASE', 'buyer', uuidv7()), 'SOLD', false, 1900)`,
+      `select app_private.set_inventory(array[app_private.take_claim($1, $2, 'PURCHASE', 'buyer', uuidv7())], 'SOLD', false, 1900)`,
       type === "Unit" ? [id, null] : [null, id],
     );
   }

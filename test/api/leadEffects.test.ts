@@ -112,7 +112,7 @@ describe("the first contact", () => {
        update app_public.leads set status = 'RESERVED', status_before_deal = 'NEW' where id = '${leadId}'; commit`,
     );
     await create("createPhoneCall", { leadId, direction: "OUTBOUND" });
-    await world.owner.query("select app_private.follow_deals($1)", [leadId]);
+    await world.owner.query("select app_private.follow_deals(array[$1::uuid])", [leadId]);
     expect((await look(leadId)).status).toBe("CONTACTED");
   });
 

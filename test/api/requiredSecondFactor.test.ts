@@ -79,10 +79,34 @@ test("members without one have some days, and get a mail", async () => {
   expect([await dueOf(world.owen), daysUntil(await dueOf(world.max))]).toEqual([null, 10]);
   await runJobs(world.database.ownerUrl, outbox.provider);
   const mails = await outbox.take();
-  await outbox.remove();
   expect(mails.map(({ to, subject }) => [to![0]!.address, subject])).toEqual(
     [world.ada.email, world.max.email].map((to) => [to, "Harbour Homes requires a second factor"]),
   );
+  // A day before it is over, whoever has none yet is reminded, once.
+  const remind = async () => {
+    await world.owner.query("select app_private.add_job('second_factors__remind')");
+    await runJobs(world.database.ownerUrl, outbox.provider);
+    return (await outbox.take()).map(({ to, subject }) => [to![0]!.address, subject]);
+  };
+  const ends = (hours: number, who: Person) =>
+    world.owner.query(
+      "update app_public.organization_user_connections set second_factor_due_at = now() + make_interval(hours => $1) where user_id = $2 and organization_id = $3",
+      [hours, who.id, world.harbour.id],
+    );
+  expect(await remind()).toEqual([]);
+  await ends(25, world.ada);
+  await ends(23, world.max);
+  await world.owner.query("update app_public.users set language = 'es' where id = $1", [world.max.id]);
+  expect(await remind()).toEqual([
+    [world.max.email, "Harbour Homes: queda un día para obtener un segundo factor"],
+  ]);
+  expect(await remind()).toEqual([]);
+  await ends(24, world.ada);
+  await ends(-1, world.max);
+  expect(await remind()).toEqual([[world.ada.email, "Harbour Homes: one day left to get a second factor"]]);
+  await world.owner.query("update app_public.users set language = 'en' where id = $1", [world.max.id]);
+  for (const who of [world.ada, world.max]) await ends(240, who);
+  await outbox.remove();
   const { rows } = await world.owner.query(
     "select 1 from app_public.events where name = 'organization.second_factor_required' and organization_id = $1",
     [world.harbour.id],

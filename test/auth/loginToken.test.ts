@@ -1,5 +1,5 @@
 import { createHmac, generateKeyPairSync } from "node:crypto";
-import { expect, test } from "@jest/globals";
+import { expect, jest, test } from "@jest/globals";
 import jwt from "jsonwebtoken";
 import { createLoginTokens, type LoginTokenClaims } from "../../src/auth/loginToken.ts";
 
@@ -49,6 +49,31 @@ test("a payload that is a text is refused, and what is refused says why only whe
   const text = jwt.sign("text", current.secret, { keyid: current.kid, algorithm: "HS256" });
   for (const token of [text, "x"])
     expect(() => tokens.verify(token)).toThrow("The token is unknown; sign in again.");
+});
+
+test("a token that was verified before is refused from the second on in which it expires", () => {
+  const token = tokens.sign({ ...claims, exp: now + 60 });
+  expect(verdict(token)).toBe("accepted");
+  jest.useFakeTimers({ now: (now + 59) * 1000, doNotFake: ["nextTick"] });
+  try {
+    expect(verdict(token)).toBe("accepted");
+    jest.setSystemTime((now + 60) * 1000);
+    expect(() => tokens.verify(token)).toThrow("The token has expired; sign in again.");
+    expect(() => tokens.verify(token)).toThrow("The token has expired; sign in again.");
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+test("what was verified stands for no other token", () => {
+  const token = tokens.sign(claims);
+  expect(verdict(token)).toBe("accepted");
+  const [head, payload, signature] = parts(token);
+  const changed = encode({ ...jwt.decode(token, { json: true }), epoch: 4 });
+  expect(verdict([head, changed, signature].join("."))).toBe("UNAUTHENTICATED");
+  expect(verdict([head, payload, signature.replace(/^./, (c) => (c === "A" ? "B" : "A"))].join("."))).toBe(
+    "UNAUTHENTICATED",
+  );
 });
 
 test("two tokens of the same second differ", () => {

@@ -7,6 +7,7 @@ import {
   provePassword,
   type TransformContext,
 } from "../../src/auth/passwords.ts";
+import { passwordHashes, strangersHashes } from "../../src/limits/admission.ts";
 import { scripted } from "../http/scripted.ts";
 
 const good = "correct horse battery staple";
@@ -159,4 +160,26 @@ test("of one network twenty wait, and further ones are told when to come again; 
     code: "RATE_LIMITED",
     extensions: { retryAfterSeconds: 1 },
   });
+});
+
+test("strangers from however many networks have one hash at a time: nobody who signs in waits for theirs", async () => {
+  const stored = await hash(good, argon2Parameters);
+  const signIn = context([[/begin_login/, [{ hash: stored }]]], { ip: "198.51.100.1" });
+  const strangers = Array.from({ length: 8 }, (_, n) => {
+    const operation = n % 2 === 0 ? "createAccount" : "resetPassword";
+    return hashPassword(good, context([], { operation, ip: `203.0.113.${n}` }).given);
+  });
+  const most = { ofStrangers: 0, waiting: 0, inAll: 0 };
+  const state = { isOver: false };
+  const all = Promise.all([...strangers, provePassword(good, signIn.given)]).finally(
+    () => (state.isOver = true),
+  );
+  while (!state.isOver) {
+    most.ofStrangers = Math.max(most.ofStrangers, strangersHashes.numbers.held);
+    most.waiting = Math.max(most.waiting, passwordHashes.numbers.waiting);
+    most.inAll = Math.max(most.inAll, passwordHashes.numbers.held);
+    await new Promise(setImmediate);
+  }
+  await all;
+  expect(most).toEqual({ ofStrangers: 1, waiting: 0, inAll: 2 });
 });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect } from "@jest/globals";
 import * as fc from "fast-check";
 import { passTime } from "../harness/clock.ts";
-import { broken } from "./invariants.ts";
+import { broken } from "../../src/doctor/invariants.ts";
 import { moves, play } from "./model.ts";
 import { startDeals, type Deals } from "./world.ts";
 import { testWithSeeds } from "../harness/seeds.ts";

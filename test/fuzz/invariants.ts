@@ -2,7 +2,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pool } from "pg";
-import { broken as brokenDeals } from "../deals/invariants.ts";
+import { broken as brokenDeals } from "../../src/doctor/invariants.ts";
 
 const checks: Record<string, string> = {
   "a charge has given back what its refunds say": `

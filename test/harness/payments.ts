@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import pino from "pino";
 import type { PaymentProcessor } from "../../src/providers/payments/index.ts";
 import { startSandbox, type Sandbox } from "../../src/providers/payments/sandbox/index.ts";
-import { createOutbox, runJobs } from "../tasks/worker.ts";
+import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 import type { Person } from "./api.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { signUpBuyer } from "./deals.ts";
@@ -26,6 +26,8 @@ export interface Payments extends Portfolio {
   settle(): Promise<void>;
   /** Runs the job that finds out about what was begun. */
   reconcile(): Promise<void>;
+  /** Reads and removes the mails that jobs have sent since the last time. */
+  mails: Outbox["take"];
   /** The buyer of `purchase`, in the project of Harbour Homes. */
   bea: Person;
   purchase: string;
@@ -108,6 +110,7 @@ export async function startPayments(from?: TestDatabase, options: HostOptions = 
     bea,
     ben,
     purchase,
+    mails: () => outbox.take(),
     failNext: (method, when, how = "dies") => void failures.set(method, { when, how }),
     async settle() {
       // Time that deliveries would wait for has passed.

@@ -1,4 +1,5 @@
 import type { ChildProcess } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join, resolve } from "node:path";
@@ -114,6 +115,23 @@ export function runToExit(options: ServiceOptions): Promise<Exit> {
   return runService(options).exit;
 }
 
+/** What `npm start` of a clone sets for the process: variables that stand there by themselves, and options of Node. */
+function startScript(clone: string): { env: Record<string, string>; options: string[] } {
+  const { scripts } = JSON.parse(readFileSync(join(clone, "package.json"), "utf8")) as {
+    scripts: { start: string };
+  };
+  const words = scripts.start.split(" ");
+  const node = words.indexOf("node");
+  const given = words
+    .slice(0, node)
+    .map((word) => word.split("="))
+    .filter(([, value]) => !value!.includes("$"));
+  return {
+    env: Object.fromEntries(given),
+    options: words.slice(node + 1).filter((word) => word.startsWith("--")),
+  };
+}
+
 function runService({
   env = {},
   args = [],
@@ -121,12 +139,14 @@ function runService({
   clone = repository,
   entry = "src/server.ts",
 }: ServiceOptions): Run {
-  const child = startChild([entry, ...args], {
+  const start = startScript(clone);
+  const child = startChild([...start.options, entry, ...args], {
     cwd: clone,
     ...user,
     stdio: ["ignore", "pipe", "pipe"],
     // Nothing of the surrounding shell's settings; what `npm start` sets.
     env: {
+      ...start.env,
       PATH: process.env.PATH,
       HOME: "/nonexistent",
       NODE_COMPILE_CACHE: join(repository, "node_modules", ".cache", "node"),

@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, expect, jest, test } from "@jest/globals";
 import { getIntrospectionQuery, parse } from "postgraphile/graphql";
+import { CodedError, type ErrorCode } from "../../src/errors.ts";
 import { limitExceeded, measureDocument } from "../../src/limits/measureDocument.ts";
-import { operations } from "../../src/limits/admission.ts";
+import { operations, REFUSAL_HOLD_MS } from "../../src/limits/admission.ts";
 import { partyOf } from "../../src/limits/party.ts";
-import { startServer, tokens, type TestServer } from "./server.ts";
+import { until } from "../harness/until.ts";
+import { faults, startServer, tokens, type TestServer } from "./server.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -213,4 +215,26 @@ test("whoever has too many waiting is refused with the time to wait, and nobody 
   for (const leave of held) leave();
   for (const entered of waiting) (await entered)();
   expect((await server.graphql("{ ok }")).json.data).toEqual({ ok: true });
+});
+
+test("who is refused for the rate keeps the place for a moment, so that asking again at once is no use; others do not", async () => {
+  const timers = jest.spyOn(globalThis, "setTimeout");
+  const holds = async (query: string, code: ErrorCode) => {
+    faults.resolver = () => new CodedError(code, "No.");
+    timers.mockClear();
+    await server.graphql(query);
+    return timers.mock.calls.filter(([, ms]) => ms === REFUSAL_HOLD_MS).length;
+  };
+  try {
+    expect(await holds("{ fault }", "RATE_LIMITED")).toBe(1);
+    expect(await holds("{ fault }", "FORBIDDEN")).toBe(0);
+    expect(await holds("{ ok }", "RATE_LIMITED")).toBe(0);
+  } finally {
+    delete faults.resolver;
+    timers.mockRestore();
+  }
+  await until(
+    () => operations.numbers,
+    ({ held }) => held === 0,
+  );
 });

@@ -37,6 +37,13 @@ async function open(port: number, isTls = false) {
     untilClosed: () => closed.then(() => text),
   };
 }
+/** What Node notes of a socket and does not tell. */
+const inside = (socket: Socket, name: string) =>
+  Reflect.get(
+    socket,
+    Object.getOwnPropertySymbols(socket).find(({ description }) => description === name)!,
+  );
+
 const GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 test.each<[number, Partial<ListenOptions>, number]>([
@@ -78,7 +85,9 @@ test("a connection has ten seconds for its first byte, and is not watched for th
     );
   const silent = await open(server.port);
   const [own] = await until(accepted, (sockets) => sockets.length === 1);
-  expect(own!.listenerCount("timeout")).toBe(1);
+  expect([own!.listenerCount("timeout"), own!.listenerCount("error")]).toEqual([1, 1]);
+  // An answer goes out as soon as it is written.
+  expect(inside(own!, "kSetNoDelay")).toBe(true);
   own!.emit("timeout");
   expect(await silent.untilClosed()).toBe("");
 
@@ -95,6 +104,38 @@ test("a connection has ten seconds for its first byte, and is not watched for th
   const leaving = await open(server.port);
   leaving.socket.end();
   expect(await leaving.untilClosed()).toBe("");
+});
+
+test("a connection that breaks before its first byte is closed, and hurts nobody", async () => {
+  const timers = jest.spyOn(Socket.prototype, "setTimeout");
+  await using server = await start();
+  const broken = await open(server.port);
+  const [own] = await until(
+    () => timers.mock.contexts as Socket[],
+    (sockets) => sockets.length > 0,
+  );
+  own!.emit("error", new Error("read ECONNRESET"));
+  expect(await broken.untilClosed()).toBe("");
+});
+
+test("of one address as many connections are open as the limits say, unless it is that of a proxy", async () => {
+  const limits = { total: 10, ofAddress: 1 };
+  await using server = await start(hello, { limits });
+  await using behindProxy = await start(hello, { limits, isProxy: (address) => address === "127.0.0.1" });
+  const answerOf = async (port: number) => {
+    const { socket, text, untilClosed } = await open(port);
+    socket.write(GET);
+    await Promise.race([untilClosed(), until(text, (has) => has.endsWith("hello"))]);
+    return { socket, answered: text().endsWith("hello") };
+  };
+  for (const [port, second] of [
+    [server.port, false],
+    [behindProxy.port, true],
+  ] as const) {
+    const both = [await answerOf(port), await answerOf(port)];
+    expect(both.map(({ answered }) => answered)).toEqual([true, second]);
+    for (const { socket } of both) socket.destroy();
+  }
 });
 
 const refusal = (status: string, message: string) =>
@@ -138,6 +179,21 @@ test("a client that breaks off or speaks no TLS loses its connection, without a 
   kept.socket.destroy();
 });
 
+test("a handshake that fails ends its connection at once", async () => {
+  const servers: any[] = [];
+  await using server = await start((request, response) => {
+    servers.push((request.socket as any).server);
+    response.end("hello");
+  });
+  const asking = await open(server.port, true);
+  asking.socket.write(GET);
+  await until(asking.text, (text) => text.endsWith("hello"));
+  asking.socket.destroy();
+  const socket = new PassThrough();
+  servers[0].emit("tlsClientError", new Error("wrong version number"), socket);
+  expect(socket.destroyed).toBe(true);
+});
+
 test("nothing is written to a connection that has broken, or can take nothing any more", async () => {
   const servers = new Set<any>();
   await using server = await start((request, response) => {
@@ -172,6 +228,8 @@ test("an address that is taken is an error, after which nothing is looked after 
 test("who stops listening ends silent and idle connections at once, and running requests when they are answered", async () => {
   const begun = jest.spyOn(globalThis, "setInterval");
   const ended = jest.spyOn(globalThis, "clearInterval");
+  // What a connection has for its first byte ends nothing here.
+  jest.spyOn(Socket.prototype, "setTimeout").mockReturnThis();
   const answers: (() => void)[] = [];
   const server = await start((request, response) => {
     if (request.url === "/") response.end("hello");
@@ -211,6 +269,34 @@ test("what still runs when the time for it is over is cut", async () => {
   for (const { untilClosed } of running) expect(await untilClosed()).toBe("");
   const cut = timers.mock.calls.findIndex(([, ms]) => ms === 50);
   expect(cleared.mock.calls).toContainEqual([timers.mock.results[cut]!.value]);
+});
+
+test("connections that are over are forgotten, silent ones and those that were answered", async () => {
+  const accepted = jest.spyOn(Socket.prototype, "setTimeout");
+  let begun = 0;
+  const server = await start((request, response) => {
+    begun += 1;
+    if (request.url === "/") response.end("hello");
+  });
+  const own = () =>
+    accepted.mock.contexts.filter((_, at) => accepted.mock.calls[at]![0] === 10_000) as Socket[];
+  const silent = await open(server.port);
+  const answered = await open(server.port);
+  answered.socket.write(GET);
+  await until(answered.text, (text) => text.endsWith("hello"));
+  const running = await open(server.port);
+  running.socket.write("GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
+  await until(() => begun === 2);
+  for (const { socket } of [silent, answered]) socket.end();
+  const [first, second, third] = await until(
+    own,
+    (sockets) => sockets.filter(({ closed }) => closed).length === 2,
+  );
+  const destroyed = jest.spyOn(Socket.prototype, "destroy");
+  await server.close(50);
+  expect(await running.untilClosed()).toBe("");
+  const ends = destroyed.mock.contexts as Socket[];
+  expect([first, second, third].map((socket) => ends.includes(socket!))).toEqual([false, false, true]);
 });
 
 test("a renewed certificate is shown to connections from then on, and those that are open go on", async () => {

@@ -24,8 +24,8 @@ const handlers = {
   stopEmailChange: says("stopEmailChange"),
   calendars: says("calendar"),
   consent: says("consent"),
-  paymentsWebhook: [says("payments")],
-  messagesWebhook: [says("messages")],
+  paymentsWebhook: says("payments"),
+  messagesWebhook: says("messages"),
 };
 const routes: [path: string, name: string, methods: string[]][] = [
   ["/files/k/n", "file", ["GET", "HEAD"]],

@@ -1,6 +1,6 @@
 /** What a document is measured by before it is planned, as tables: its size, the steps of its plan, and the cost of its answer. */
 import { describe, expect, test } from "@jest/globals";
-import { buildSchema, getOperationAST, parse } from "postgraphile/graphql";
+import { buildSchema, getOperationAST, parse, print } from "postgraphile/graphql";
 import { Weighing } from "../../src/limits/heaviestPart.ts";
 import { hasFragmentCycle, limitExceeded, measureDocument } from "../../src/limits/measureDocument.ts";
 import { operationCost } from "../../src/limits/operationCost.ts";
@@ -97,6 +97,19 @@ test.each([
   ["mutation { add { id } json }", 2 + 20],
 ])("%s costs %i", (query, total) => {
   expect(cost(query).total).toBe(total);
+});
+
+test("what a document cost with some variables is remembered for these alone", () => {
+  const document = parse(
+    "query ($first: Int = 7, $id: ID) { leads(first: $first) { id } lead(id: $id) { id } }",
+  );
+  const of = (variables: Record<string, unknown>) =>
+    operationCost(schema, document, undefined, variables).total;
+  const fresh = (variables: Record<string, unknown>) =>
+    operationCost(schema, parse(print(document)), undefined, variables).total;
+  const all = [{ first: 10 }, { first: 20 }, {}, { first: null }, { first: 10, id: "a" }, { id: "b" }];
+  for (const variables of [...all, ...all]) expect(of(variables)).toBe(fresh(variables));
+  expect(of({ first: 20 })).toBeGreaterThan(of({ first: 10 }));
 });
 
 test("sizes come from variables, their defaults, and what is sent instead of these", () => {

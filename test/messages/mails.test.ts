@@ -63,6 +63,13 @@ const samples: Record<keyof typeof templates, object[]> = {
   ),
   organizationInvite: ["OWNER", "ADMIN", "MEMBER"].map((role) => ({ ...invitation, role })),
   secondFactorRequired: [{ organization: "Acme", dueAt: expiresAt, link: "https://x/" }],
+  secondFactorReminder: [{ organization: "Acme", dueAt: expiresAt, link: "https://x/" }],
+  purchaseCancelled: ["Suite", null].flatMap((home) =>
+    [
+      { refunded: "250.00", returned: "500.00", kept: "50.00" },
+      { refunded: "0", returned: "0", kept: "0" },
+    ].map((amounts) => ({ organization: "Acme", project: "Tower", home, currency: "CAD", ...amounts })),
+  ),
   projectInvite: ["SELLER", "AGENCY", "BROKER", "BUILDER", "MARKETER", "LENDER", "TITLE", "VIEWER"].flatMap(
     (role) =>
       [

@@ -11,7 +11,7 @@ import { demoPayments } from "../../src/demo/payments.ts";
 import { startSandbox } from "../../src/providers/payments/sandbox/index.ts";
 import { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
 import { migrate } from "../../src/database/migrate.ts";
-import { broken } from "../deals/invariants.ts";
+import { broken } from "../../src/doctor/invariants.ts";
 import { startApi } from "../harness/api.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 

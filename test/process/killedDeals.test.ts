@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { Agent } from "node:https";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { broken } from "../deals/invariants.ts";
+import { broken } from "../../src/doctor/invariants.ts";
 import { createIn } from "../harness/records.ts";
 import { startService, temporaryFolder } from "../harness/service.ts";
 import { until } from "../harness/until.ts";

@@ -22,3 +22,18 @@ test("a process that stops is not ready, whatever its parts say", async () => {
   readiness.stop();
   expect(await readiness.report()).toEqual({ ready: false, checks: { worker: true } });
 });
+
+test("however many ask at once, each part is asked once; who comes afterwards has it asked again", async () => {
+  const readiness = new Readiness();
+  let asked = 0;
+  readiness.add("database", async () => {
+    asked += 1;
+    await new Promise(setImmediate);
+    return true;
+  });
+  const reports = await Promise.all(Array.from({ length: 100 }, () => readiness.report()));
+  expect(new Set(reports.map(({ ready }) => ready))).toEqual(new Set([true]));
+  expect(asked).toBe(1);
+  await readiness.report();
+  expect(asked).toBe(2);
+});

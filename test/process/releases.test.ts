@@ -64,6 +64,24 @@ for (const release of keptReleases())
         const after = await contentsOf(owner, table, columns);
         expect({ table, rows: after?.rows ?? 0, sum: after?.sum ?? null }).toEqual({ table, rows, sum });
       }
+
+      // What had no number has one, in the order in which it was made, and the next record has the next.
+      for (const [name, letter] of [
+        ["offer", "O"],
+        ["agreement", "A"],
+      ] as const) {
+        const { rows: projects } = await owner.query(
+          `select array_agg(r.number order by r.inserted_at, r.id) as numbers, max(c.last_number) as last
+           from app_public.${name}s r left join app_private.${name}_counters c using (project_id) group by r.project_id`,
+        );
+        expect(projects.length).toBeGreaterThan(0);
+        for (const { numbers, last } of projects) {
+          expect(last).toBe(numbers.length);
+          expect(numbers).toEqual(
+            numbers.map((_: string, i: number) => `${letter}-${String(i + 1).padStart(6, "0")}`),
+          );
+        }
+      }
     } finally {
       await owner.end();
       await postgres.stop();

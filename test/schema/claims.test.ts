@@ -240,7 +240,7 @@ test("whoever has the claim changes its kind and end; a sale keeps its time and 
   expect(purchase).toMatchObject({ id: hold.id, kind: "PURCHASE", expires_at: null });
   const set = (status: string, price: number | null = null) =>
     people.owner.query(
-      "select app_private.set_inventory(c, $2, false, $3) from app_hidden.claims c where c.id = $1",
+      "select app_private.set_inventory(array[c], $2, false, $3) from app_hidden.claims c where c.id = $1",
       [purchase.id, status, price],
     );
   await set("SOLD", 490_000);

@@ -203,3 +203,170 @@ test("a numbered event is never numbered anew, and what it says never changes", 
   }
   await client.query("update app_public.events set dispatched_at = now()");
 });
+
+test("reservations that expire at one moment end together, but for those that somebody works on or that cannot end", async () => {
+  const { organization } = homes[1]!;
+  const { owner } = people;
+  const { rows: projects } = await owner.query(
+    `insert into app_public.projects (organization_id, title, status, currency, reservation_fee)
+     values ($1, 'By the hour', 'SELLING', 'CAD', 500) returning id`,
+    [organization],
+  );
+  const project = projects[0].id;
+  await owner.query(
+    `with units as (insert into app_public.units (project_id, title, status, price)
+        select $1, 'Home ' || n, 'AVAILABLE', 400000 + n from generate_series(1, 8) n returning id, title),
+      leads as (insert into app_public.leads (project_id, name) select $1, 'Lead ' || n from generate_series(1, 8) n
+        returning id, name)
+      insert into app_public.reservations (project_id, unit_id, lead_id, accepted_terms)
+        select $1, u.id, l.id, true from units u join leads l on substr(l.name, 6) = substr(u.title, 6)`,
+    [project],
+  );
+  // Each statement that changes them, and a rule that one of them breaks.
+  await owner.query(
+    `create table public.statements (relation text);
+     create function public.count_statement() returns trigger language plpgsql security definer as
+       $$ begin insert into public.statements values (tg_table_name); return null; end $$;
+     create function public.refuse() returns trigger language plpgsql as $$ begin raise 'stuck'; end $$;
+     create trigger _999_refuse before update on app_public.units for each row
+       when (old.title = 'Home 8' and new.status = 'AVAILABLE') execute function public.refuse();
+     ${["units", "leads", "reservations", "deposits"]
+       .map(
+         (name) =>
+           `create trigger _999_count after update on app_public.${name} for each statement execute function public.count_statement();`,
+       )
+       .join("\n")}`,
+  );
+  const statements = async () =>
+    Object.fromEntries(
+      (
+        await owner.query(
+          "with gone as (delete from public.statements returning relation) select relation, count(*)::int from gone group by 1",
+        )
+      ).rows.map(({ relation, count }) => [relation, count]),
+    );
+  const expire = (titles: string[]) =>
+    owner.query(
+      `update app_hidden.claims c set expires_at = now() - interval '1 minute' from app_public.units u
+       where u.id = c.unit_id and u.title = any ($1) and c.released_at is null`,
+      [titles],
+    );
+  const settle = async () => (await owner.query("select app_private.settle_due() as n")).rows[0].n;
+  const states = async () =>
+    (
+      await owner.query(
+        `select u.title, u.status as unit, u.price::float, r.status as reservation, l.status as lead,
+           (select d.status from app_public.deposits d where d.reservation_id = r.id) as fee,
+           exists (select from app_hidden.deadlines d join app_hidden.claims c on c.id = d.record_id
+             where c.subject_id = r.id) as pending
+         from app_public.reservations r join app_public.units u on u.id = r.unit_id join app_public.leads l on l.id = r.lead_id
+         where r.project_id = $1 order by u.title`,
+        [project],
+      )
+    ).rows;
+  const begun = await states();
+  const over = (row: (typeof begun)[number]) => ({
+    ...row,
+    unit: "AVAILABLE",
+    reservation: "EXPIRED",
+    lead: "NEW",
+    fee: "CANCELLED",
+    pending: false,
+  });
+  expect(new Set(begun.map(({ unit, lead, reservation }) => `${unit} ${lead} ${reservation}`))).toEqual(
+    new Set(["RESERVED RESERVED PENDING"]),
+  );
+
+  await statements();
+  await expire(["Home 1", "Home 2", "Home 3"]);
+  expect(await settle()).toBe(3);
+  expect(await statements()).toEqual({ units: 1, leads: 1, reservations: 1, deposits: 1 });
+  expect(await states()).toEqual([...begun.slice(0, 3).map(over), ...begun.slice(3)]);
+  const { rows: events } = await owner.query(
+    `select array_agg(name order by sequence) as names, count(distinct subject_id)::int as subjects
+     from app_public.events where organization_id = $1 group by transaction_id order by transaction_id desc limit 1`,
+    [organization],
+  );
+  expect(events).toEqual([
+    {
+      names: [
+        "deposit.cancelled",
+        "lead.status_changed",
+        "reservation.expired",
+        "unit.status_changed",
+      ].flatMap((name) => [name, name, name]),
+      subjects: 12,
+    },
+  ]);
+
+  // Somebody works on the fourth lead and the fifth home.
+  await client.query("select from app_public.leads where name = 'Lead 4' and project_id = $1 for update", [
+    project,
+  ]);
+  await client.query("select from app_public.units where title = 'Home 5' and project_id = $1 for update", [
+    project,
+  ]);
+  await expire(["Home 4", "Home 5", "Home 6", "Home 7"]);
+  expect(await settle()).toBe(2);
+  const worked = await states();
+  expect(worked).toEqual([
+    ...begun.slice(0, 3).map(over),
+    ...begun.slice(3, 5),
+    ...begun.slice(5, 7).map(over),
+    begun[7],
+  ]);
+  await client.query("rollback");
+  await owner.query(
+    "update app_hidden.deadlines set due_at = now() - interval '1 minute' where due_at < now() + interval '1 second'",
+  );
+  expect(await settle()).toBe(2);
+  expect(await states()).toEqual([...begun.slice(0, 7).map(over), begun[7]]);
+
+  // The eighth cannot be settled: it is put off, and holds nobody up.
+  await owner.query(
+    `insert into app_public.units (project_id, title, status, price) values ($1, 'Home 9', 'AVAILABLE', 1)`,
+    [project],
+  );
+  await owner.query(
+    "select app_private.take_claim(id, null, 'HOLD', 'hold', uuidv7(), now() + interval '1 hour') from app_public.units where title = 'Home 9'",
+  );
+  await expire(["Home 8", "Home 9"]);
+  await settle();
+  expect((await owner.query("select status from app_public.units where title = 'Home 9'")).rows).toEqual([
+    { status: "AVAILABLE" },
+  ]);
+  expect((await states())[7]).toEqual(begun[7]);
+  expect((await owner.query("select failures from app_hidden.deadlines")).rows).toEqual([{ failures: 1 }]);
+  expect(await settle()).toBe(0);
+  await owner.query("drop trigger _999_refuse on app_public.units; delete from app_hidden.deadlines");
+}, 60_000);
+
+test("what is written to a record is not looked up in the catalog", async () => {
+  const { project, organization } = homes[0]!;
+  const { rows } = await client.query(
+    "select user_id from app_public.organization_user_connections where organization_id = $1",
+    [organization],
+  );
+  await client.query("select set_config('plat.user_id', $1, true), set_config('role', 'plat_user', true)", [
+    rows[0].user_id,
+  ]);
+  const scans = async () =>
+    (
+      await client.query(
+        `select relname, seq_scan + idx_scan as scans from pg_stat_xact_sys_tables
+         where relname in ('pg_attribute', 'pg_constraint', 'pg_description', 'pg_attrdef') order by 1`,
+      )
+    ).rows;
+  const create = async (n: number) =>
+    (
+      await client.query(
+        "select (app_public.create_lead(jsonb_build_object('project_id', $1::uuid, 'name', $2::text))).id",
+        [project, `Lead ${n}`],
+      )
+    ).rows[0].id;
+  // Once a connection, statements are planned; after some times they are not planned anew.
+  for (let n = 0; n < 8; n += 1) await create(n);
+  const before = await scans();
+  await create(8);
+  expect(await scans()).toEqual(before);
+});

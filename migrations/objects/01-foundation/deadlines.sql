@@ -13,16 +13,18 @@ comment on table app_hidden.deadlines is
 comment on column app_hidden.deadlines.organization_id is
   'The organization that the record belongs to; the nil UUID where that is not known.';
 comment on table app_private.deadline_kinds is
-  'The function that settles what is due, of each kind; it takes the id of the record.';
+  'The function that settles what is due, of each kind; it takes the id of the record. settle_many, where there is '
+  'one, takes the ids of many, and returns those that it settled.';
 
 create function app_private.make_deadline(kind text, relation regclass, due_column text, pending text,
-  depends_on text[], settle regprocedure) returns void
+  depends_on text[], settle regprocedure, settle_many regprocedure default null) returns void
 language plpgsql volatile as $$
 declare
   function_name text := format('tg_%s__deadline', kind);
   columns text := (select string_agg(quote_ident(c), ', ') from unnest(depends_on || due_column) c);
 begin
-  insert into app_private.deadline_kinds (kind, settle) values (make_deadline.kind, settle::regproc::text);
+  insert into app_private.deadline_kinds (kind, settle, settle_many)
+    values (make_deadline.kind, settle::regproc::text, settle_many::regproc::text);
   execute format('create function app_private.%I() returns trigger
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as %L', function_name, format('
 begin
@@ -43,9 +45,10 @@ end', due_column, pending, kind));
     (select string_agg(format('old.%1$I is distinct from new.%1$I', c), ' or ')
       from unnest(depends_on || due_column) c), function_name);
 end $$;
-comment on function app_private.make_deadline(text, regclass, text, text, text[], regprocedure) is
+comment on function app_private.make_deadline(text, regclass, text, text, text[], regprocedure, regprocedure) is
   'Lets records of a table end by themselves: at the time in due_column, as long as the condition on `new` holds, '
-  'which depends on the columns named; the function settles it, given the id.';
+  'which depends on the columns named; the function settle does it, given the id. settle_many, given ids, settles '
+  'those that nobody has locked in as few statements as one, and returns their ids.';
 
 create function app_private.viewer_deadline_organizations() returns setof uuid
 language sql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
@@ -112,6 +115,7 @@ declare
   until_when constant timestamptz := clock_timestamp() + coalesce(longest, case when own then interval '300 ms'
     else interval '20 ms' end);
   due record;
+  settled uuid[];
   amount int := 0;
   locked int := 0;
 begin
@@ -127,12 +131,32 @@ begin
     return -1;
   end if;
   perform set_config('lock_timeout', case when own then '25ms' else '2ms' end, true);
+  -- PERF: many that end at one moment take as many statements as one. Where one of them cannot be settled, none is:
+  -- they are taken one by one.
+  for due in
+    select k.kind, k.settle_many, array_agg(d.record_id order by d.record_id) as ids
+    from (select d.kind, d.record_id from app_hidden.deadlines d
+      where d.organization_id = organization_id and d.due_at <= clock_timestamp()
+      order by d.due_at, d.kind, d.record_id limit batch for no key update of d skip locked) d
+    join app_private.deadline_kinds k on k.kind = d.kind and k.settle_many is not null
+    group by k.kind, k.settle_many having count(*) > 1
+  loop
+    begin
+      execute format('select %s($1)', due.settle_many) into settled using due.ids;
+      delete from app_hidden.deadlines d where d.kind = due.kind and d.record_id = any (settled)
+        and d.due_at <= clock_timestamp();
+      amount := amount + cardinality(settled);
+    exception when others then
+      null;
+    end;
+  end loop;
   for due in
     select d.kind, d.record_id, k.settle from app_hidden.deadlines d
       join app_private.deadline_kinds k on k.kind = d.kind
     where d.organization_id = organization_id and d.due_at <= clock_timestamp()
-    order by d.due_at, d.kind, d.record_id limit batch for no key update of d skip locked
+    order by d.due_at, d.kind, d.record_id limit batch - amount for no key update of d skip locked
   loop
+    exit when clock_timestamp() > until_when and amount > 0;
     begin
       execute format('select %s($1)', due.settle) using due.record_id;
       delete from app_hidden.deadlines d where d.kind = due.kind and d.record_id = due.record_id
@@ -169,7 +193,7 @@ comment on function app_private.settle_deadlines(uuid, boolean, int, interval) i
   'the viewer''s own. Returns how many; what is locked is put off. Less than 0 when it is not to be waited for, since '
   'others have locked what says that something is due.';
 
-create function app_private.settle_due(batch int default 50) returns int
+create function app_private.settle_due(batch int default 200) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   organization uuid;
@@ -201,3 +225,40 @@ begin
   perform app_private.release_claim(claim_id, 'EXPIRED');
   perform set_config('plat.clock', '', true);
 end $$;
+
+create function app_private.settle_claims(claim_ids uuid[]) returns uuid[]
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  -- In the order of locks: lot, unit, lead, what it has reserved, claim. What somebody else works on is left out.
+  free_lots constant uuid[] := array(select l.id from app_public.lots l
+    where l.id = any (array(select c.lot_id from app_hidden.claims c where c.id = any (claim_ids)))
+    order by l.id for no key update skip locked);
+  free_units constant uuid[] := array(select u.id from app_public.units u
+    where u.id = any (array(select c.unit_id from app_hidden.claims c where c.id = any (claim_ids)))
+    order by u.id for no key update skip locked);
+  subjects constant uuid[] := array(select c.subject_id from app_hidden.claims c where c.id = any (claim_ids));
+  free_leads constant uuid[] := array(select l.id from app_public.leads l
+    where l.id = any (array(select r.lead_id from app_public.reservations r where r.id = any (subjects)))
+    order by l.id for no key update skip locked);
+  free_reservations constant uuid[] := array(select r.id from app_public.reservations r where r.id = any (subjects)
+    and (r.lead_id is null or r.lead_id = any (free_leads)) order by r.id for no key update skip locked);
+  free_claims constant uuid[] := array(select c.id from app_hidden.claims c
+    where c.id = any (claim_ids) and c.released_at is null
+      and (c.lot_id is null or c.lot_id = any (free_lots)) and (c.unit_id is null or c.unit_id = any (free_units))
+      and (c.subject_type <> 'reservation' or c.subject_id = any (free_reservations))
+    order by c.id for no key update skip locked);
+  claims app_hidden.claims[];
+begin
+  perform set_config('plat.clock', 'on', true);
+  with released as (
+    update app_hidden.claims c set released_at = clock_timestamp(), release_reason = 'EXPIRED'
+      where c.id = any (free_claims) returning c.*
+  )
+  select array_agg(r::app_hidden.claims order by r.id) into claims from released r;
+  perform app_private.set_inventory(claims, 'AVAILABLE', restore_price => true);
+  perform set_config('plat.clock', '', true);
+  return free_claims;
+end $$;
+comment on function app_private.settle_claims(uuid[]) is
+  'Releases claims that are over, all at once, as settle_claim does one; those of which something is locked by '
+  'somebody else are left as they are. Returns the ids of the released ones.';

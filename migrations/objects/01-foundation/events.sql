@@ -420,6 +420,13 @@ begin
     insert into app_private.event_counters as c (stream_id, last_sequence) values (batch.stream_id, batch.amount)
       on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence
       returning last_sequence into last_number;
+    -- PERF: most transactions write one.
+    if batch.amount = 1 then
+      update app_public.events e set sequence = last_number
+        where e.transaction_id = pg_current_xact_id()::text::bigint and e.sequence is null
+          and e.stream_id = batch.stream_id;
+      continue;
+    end if;
     update app_public.events e set sequence = last_number - batch.amount + numbered.position
     from (
       select n.id, row_number() over (order by n.id) as position from app_public.events n
@@ -443,6 +450,10 @@ create trigger _110_numbered_once before update of sequence on app_public.events
 create function app_private.tg_events__wake() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  -- PERF: without anything that waits, the events need not be looked at.
+  if not exists (select from app_private.workflow_waits) then
+    return null;
+  end if;
   insert into app_private.workflow_wakeups (execution_id, event_id)
     select distinct w.execution_id, n.id
     from new_rows n

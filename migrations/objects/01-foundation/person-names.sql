@@ -14,15 +14,16 @@
 create function app_hidden.split_name(name text, out given text, out family text)
 language plpgsql immutable strict parallel safe as $$
 declare
+  -- PERF: of their type here, the lists are read once and not for each name.
   titles constant text[] := '{mr,mrs,ms,miss,mx,dr,prof,professor,sir,rev,herr,frau,mme,mlle,monsieur,madame,'
-    'mademoiselle,sr,sra,srta,señor,señora,señorita}';
-  suffixes constant text[] := '{jr,sr,ii,iii,iv,phd,md,esq,mba}';
+    'mademoiselle,sr,sra,srta,señor,señora,señorita}'::text[];
+  suffixes constant text[] := '{jr,sr,ii,iii,iv,phd,md,esq,mba}'::text[];
   companies constant text[] := '{ltd,limited,inc,llc,llp,corp,corporation,gmbh,sarl,plc,holdings,properties,realty,'
-    'realtors,estates,group,associates,partners,investments,consulting,services,company,bank}';
+    'realtors,estates,group,associates,partners,investments,consulting,services,company,bank}'::text[];
   -- These begin a family name in any case; the others are given names too, unless they are written small.
-  particles constant text[] := '{van,von,der,den,de,del,della,dos,das,du,ter,zu,zum,zur,af,av,bint,ibn}';
-  small_particles constant text[] := '{da,di,do,la,le,el,al,bin,ben,ten,san,بن,بنت}';
-  conjunctions constant text[] := '{&,and,und,et,och,og}';
+  particles constant text[] := '{van,von,der,den,de,del,della,dos,das,du,ter,zu,zum,zur,af,av,bint,ibn}'::text[];
+  small_particles constant text[] := '{da,di,do,la,le,el,al,bin,ben,ten,san,بن,بنت}'::text[];
+  conjunctions constant text[] := '{&,and,und,et,och,og}'::text[];
   patronymic constant text := '(ович|евич|ич|овна|евна|ична|инична|івна)$';
   whole text := btrim(regexp_replace(regexp_replace(name, '\([^)]*\)', ' ', 'g'), '\s+', ' ', 'g'));
   words text[];

@@ -123,7 +123,7 @@ comment on function app_hidden.record_id(text, text, text) is
 create function app_private.tg__touch() returns trigger
 language plpgsql volatile as $$
 begin
-  -- Generated columns are not there yet; their names are the arguments.
+  -- The arguments: columns that do not count.
   if (tg_nargs = 0 and new is distinct from old)
     or (tg_nargs > 0 and to_jsonb(new) - tg_argv <> to_jsonb(old) - tg_argv) then
     new.version := old.version + 1;
@@ -131,6 +131,33 @@ begin
   end if;
   return new;
 end $$;
+
+create function app_private.make_touch(relation regclass) returns void
+language plpgsql volatile as $$
+declare
+  computed constant text := (select string_agg(format('
+  old.%I := null;', a.attname), '' order by a.attnum) from pg_attribute a
+    where a.attrelid = relation and a.attgenerated <> '' and not a.attisdropped);
+  function_name text := 'tg__touch';
+begin
+  if computed is not null then
+    function_name := format('tg_%s__touch', (select c.relname from pg_class c where c.oid = relation));
+    execute format('create function app_private.%I() returns trigger language plpgsql volatile as %L', function_name,
+      format('
+begin
+  -- Generated columns are not there yet.%s
+  if new is distinct from old then
+    new.version := old.version + 1;
+    new.updated_at := now();
+  end if;
+  return new;
+end ', computed));
+  end if;
+  execute format('create trigger _900_touch before update on %s for each row execute function app_private.%I()',
+    relation, function_name);
+end $$;
+comment on function app_private.make_touch(regclass) is
+  'Makes the trigger that counts the version of a changed row and says when it changed.';
 
 create function app_private.tg__soft_delete() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -333,48 +360,27 @@ comment on function app_hidden.checked(text, regtype, text, jsonb) is
   'The value, where the type takes it; the operations of functions use it, so that a refusal names the argument, and '
   'all other bad ones among {field, value, type}.';
 
-create function app_hidden.clean_values(relation regclass, input jsonb) returns jsonb
+create function app_hidden.clean_value(value jsonb, is_json boolean default false) returns jsonb
+language sql immutable parallel safe as $$
+  select case
+    when jsonb_typeof(value) = 'string'
+      then coalesce(to_jsonb(nullif(btrim(value #>> '{}', E' \t\n\r'), '')), 'null')
+    when jsonb_typeof(value) = 'object' and not is_json then coalesce((
+      select jsonb_object_agg(m.key, case when jsonb_typeof(m.value) = 'string'
+        then coalesce(to_jsonb(nullif(btrim(m.value #>> '{}', E' \t\n\r'), '')), 'null') else m.value end)
+      from jsonb_each(value) m), '{}')
+    else value end
+$$;
+comment on function app_hidden.clean_value(jsonb, boolean) is
+  'A member of an input, or the members of an object, with text trimmed and empty text null; what a column of JSON '
+  'holds is the caller''s own.';
+
+create function app_hidden.refuse_unknown(table_name text, column_name text) returns void
 language plpgsql stable as $$
-declare
-  member record;
-  result jsonb := '{}';
-  clean jsonb;
-  is_there boolean;
 begin
-  for member in
-    select i.key, i.value, f.confrelid, r.relname, t.attname as referenced
-    from jsonb_each(input) i
-    join pg_attribute a on a.attrelid = relation and a.attname = i.key and a.attnum > 0 and not a.attisdropped
-    left join pg_constraint f on f.conrelid = relation and f.contype = 'f' and f.conkey[1] = a.attnum
-    left join pg_class r on r.oid = f.confrelid
-    left join pg_attribute t on t.attrelid = f.confrelid and t.attnum = f.confkey[1]
-  loop
-    clean := member.value;
-    if jsonb_typeof(clean) = 'string' then
-      clean := coalesce(to_jsonb(nullif(btrim(clean #>> '{}', E' \t\n\r'), '')), 'null');
-    elsif jsonb_typeof(clean) = 'object' and (select a.atttypid <> 'jsonb'::regtype from pg_attribute a
-      where a.attrelid = relation and a.attname = member.key) then
-      select jsonb_object_agg(key, case when jsonb_typeof(value) = 'string'
-          then coalesce(to_jsonb(nullif(btrim(value #>> '{}', E' \t\n\r'), '')), 'null') else value end)
-        into clean from jsonb_each(clean);
-      clean := coalesce(clean, '{}');
-    end if;
-    if member.confrelid is not null and clean <> 'null' then
-      clean := to_jsonb(app_hidden.record_id(member.relname, clean #>> '{}', app_hidden.camel(member.key)));
-      execute format('select exists (select from %s where %I = $1)', member.confrelid::regclass, member.referenced)
-        into is_there using (clean #>> '{}')::uuid;
-      if not is_there then
-        perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', app_hidden.subject(member.relname)),
-          jsonb_build_object('field', app_hidden.camel(member.key)));
-      end if;
-    end if;
-    result := result || jsonb_build_object(member.key, clean);
-  end loop;
-  return result;
+  perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', app_hidden.subject(table_name)),
+    jsonb_build_object('field', app_hidden.camel(column_name)));
 end $$;
-comment on function app_hidden.clean_values(regclass, jsonb) is
-  'The members of input that are columns: text trimmed, empty text null, ids and slugs resolved to records that the '
-  'viewer sees.';
 
 create function app_hidden.refuse(table_name text, what text) returns void
 language plpgsql volatile as $$
@@ -396,44 +402,65 @@ end $$;
 comment on function app_hidden.refuse_anonymous() is
   'Refuses a request without a token before it learns whether a record exists.';
 
+create function app_hidden.read_whole(_type anyelement, id uuid) returns anyelement
+language plpgsql stable as $$
+begin
+  execute format('select * from %s where id = $1', pg_typeof(_type)::text::regclass) into _type using id;
+  return _type;
+end $$;
+comment on function app_hidden.read_whole(anyelement, uuid) is
+  'The row of a table with an id, for those who read whole rows of the table.';
+
+create function app_hidden.insert_columns(given anyelement, value_list jsonb) returns uuid
+language plpgsql volatile as $$
+declare
+  relation constant regclass := pg_typeof(given)::text::regclass;
+  column_list text;
+  value_texts text;
+  result uuid;
+begin
+  select string_agg(quote_ident(key), ', '), string_agg('($1).' || quote_ident(key), ', ') into column_list, value_texts
+    from jsonb_object_keys(value_list) key;
+  if column_list is null then
+    execute format('insert into %s default values returning id', relation) into result;
+  else
+    execute format('insert into %s (%s) select %s returning id', relation, column_list, value_texts) into result
+      using given;
+  end if;
+  return result;
+end $$;
+comment on function app_hidden.insert_columns(anyelement, jsonb) is
+  'Inserts those columns of a row that value_list names, as the viewer; returns its id.';
+
 create function app_hidden.create_record(_type anyelement, input jsonb) returns anyelement
 language plpgsql volatile as $$
 declare
-  relation regclass := pg_typeof(_type)::text::regclass;
-  table_name text := (select relname from pg_class where oid = relation);
   value_list jsonb;
-  column_list text;
-  missing text;
   row_in _type%type;
+  is_row boolean := false;
+  missing text;
   record_id uuid;
-  row_out _type%type;
 begin
   perform app_hidden.refuse_anonymous();
   -- Null is as if left out; nulls inside of a JSON value are the caller's own.
   select coalesce(jsonb_object_agg(key, value), '{}') into value_list
-    from jsonb_each(app_hidden.clean_values(relation, input)) where value <> 'null';
-  begin
-    row_in := jsonb_populate_record(_type, value_list);
-  exception when data_exception or check_violation or program_limit_exceeded then
-    perform app_hidden.refuse_bad_value(_type, value_list);
-    raise;
-  end;
-  select string_agg(quote_ident(key), ', ') into column_list from jsonb_object_keys(value_list) key;
-  if column_list is null then
-    execute format('insert into %s default values returning id', relation) into record_id;
-  else
-    execute format('insert into %s (%s) select %s returning id', relation, column_list,
-      (select string_agg('($1).' || quote_ident(key), ', ') from jsonb_object_keys(value_list) key)) into record_id
-        using row_in;
-  end if;
-  execute format('select * from %s where id = $1', app_hidden.readable_source(relation)) into row_out using record_id;
-  return row_out;
+    from jsonb_each(app_hidden.clean_values(_type, input)) where value <> 'null';
+  row_in := jsonb_populate_record(_type, value_list);
+  is_row := true;
+  record_id := app_hidden.insert_record(row_in, value_list);
+  return app_hidden.read_record(_type, record_id);
 exception
   when check_violation then
     perform app_hidden.refuse_bad_value(_type, value_list);
     raise;
+  when data_exception or program_limit_exceeded then
+    if not is_row and value_list is not null then
+      perform app_hidden.refuse_bad_value(_type, value_list);
+    end if;
+    raise;
   when insufficient_privilege then
-    perform app_hidden.refuse(table_name, 'create');
+    perform app_hidden.refuse((select c.relname from pg_class c where c.oid = pg_typeof(_type)::text::regclass),
+      'create');
   when not_null_violation then
     get stacked diagnostics missing = column_name;
     perform app_hidden.fail('BAD_USER_INPUT', format('%s is required.', app_hidden.camel(missing)),
@@ -446,7 +473,6 @@ create function app_hidden.update_record(_type anyelement, input jsonb) returns 
 language plpgsql volatile as $$
 declare
   relation regclass := pg_typeof(_type)::text::regclass;
-  source text := app_hidden.readable_source(relation);
   table_name text := (select relname from pg_class where oid = relation);
   record_id uuid;
   expected int := (input ->> 'expected_version')::int;
@@ -456,23 +482,24 @@ declare
   updated_id uuid;
   row_before _type%type;
   row_in _type%type;
-  row_out _type%type;
 begin
   perform app_hidden.refuse_anonymous();
   record_id := app_hidden.record_id(table_name, input ->> 'id');
-  execute format('select * from %s where id = $1', source) into row_before using record_id;
+  row_before := app_hidden.read_record(_type, record_id);
   if row_before is null then
     perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', app_hidden.subject(table_name)),
       '{"field": "id"}');
   end if;
-  value_list := app_hidden.clean_values(relation, input - 'id');
+  value_list := app_hidden.clean_values(_type, input - 'id');
   -- Before any trigger makes something of the null.
-  select jsonb_agg(jsonb_build_object('path', app_hidden.camel(a.attname),
-      'message', format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(a.attname)))
-      order by a.attnum) into missing
-    from pg_attribute a where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null';
-  if missing is not null then
-    perform app_hidden.refuse_fields(missing || app_hidden.bad_values(row_before, jsonb_strip_nulls(value_list)));
+  if jsonb_path_exists(value_list, '$.* ? (@ == null)') then
+    select jsonb_agg(jsonb_build_object('path', app_hidden.camel(a.attname),
+        'message', format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(a.attname)))
+        order by a.attnum) into missing
+      from pg_attribute a where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null';
+    if missing is not null then
+      perform app_hidden.refuse_fields(missing || app_hidden.bad_values(row_before, jsonb_strip_nulls(value_list)));
+    end if;
   end if;
   begin
     -- Over the present row, so that members of an address that were left out stay as they are.
@@ -493,7 +520,7 @@ begin
     case when expected is not null then ' and version = $3' else '' end)
     into updated_id using record_id, row_in, expected;
   if updated_id is null then
-    execute format('select * from %s where id = $1', source) into row_before using record_id;
+    row_before := app_hidden.read_record(_type, record_id);
     if expected <> (to_jsonb(row_before) ->> 'version')::int then
       perform app_hidden.fail('VERSION_MISMATCH',
         'Somebody else changed this record meanwhile; read it again and repeat your change.',
@@ -501,8 +528,7 @@ begin
     end if;
     perform app_hidden.refuse(table_name, 'change');
   end if;
-  execute format('select * from %s where id = $1', source) into row_out using record_id;
-  return row_out;
+  return app_hidden.read_record(_type, record_id);
 exception
   when check_violation then
     perform app_hidden.refuse_bad_value(row_before, value_list);
@@ -529,8 +555,7 @@ declare
 begin
   perform app_hidden.refuse_anonymous();
   record_id := app_hidden.record_id(table_name, id);
-  execute format('select * from %s where id = $1', app_hidden.readable_source(relation)) into row_before
-    using record_id;
+  row_before := app_hidden.read_record(_type, record_id);
   if row_before is null then
     perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', app_hidden.subject(table_name)),
       '{"field": "id"}');
@@ -547,6 +572,101 @@ end $$;
 comment on function app_hidden.delete_record(anyelement, text) is
   'Deletes the row as the viewer and returns it as it was.';
 
+-- What create, update and delete ask of a table is made for each, so that its statements are planned once a connection
+-- and nothing is looked up in the catalog for a record.
+create function app_private.make_record_functions() returns void
+language plpgsql volatile as $$
+declare
+  -- What of a table viewers insert; the service inserts the other columns by insert_columns.
+  of_table record;
+begin
+  for of_table in
+    select c.oid::regclass as relation, c.relname,
+      app_hidden.masked_columns(c.oid) <> '{}' as is_masked,
+      (select array_agg(a.attname order by a.attname) from pg_attribute a where a.attrelid = c.oid and a.attnum > 0
+        and not a.attisdropped) as column_names,
+      coalesce((select 'c.key in (' || string_agg(quote_literal(a.attname), ', ' order by a.attname) || ')'
+        from pg_attribute a
+        where a.attrelid = c.oid and not a.attisdropped and a.atttypid = 'jsonb'::regtype), 'false') as is_json,
+      i.column_names as inserted, i.column_list, i.value_list,
+      (select string_agg(format('
+  if result ->> %1$L is not null then
+    result := jsonb_set(result, array[%1$L], to_jsonb(app_hidden.record_id(%2$L, result ->> %1$L, %3$L)));
+    if not exists (select from %4$s r where r.%5$I = (result ->> %1$L)::uuid) then
+      perform app_hidden.refuse_unknown(%2$L, %1$L);
+    end if;
+  end if;', f.attname, f.relname, app_hidden.camel(f.attname), f.referenced, f.key), '' order by length(f.attname),
+          f.attname, f.relname)
+        from (
+          select distinct a.attname, r.relname, r.oid::regclass as referenced, t.attname as key
+          from pg_constraint k
+          join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
+          join pg_class r on r.oid = k.confrelid
+          join pg_attribute t on t.attrelid = k.confrelid and t.attnum = k.confkey[1]
+          where k.conrelid = c.oid and k.contype = 'f'
+        ) f) as resolved
+    from pg_class c
+    left join lateral (
+      select array_agg(a.attname order by a.attname) as column_names,
+        string_agg(quote_ident(a.attname), ', ' order by a.attnum) as column_list,
+        string_agg(case when d.adbin is null then format('given.%I', a.attname)
+          else format('coalesce(given.%I, %s)', a.attname, pg_get_expr(d.adbin, d.adrelid)) end, ', '
+          order by a.attnum) as value_list
+      from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' and a.attidentity = ''
+        and has_column_privilege('plat_user', c.oid, a.attnum, 'insert')
+    ) i on true
+    where c.relkind = 'r' and (c.oid = 'app_private.contact_messages'::regclass
+      or c.relnamespace = 'app_public'::regnamespace and (has_any_column_privilege('plat_user', c.oid, 'insert, update')
+        or has_table_privilege('plat_user', c.oid, 'delete')
+        or exists (select from app_hidden.record_types r where r.table_name = c.relname)))
+    order by c.oid::regclass::text
+  loop
+    execute format('create or replace function app_hidden.clean_values(_type %s, input jsonb) returns jsonb
+      language plpgsql stable as %L', of_table.relation, format('
+declare
+  result jsonb := (select coalesce(jsonb_object_agg(c.key, app_hidden.clean_value(c.value, %s)), ''{}'')
+    from jsonb_each(input) c where c.key = any (%L));
+begin%s
+  return result;
+end ', of_table.is_json, of_table.column_names, of_table.resolved));
+    execute format('create or replace function app_hidden.read_record(_type %1$s, id uuid) returns %1$s
+      language plpgsql stable as %2$L', of_table.relation, case when of_table.is_masked then format('
+begin
+  -- The roles of the API read the view that masks.
+  if has_table_privilege(%1$L, ''select'') then
+    return app_hidden.read_whole(_type, id);
+  end if;
+  select * into _type from app_hidden.%2$I r where r.id = read_record.id;
+  return _type;
+end ', of_table.relation, 'masked_' || of_table.relname) else format('
+begin
+  select * into _type from %1$s r where r.id = read_record.id;
+  return _type;
+end ', of_table.relation) end);
+    execute format('create or replace function app_hidden.insert_record(given %s, value_list jsonb) returns uuid
+      language plpgsql volatile as %L', of_table.relation, case when of_table.inserted is null then '
+begin
+  return app_hidden.insert_columns(given, value_list);
+end ' else format('
+declare
+  result uuid;
+begin
+  if value_list - %L::text[] <> ''{}'' then
+    return app_hidden.insert_columns(given, value_list);
+  end if;
+  insert into %s (%s)
+    values (%s)
+    returning id into result;
+  return result;
+end ', of_table.inserted, of_table.relation, of_table.column_list, of_table.value_list) end);
+  end loop;
+end $$;
+comment on function app_private.make_record_functions() is
+  'Makes for each table that viewers write: clean_values, the members of an input that are columns, text trimmed, '
+  'empty text null, ids and slugs resolved to records that the viewer sees; read_record, the row with an id as far as '
+  'the viewer reads it; and insert_record, which inserts the given columns of a row.';
+
 create function app_private.make_record(table_name text, subject text, write_permission text default null,
   slug_from text default null, event_permission text default null, event_condition text default null,
   other_party name default null)
@@ -562,10 +682,7 @@ begin
     execute format('create trigger _100_slug before insert or update on %s for each row execute function '
       'app_private.tg__slug(%L)', relation, slug_from);
   end if;
-  execute format('create trigger _900_touch before update on %s for each row execute function '
-    'app_private.tg__touch(%s)', relation,
-    (select string_agg(quote_literal(attname), ', ') from pg_attribute where attrelid = relation and attgenerated <> ''
-      and not attisdropped));
+  perform app_private.make_touch(relation);
   if exists (select from pg_attribute where attrelid = relation and attname = 'deleted_at') then
     execute format('create trigger _900_soft_delete before delete on %s for each row execute function '
       'app_private.tg__soft_delete()', relation);

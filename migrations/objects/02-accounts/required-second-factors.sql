@@ -12,6 +12,8 @@ comment on column app_public.organization_user_connections.second_factor_due_at 
   E'@masked\n\nFrom when on the member is refused the data of the organization, unless they get a second factor.';
 comment on column app_public.organization_user_connections.second_factor_reset_at is
   E'@masked\n\nWhen an administrator last took the second factor of the member away.';
+comment on index app_public.organization_user_connections_second_factor_deadline is
+  'Members whose time to get a second factor ends, in the order of when.';
 comment on index app_public.organization_user_connections_second_factor_due is
   'Members without a second factor of organizations that require one.';
 
@@ -224,3 +226,24 @@ $$;
 comment on function app_private.members_without_second_factor(uuid) is
   'Whom to tell that an organization requires a second factor.';
 grant execute on function app_private.members_without_second_factor to plat_worker;
+
+create function app_private.second_factor_reminders(most int)
+returns table (key text, email text, organization text, due_at timestamptz)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select k.key, i.email, o.name, m.second_factor_due_at
+  from app_public.organization_user_connections m
+  join app_public.organizations o on o.id = m.organization_id and o.deleted_at is null
+    -- Whoever has a day at most was told when it began.
+    and o.second_factor_grace_days > 1
+  join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+  join app_hidden.user_identities i on i.user_id = u.id
+  cross join lateral (select format('second factor reminder %s %s', m.id,
+    extract(epoch from m.second_factor_due_at)) as key) k
+  where m.second_factor_due_at > now() and m.second_factor_due_at <= now() + interval '24 hours'
+    and not app_private.mail_is_settled(k.key)
+  order by m.second_factor_due_at, m.id limit most
+$$;
+comment on function app_private.second_factor_reminders(int) is
+  'Whom to remind that within a day they are refused for want of a second factor, the first to be refused first: those '
+  'who were not, under the key of the mail.';
+grant execute on function app_private.second_factor_reminders to plat_worker;

@@ -262,7 +262,8 @@ create function app_public.projects_filter_bedrooms(p app_public.projects, value
 language sql stable as $$ select app_hidden.offers_bedrooms(p.id, value) $$;
 
 create or replace trigger _900_touch before update on app_public.projects for each row
-  when (old.service_index is not distinct from new.service_index) execute function app_private.tg__touch('city');
+  when (old.service_index is not distinct from new.service_index)
+  execute function app_private.tg_projects__touch();
 
 comment on function app_public.projects_filter_price is
   E'@filter price\n\nProjects with a unit for sale at such a price. Both ends included.';

@@ -6,7 +6,7 @@
 -- on this table.
 
 select app_private.make_deadline('claim', 'app_hidden.claims', 'expires_at', 'new.released_at is null', '{released_at}',
-  'app_private.settle_claim(uuid)');
+  'app_private.settle_claim(uuid)', 'app_private.settle_claims(uuid[])');
 
 comment on table app_hidden.claims is
   'Who has, or had, a unit or lot: for what, at which listed price, until when. Not read by the roles of the API.';
@@ -34,8 +34,8 @@ end $$;
 comment on function app_private.refuse_claimed(app_hidden.claims, text) is
   'Refuses with INVENTORY_UNAVAILABLE and claimedUntil.';
 
-create function app_private.set_inventory(claim app_hidden.claims, status text, restore_price boolean default false,
-  sold_price numeric default null, at timestamptz default null) returns void
+create function app_private.set_inventory(claims app_hidden.claims[], status text,
+  restore_price boolean default false, sold_price numeric default null, at timestamptz default null) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
@@ -48,18 +48,20 @@ begin
       sold_at = case when set_inventory.status = 'SOLD' then coalesce(set_inventory.at, u.sold_at) else u.sold_at end,
       closed_at = case when set_inventory.status = 'CLOSED' then coalesce(set_inventory.at, u.closed_at)
         else u.closed_at end
+    from unnest(claims) claim
     where u.id = claim.unit_id and u.deleted_at is null
       and u.status in ('AVAILABLE', 'HELD', 'RESERVED', 'PENDING', 'SOLD', 'CLOSED');
   -- A lot that is sold with a home only is not for sale itself, and stays so.
   update app_public.lots l set status = set_inventory.status, price = case when restore_price then claim.lot_price
     else l.price end
+    from unnest(claims) claim
     where l.id = claim.lot_id and l.deleted_at is null
       and l.status in ('AVAILABLE', 'HELD', 'RESERVED', 'PENDING', 'SOLD', 'CLOSED');
   perform set_config('plat.service', before, true);
 end $$;
-comment on function app_private.set_inventory(app_hidden.claims, text, boolean, numeric, timestamptz) is
-  'Gives the unit and lot of a claim a status, as the service; optionally the price back that they were listed at. at: '
-  'when it was sold or closed, where that was not now.';
+comment on function app_private.set_inventory(app_hidden.claims[], text, boolean, numeric, timestamptz) is
+  'Gives the units and lots of claims a status, as the service; optionally the price back that they were listed at. '
+  'at: when they were sold or closed, where that was not now.';
 
 create function app_private.release_claim(claim_id uuid, reason text) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -75,7 +77,7 @@ begin
   if not found then
     return false; -- it belongs to somebody else by now, who is not touched
   end if;
-  perform app_private.set_inventory(claim, 'AVAILABLE', restore_price => true);
+  perform app_private.set_inventory(array[claim], 'AVAILABLE', restore_price => true);
   return true;
 end $$;
 comment on function app_private.release_claim(uuid, text) is
@@ -147,7 +149,7 @@ begin
   if mine.id is not null then
     update app_hidden.claims c set kind = take_claim.kind, expires_at = take_claim.expires_at where c.id = mine.id
       returning * into mine;
-    perform app_private.set_inventory(mine, new_status);
+    perform app_private.set_inventory(array[mine], new_status);
     return mine;
   end if;
   select * into unit from app_public.units u where u.id = unit.id;
@@ -170,7 +172,7 @@ begin
       and (c.unit_id = unit.id or c.lot_id = lot.id) limit 1;
     perform app_private.refuse_claimed(claim, case when unit.id is not null then 'unitId' else 'lotId' end);
   end;
-  perform app_private.set_inventory(mine, new_status);
+  perform app_private.set_inventory(array[mine], new_status);
   return mine;
 end $$;
 comment on function app_private.take_claim(uuid, uuid, text, text, uuid, timestamptz, text) is
@@ -226,9 +228,8 @@ end $$;
 comment on function app_private.tg__claimed() is
   'Refuses what contradicts a claim: deletion, a status by hand, another lot.';
 
-create trigger _500_reservation after update of released_at on app_hidden.claims for each row
-  when (old.released_at is null and new.released_at is not null and new.subject_type = 'reservation'
-    and new.release_reason = 'EXPIRED')
+create trigger _500_reservation after update on app_hidden.claims
+  referencing old table as old_rows new table as new_rows for each statement
   execute function app_private.tg_claims__reservation();
 
 -- At the end of the transaction: a claim is taken before the reservation or purchase that it is for is there.

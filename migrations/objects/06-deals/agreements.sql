@@ -37,6 +37,8 @@ grant insert (lead_id, buyer_id, type, title, status, expires_at, signing_provid
 
 comment on table app_public.agreements is
   'Something that a lead or buyer signs. Buyers see those of their purchase that were sent.';
+comment on column app_public.agreements.number is E'@insertOptional\n\nNumber in the project, such as A-000042.';
+comment on table app_private.agreement_counters is 'The last number of an agreement of each project.';
 comment on column app_public.agreements.type is 'Kind of the agreement.';
 comment on column app_public.agreements.title is 'What it is called.';
 comment on column app_public.agreements.status is 'How far it is.';
@@ -82,6 +84,8 @@ begin
 end $$;
 create trigger _400_prepare before insert or update on app_public.agreements for each row
   execute function app_private.tg_agreements__prepare();
+create trigger _800_number before insert on app_public.agreements for each row
+  execute function app_private.tg__number('A', 'agreement_counters');
 
 create function app_private.tg_agreements__keep() returns trigger
 language plpgsql volatile as $$

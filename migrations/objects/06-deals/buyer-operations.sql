@@ -56,7 +56,7 @@ begin
   foreach step in array ladder loop
     if array_position(ladder, step) > coalesce(array_position(ladder, present), 0)
       and array_position(ladder, step) <= array_position(ladder, wanted) then
-      perform app_private.set_inventory(claim, step, sold_price => purchase.price,
+      perform app_private.set_inventory(array[claim], step, sold_price => purchase.price,
         -- An imported sale keeps its days: it was not sold today.
         at => case when app_hidden.setting('channel') = 'IMPORT' then least(now(), (case
           when step = 'CLOSED' then purchase.closing_date

@@ -439,7 +439,7 @@ begin
   end if;
   perform set_config('plat.service', before, true);
   if new.lead_id is not null then
-    perform app_private.follow_deals(new.lead_id);
+    perform app_private.follow_deals(array[new.lead_id]);
   end if;
   return null;
 end $$;

@@ -90,6 +90,28 @@ comment on function app_private.make_deal_table is
   'the deals assigned to them only, and who the condition `own` is true for. deletable: whether callers delete rows. '
   'Grants and make_project_record follow.';
 
+create function app_hidden.deal_number(letter text, digits text) returns text
+language sql immutable parallel safe as $$ select letter || '-' || lpad(digits, greatest(6, length(digits)), '0') $$;
+comment on function app_hidden.deal_number(text, text) is
+  'A number of a deal, such as R-000042, of its letter and its digits without leading zeros.';
+
+create function app_private.tg__number() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  next_number int;
+begin
+  -- One after the other from here to the end of the transaction, so that no number is missing.
+  execute format('insert into app_private.%I as c (project_id, last_number) values ($1, 1) on conflict (project_id)
+    do update set last_number = c.last_number + 1 returning c.last_number', tg_argv[1])
+    into next_number using new.project_id;
+  new.number := app_hidden.deal_number(tg_argv[0], next_number::text);
+  return new;
+end $$;
+comment on function app_private.tg__number() is
+  'Gives a new record the next number of its kind in the project. Arguments: the letter that numbers of the kind begin '
+  'with, the table of the last numbers. The last trigger before the insert, since the next record of the kind in the '
+  'project waits from here on.';
+
 -- A deal has one assignee: whoever is assigned the lead or the purchase has everything that hangs on it.
 create function app_private.tg__assignee_of_deal() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -119,35 +141,35 @@ end $$;
 comment on function app_private.tg__assignee_of_deal() is
   'Hands what belongs to a lead or purchase over to its new assignee.';
 
-create function app_private.follow_deals(lead_id uuid) returns void
+create function app_private.follow_deals(lead_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  lead app_public.leads;
-  wanted text;
   before text := coalesce(current_setting('plat.service', true), '');
 begin
-  select * into lead from app_public.leads l where l.id = follow_deals.lead_id for no key update;
-  if lead.id is null or lead.status in ('CONVERTED', 'LOST', 'UNQUALIFIED') then
+  if lead_ids = '{}' then
     return;
   end if;
-  wanted := case
-    when exists (select from app_public.reservations r where r.lead_id = lead.id
-      and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then 'RESERVED'
-    when exists (select from app_public.negotiations n where n.lead_id = lead.id and n.status = 'ACTIVE'
-      and n.deleted_at is null) then 'NEGOTIATING'
-    else coalesce(lead.status_before_deal, lead.status) end;
-  if wanted = lead.status then
-    return;
-  end if;
+  -- The statement after it sees what others have done to those that were waited for.
+  perform from app_public.leads l where l.id = any (lead_ids) order by l.id for no key update;
   perform set_config('plat.service', 'on', true);
-  update app_public.leads l set status = wanted,
-      status_before_deal = case when wanted in ('RESERVED', 'NEGOTIATING') then
+  with followed as (
+    select l.id, case
+      when exists (select from app_public.reservations r where r.lead_id = l.id
+        and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then 'RESERVED'
+      when exists (select from app_public.negotiations n where n.lead_id = l.id and n.status = 'ACTIVE'
+        and n.deleted_at is null) then 'NEGOTIATING'
+      else coalesce(l.status_before_deal, l.status) end as wanted
+    from app_public.leads l
+    where l.id = any (lead_ids) and l.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED')
+  )
+  update app_public.leads l set status = f.wanted,
+      status_before_deal = case when f.wanted in ('RESERVED', 'NEGOTIATING') then
         coalesce(l.status_before_deal, case when l.status not in ('RESERVED', 'NEGOTIATING') then l.status end) end
-    where l.id = lead.id;
+    from followed f where l.id = f.id and l.status <> f.wanted;
   perform set_config('plat.service', before, true);
 end $$;
-comment on function app_private.follow_deals(uuid) is
-  'Gives a lead the status that its reservations and negotiations make, or the earlier one back when the last of them '
+comment on function app_private.follow_deals(uuid[]) is
+  'Gives leads the status that their reservations and negotiations make, or the earlier one back when the last of them '
   'ended.';
 
 create function app_private.lock_inventory(unit_id uuid, lot_id uuid) returns void

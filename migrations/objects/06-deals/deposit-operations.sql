@@ -92,28 +92,42 @@ end $$;
 comment on function app_private.copy_deposit_schedule(uuid) is
   'Gives a purchase the deposits of its project''s schedule that neither it nor its lead has yet; returns how many.';
 
+create function app_private.tg_reservations__deposits_first() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into app_public.deposits (reservation_id, title, amount, is_reservation_fee, sequence, due_at, reference,
+      held_by)
+    select new.id, 'Reservation fee', new.fee, true, 0, (new.inserted_at at time zone p.time_zone)::date,
+      new.transaction_id, 'DEVELOPER'
+    from app_public.projects p where p.id = new.project_id and new.fee > 0;
+  insert into app_public.deposits (reservation_id, milestone_id, title)
+    select new.id, m.id, m.title from app_public.deposit_schedule_milestones m
+    where m.project_id = new.project_id and m.due_rule = 'ON_RESERVATION' and m.deleted_at is null
+    order by m.sequence, m.id;
+  return null;
+end $$;
+comment on function app_private.tg_reservations__deposits_first() is
+  'Gives a new reservation its fee and what the schedule asks for with it.';
+create trigger _450_deposits_first after insert on app_public.reservations for each row
+  execute function app_private.tg_reservations__deposits_first();
+
 create function app_private.tg_reservations__deposits() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
+  ended constant uuid[] := array(select n.id from new_rows n join old_rows o using (id)
+    where n.status is distinct from o.status and n.status in ('EXPIRED', 'CANCELLED', 'REFUNDED'));
 begin
-  if tg_op = 'INSERT' then
-    insert into app_public.deposits (reservation_id, title, amount, is_reservation_fee, sequence, due_at, reference,
-        held_by)
-      select new.id, 'Reservation fee', new.fee, true, 0, (new.inserted_at at time zone p.time_zone)::date,
-        new.transaction_id, 'DEVELOPER'
-      from app_public.projects p where p.id = new.project_id and new.fee > 0;
-    insert into app_public.deposits (reservation_id, milestone_id, title)
-      select new.id, m.id, m.title from app_public.deposit_schedule_milestones m
-      where m.project_id = new.project_id and m.due_rule = 'ON_RESERVATION' and m.deleted_at is null
-      order by m.sequence, m.id;
-  elsif new.status = 'CONVERTED' then
-    update app_public.deposits d set buyer_id = new.purchase_id
-      where d.reservation_id = new.id and d.lead_id is null and d.buyer_id is null and d.deleted_at is null;
-  elsif new.status in ('EXPIRED', 'CANCELLED', 'REFUNDED') then
+  if exists (select from new_rows n join old_rows o using (id) where n.status = 'CONVERTED'
+    and o.status <> 'CONVERTED') then
+    update app_public.deposits d set buyer_id = n.purchase_id from new_rows n join old_rows o using (id)
+      where d.reservation_id = n.id and n.status = 'CONVERTED' and o.status <> 'CONVERTED'
+        and d.lead_id is null and d.buyer_id is null and d.deleted_at is null;
+  end if;
+  if ended <> '{}' then
     perform set_config('plat.service', 'on', true);
     update app_public.deposits d set status = 'CANCELLED'
-      where d.reservation_id = new.id and d.deleted_at is null
+      where d.reservation_id = any (ended) and d.deleted_at is null
         and exists (select from app_hidden.transitions t where t.subject = 'deposit' and t.from_state = d.status
           and t.to_state = 'CANCELLED');
     perform set_config('plat.service', before, true);
@@ -121,24 +135,26 @@ begin
   return null;
 end $$;
 comment on function app_private.tg_reservations__deposits() is
-  'Gives a new reservation its fee and what the schedule asks for with it; takes back what is not paid of that when it '
-  'ends.';
-create trigger _450_deposits_first after insert on app_public.reservations for each row
+  'Hands the deposits of reservations that were converted to the purchase, and takes back what is not paid of those '
+  'that ended.';
+create trigger _390_deposits after update on app_public.reservations
+  referencing old table as old_rows new table as new_rows for each statement
   execute function app_private.tg_reservations__deposits();
-create trigger _390_deposits after update of status on app_public.reservations for each row
-  when (old.status is distinct from new.status) execute function app_private.tg_reservations__deposits();
 
 -- Where the fee was paid elsewhere, its deposit says so too.
 create function app_private.tg_reservations__fee_reference() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  update app_public.deposits d set reference = new.transaction_id
-    where d.reservation_id = new.id and d.is_reservation_fee and d.deleted_at is null
-      and d.reference is not distinct from old.transaction_id;
+  if exists (select from new_rows n join old_rows o using (id)
+    where n.transaction_id is distinct from o.transaction_id) then
+    update app_public.deposits d set reference = n.transaction_id from new_rows n join old_rows o using (id)
+      where n.transaction_id is distinct from o.transaction_id and d.reservation_id = n.id and d.is_reservation_fee
+        and d.deleted_at is null and d.reference is not distinct from o.transaction_id;
+  end if;
   return null;
 end $$;
-create trigger _450_fee_reference after update of transaction_id on app_public.reservations for each row
-  when (old.transaction_id is distinct from new.transaction_id)
+create trigger _450_fee_reference after update on app_public.reservations
+  referencing old table as old_rows new table as new_rows for each statement
   execute function app_private.tg_reservations__fee_reference();
 
 create function app_public.reservations_fee_deposit(r app_public.reservations) returns app_public.deposits

@@ -224,7 +224,7 @@ begin
     end if;
   end if;
   if new.lead_id is not null then
-    perform app_private.follow_deals(new.lead_id);
+    perform app_private.follow_deals(array[new.lead_id]);
   end if;
   return null;
 end $$;

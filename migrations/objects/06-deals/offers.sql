@@ -46,6 +46,8 @@ comment on column app_public.offers.assignee_id is
 comment on column app_public.offers.claim_id is
   E'@secret\n@behavior -*\n\nThe claim on the unit that the accepted offer took or kept; it is in force as long as '
   'that is.';
+comment on column app_public.offers.number is E'@insertOptional\n\nNumber in the project, such as O-000042.';
+comment on table app_private.offer_counters is 'The last number of an offer of each project.';
 comment on column app_public.offers.negotiation_id is 'The negotiation.';
 comment on column app_public.offers.round is 'The round of the negotiation.';
 comment on column app_public.offers.sequence is 'Place in the round, from 1.';
@@ -130,13 +132,14 @@ insert into app_private.event_names (subject, column_name, value, name) values
 
 create trigger _100_final before update on app_public.offers for each row
   when ((old.claim_id is not null and old.claim_id is distinct from new.claim_id)
-    or row(old.id, old.organization_id, old.project_id, old.negotiation_id, old.round, old.sequence, old.side, old.kind,
-      old.price, old.currency, old.delta,
+    or row(old.id, old.organization_id, old.project_id, old.number, old.negotiation_id, old.round, old.sequence,
+      old.side, old.kind, old.price, old.currency, old.delta,
       old.closing_date, old.earnest_money, old.financing_type, old.financing_contingency, old.amount_financed,
         old.occupancy_type, old.occupancy_type_other,
       old.requested_credits, old.comments, old.expires_at, old.parent_id, old.manual, old.legal_name, old.unit_id,
         old.inserted_at)
-    is distinct from row(new.id, new.organization_id, new.project_id, new.negotiation_id, new.round, new.sequence,
+    is distinct from row(new.id, new.organization_id, new.project_id, new.number, new.negotiation_id, new.round,
+      new.sequence,
       new.side, new.kind, new.price, new.currency, new.delta,
       new.closing_date, new.earnest_money, new.financing_type, new.financing_contingency, new.amount_financed,
         new.occupancy_type, new.occupancy_type_other,
@@ -232,6 +235,8 @@ begin
   return new;
 end $$;
 create trigger _010_make before insert on app_public.offers for each row execute function app_private.tg_offers__make();
+create trigger _800_number before insert on app_public.offers for each row
+  execute function app_private.tg__number('O', 'offer_counters');
 
 create function app_private.tg_offers__withdrawn() returns trigger
 language plpgsql volatile as $$

@@ -251,7 +251,6 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   project record;
   claim app_hidden.claims;
-  next_number int;
 begin
   select p.status, p.currency, p.reservation_expiration, p.reservation_fee, p.cancellation_fee into project
     from app_public.projects p where p.id = new.project_id;
@@ -279,16 +278,14 @@ begin
   new.premium_snapshot := (select l.premium from app_public.lots l
     where l.id = coalesce(new.lot_id, (select u.lot_id from app_public.units u where u.id = new.unit_id)));
   new.price := new.list_price_snapshot;
-  -- One after the other from here to the end of the transaction, so that no number is left out.
-  insert into app_private.reservation_counters as c (project_id, last_number) values (new.project_id, 1)
-    on conflict (project_id) do update set last_number = c.last_number + 1 returning c.last_number into next_number;
-  new.number := 'R-' || lpad(next_number::text, greatest(6, length(next_number::text)), '0');
   return new;
 end $$;
 comment on function app_private.tg_reservations__take() is
   'Claims the unit or lot for a new reservation, and keeps what is listed and agreed on in the project at this moment.';
 create trigger _400_take before insert on app_public.reservations for each row
   execute function app_private.tg_reservations__take();
+create trigger _800_number before insert on app_public.reservations for each row
+  execute function app_private.tg__number('R', 'reservation_counters');
 
 create function app_private.tg_reservations__step() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -325,54 +322,72 @@ end $$;
 create trigger _400_step before update of status on app_public.reservations for each row
   when (old.status is distinct from new.status) execute function app_private.tg_reservations__step();
 
-create function app_private.tg_reservations__follow() returns trigger
+create function app_private.tg_reservations__begin() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  claim app_hidden.claims;
   lead record;
 begin
-  -- In the order of locks: claim, negotiation, purchase, lead.
-  if new.status in ('EXPIRED', 'CANCELLED', 'REFUNDED') then
-    claim := app_private.active_claim(new.id);
-    if claim.id is not null then
-      perform app_private.release_claim(claim.id, new.status);
-    end if;
-    if new.status <> 'EXPIRED' and exists (select from app_public.negotiations n
-      where n.reservation_id = new.id and n.status in ('OPEN', 'ACTIVE', 'REJECTED', 'EXPIRED')
-        and n.deleted_at is null) then
-      perform app_private.end_negotiations(reservation_id => new.id,
-        reason => format('The reservation was %s.', lower(new.status)));
-    end if;
-    if new.status = 'REFUNDED' and exists (select from app_public.buyers b where b.id = old.purchase_id
-      and b.status <> 'CANCELLED') then
-      perform app_private.cancel_purchase(old.purchase_id,
-        coalesce(new.cancellation_reason, 'The reservation was refunded.'), new.fallout_reason_id);
-    end if;
-  end if;
-  if new.lead_id is not null then
-    perform app_private.follow_deals(new.lead_id);
-    if tg_op = 'INSERT' then
-      -- Locked by now: what it is, it stays; and whoever was assigned it meanwhile has the reservation.
-      select l.status, l.deleted_at, l.assignee_id into lead from app_public.leads l where l.id = new.lead_id;
-      update app_public.reservations r set assignee_id = lead.assignee_id where r.id = new.id
-        and r.assignee_id is distinct from lead.assignee_id;
-      if lead.deleted_at is not null then
-        perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
-      elsif lead.status in ('LOST', 'UNQUALIFIED') then
-        perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
-          '{"field": "leadId"}');
-      end if;
-    end if;
+  perform app_private.follow_deals(array[new.lead_id]);
+  -- Locked by now: what it is, it stays; and whoever was assigned it meanwhile has the reservation.
+  select l.status, l.deleted_at, l.assignee_id into lead from app_public.leads l where l.id = new.lead_id;
+  update app_public.reservations r set assignee_id = lead.assignee_id where r.id = new.id
+    and r.assignee_id is distinct from lead.assignee_id;
+  if lead.deleted_at is not null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
+  elsif lead.status in ('LOST', 'UNQUALIFIED') then
+    perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
+      '{"field": "leadId"}');
   end if;
   return null;
 end $$;
+comment on function app_private.tg_reservations__begin() is
+  'What follows when a lead reserves: the status of the lead, and who works on the reservation.';
+create trigger _400_begin after insert on app_public.reservations for each row when (new.lead_id is not null)
+  execute function app_private.tg_reservations__begin();
+
+-- PERF: once for all reservations of a statement: many end at one moment.
+create function app_private.tg_reservations__follow() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  ended record;
+  claim app_hidden.claims;
+begin
+  -- In the order of locks: claim, negotiation, purchase, lead. A claim that has expired is what ended its reservation.
+  for ended in
+    select n.id, n.status, n.cancellation_reason, n.fallout_reason_id, o.purchase_id
+    from new_rows n join old_rows o using (id)
+    where n.status is distinct from o.status and n.status in ('EXPIRED', 'CANCELLED', 'REFUNDED')
+      and (n.status <> 'EXPIRED' or exists (select from app_hidden.claims c where c.subject_id = n.id
+        and c.released_at is null))
+    order by n.id
+  loop
+    claim := app_private.active_claim(ended.id);
+    if claim.id is not null then
+      perform app_private.release_claim(claim.id, ended.status);
+    end if;
+    if ended.status <> 'EXPIRED' and exists (select from app_public.negotiations n
+      where n.reservation_id = ended.id and n.status in ('OPEN', 'ACTIVE', 'REJECTED', 'EXPIRED')
+        and n.deleted_at is null) then
+      perform app_private.end_negotiations(reservation_id => ended.id,
+        reason => format('The reservation was %s.', lower(ended.status)));
+    end if;
+    if ended.status = 'REFUNDED' and exists (select from app_public.buyers b where b.id = ended.purchase_id
+      and b.status <> 'CANCELLED') then
+      perform app_private.cancel_purchase(ended.purchase_id,
+        coalesce(ended.cancellation_reason, 'The reservation was refunded.'), ended.fallout_reason_id);
+    end if;
+  end loop;
+  perform app_private.follow_deals(array(
+    select distinct n.lead_id from new_rows n join old_rows o using (id)
+      where n.status is distinct from o.status and n.lead_id is not null));
+  return null;
+end $$;
 comment on function app_private.tg_reservations__follow() is
-  'What follows when a reservation begins or ends: its claim, the negotiations about it, the purchase of a refunded '
-  'one, the status of the lead.';
-create trigger _400_begin after insert on app_public.reservations for each row
+  'What follows when reservations change their status: the claims of those that ended, the negotiations about them, '
+  'the purchases of refunded ones, the status of the leads.';
+create trigger _400_follow after update on app_public.reservations
+  referencing old table as old_rows new table as new_rows for each statement
   execute function app_private.tg_reservations__follow();
-create trigger _400_follow after update of status on app_public.reservations for each row
-  when (old.status is distinct from new.status) execute function app_private.tg_reservations__follow();
 
 create function app_public.reservations_total_contract_price(r app_public.reservations) returns app_public.money
 language sql stable as $$ select r.price + app_private.options_total(r.unit_id, r.lead_id, r.purchase_id) $$;
@@ -436,25 +451,31 @@ comment on function app_public.reservations_negotiation is 'The latest negotiati
 create function app_private.tg_reservations__conflict() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
+  refunded record;
   claim app_hidden.claims;
 begin
-  select c.* into claim from app_hidden.claims c
-    where c.released_at is null and (c.unit_id = new.unit_id
-      or (new.unit_id is null and c.unit_id is null and c.lot_id = new.lot_id))
-      and not app_hidden.claim_is_over(c);
-  if claim.id is not null and not app_private.is_party_of_claim(claim, new.lead_id) then
-    perform app_private.open_inventory_conflict(claim, 'reservation', new.id, new.lead_id,
-      format('Reservation %s was refunded, but its home was not offered again.', new.number));
-  end if;
+  for refunded in
+    select n.id, n.number, n.unit_id, n.lot_id, n.lead_id from new_rows n join old_rows o using (id)
+      where n.status = 'REFUNDED' and o.status <> 'REFUNDED' order by n.id
+  loop
+    select c.* into claim from app_hidden.claims c
+      where c.released_at is null and (c.unit_id = refunded.unit_id
+        or (refunded.unit_id is null and c.unit_id is null and c.lot_id = refunded.lot_id))
+        and not app_hidden.claim_is_over(c);
+    if claim.id is not null and not app_private.is_party_of_claim(claim, refunded.lead_id) then
+      perform app_private.open_inventory_conflict(claim, 'reservation', refunded.id, refunded.lead_id,
+        format('Reservation %s was refunded, but its home was not offered again.', refunded.number));
+    end if;
+  end loop;
   return null;
 end $$;
 comment on function app_private.tg_reservations__conflict() is
   'Opens a ticket where a reservation is refunded whose home belongs to somebody else.';
 
 -- After _400_follow, which gives back what is still theirs.
-create trigger _700_conflict after update of status on app_public.reservations for each row
-  when (old.status is distinct from new.status and new.status = 'REFUNDED')
-    execute function app_private.tg_reservations__conflict();
+create trigger _700_conflict after update on app_public.reservations
+  referencing old table as old_rows new table as new_rows for each statement
+  execute function app_private.tg_reservations__conflict();
 
 create function app_public.reservations_cancellation_reason(r app_public.reservations) returns app_public.long_text
 language sql stable as $$

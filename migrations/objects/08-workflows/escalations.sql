@@ -170,7 +170,7 @@ begin
         '{}')
     where l.id = kept.id;
   perform set_config('plat.service', service, true);
-  perform app_private.follow_deals(kept.id);
+  perform app_private.follow_deals(array[kept.id]);
   return kept.id;
 end $$;
 comment on function app_private.merge_leads(uuid, uuid) is

@@ -301,7 +301,8 @@ begin
     if cardinality(change.ids) < cardinality(change.executions) then
       perform app_hidden.fail('CONFLICT', format('There is no %s here.', lower(record)));
     end if;
-    value_list := app_hidden.clean_values(relation, jsonb_build_object(column_of, change.value));
+    execute format('select app_hidden.clean_values(null::%s, $1)', relation) into value_list
+      using jsonb_build_object(column_of, change.value);
     execute format('select app_hidden.refuse_bad_value(null::%s, $1)', relation) using value_list;
     execute format('update %1$s r set %2$I = (jsonb_populate_record(null::%1$s, $1)).%2$I where r.id = any ($2) and '
       'r.deleted_at is null', relation, column_of) using value_list, change.ids;

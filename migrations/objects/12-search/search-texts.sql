@@ -65,12 +65,18 @@ comment on function app_private.word_variants(text) is
   'A word, and each that it becomes without one letter: two words with one in common are a typing error apart.';
 
 create function app_private.learn_words(names text[]) returns void
-language sql volatile as $$
-  insert into app_private.search_words (word)
+language plpgsql volatile as $$
+declare
+  -- PERF: most names are of words that are known.
+  unknown constant text[] := array(
     select distinct w.word from unnest(names) n (name) cross join lateral string_to_table(n.name, ' ') w (word)
     where length(w.word) between 4 and 24 and w.word !~ '[0-9]'
-      and not exists (select from app_private.search_words k where k.word = w.word)
-$$;
+      and not exists (select from app_private.search_words k where k.word = w.word));
+begin
+  if unknown <> '{}' then
+    insert into app_private.search_words (word) select unnest(unknown);
+  end if;
+end $$;
 comment on function app_private.learn_words(text[]) is 'Keeps the words of names that are not known yet.';
 
 comment on table app_private.searchable_tables is

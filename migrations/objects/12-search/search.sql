@@ -3,6 +3,9 @@
 -- it found too little, so that a frequent word costs no more than a rare one. Each looks into the parts of the index
 -- that the viewer may see, at no more rows than an answer holds. What they found is then read as the viewer: the
 -- policies decide once more.
+--
+-- Reservations, offers and agreements have no words there: they are found by their number alone, along the unique index
+-- of each project, as the viewer.
 
 comment on type app_private.search_scope is 'A part of search_texts that a viewer sees.';
 
@@ -300,6 +303,66 @@ comment on function app_hidden.search_matches(text[], text[], uuid, int) is
   'The records that the viewer sees and that have all words, best first: each with its score and the words that were '
   'found.';
 
+create function app_hidden.search_number_projects(permissions text[], only_project uuid) returns setof uuid
+language plpgsql stable security definer rows 20 set search_path = pg_catalog, pg_temp as $$
+declare
+  organizations constant uuid[] := array(select o from unnest(permissions) n
+    cross join lateral app_hidden.viewer_organizations(n) o);
+begin
+  return query select s.id from (
+    select p.id from app_public.projects p where p.organization_id = any (organizations)
+    union select p from unnest(permissions) n cross join lateral app_hidden.viewer_projects(n) p
+    union select p from unnest(permissions) n cross join lateral app_hidden.viewer_own_projects(n) p
+    union select b.project_id from app_public.buyers b where b.id = any (array(select app_hidden.viewer_purchases()))
+    union select r.project_id from app_public.reservations r
+      where r.id = any (array(select app_hidden.viewer_purchase_reservations()))) s
+  where only_project is null or s.id = only_project;
+end $$;
+comment on function app_hidden.search_number_projects(text[], uuid) is
+  E'@step It tells where to look; the policies decide what is seen there.\n\nThe projects in which the viewer sees '
+  'deals, with one of these permissions or as a buyer.';
+
+create function app_hidden.search_numbers(words text[], types text[], only_project uuid)
+returns setof app_private.search_match
+-- As the viewer: text and uuid are compared by leakproof operators, so the index is used under row security too.
+language plpgsql stable rows 20 set plan_cache_mode = force_generic_plan as $$
+declare
+  prefix constant text := case when cardinality(words) = 2 then upper(words[1]) end;
+  digits constant text := ltrim(words[cardinality(words)], '0');
+  -- Digits alone are rather a number of a home, or of a phone.
+  score constant numeric := case when prefix is null then 0.5 else 1 end;
+  kinds constant text[] := array(select k.type
+    from (values ('RESERVATION', 'R'), ('OFFER', 'O'), ('AGREEMENT', 'A')) k (type, letter)
+    where k.type = any (types) and k.letter = coalesce(prefix, k.letter));
+  projects uuid[];
+begin
+  if cardinality(words) > 2 or digits !~ '^[0-9]{1,10}$' or cardinality(kinds) = 0
+    or app_public.current_user_id() is null then
+    return;
+  end if;
+  if kinds && '{RESERVATION, OFFER}' then
+    projects := array(select app_hidden.search_number_projects('{sale.read}', only_project));
+    if 'RESERVATION' = any (kinds) then
+      return query select 'RESERVATION', r.id, score, words from app_public.reservations r
+        where r.project_id = any (projects) and r.number = app_hidden.deal_number('R', digits)
+          and r.deleted_at is null;
+    end if;
+    if 'OFFER' = any (kinds) then
+      return query select 'OFFER', o.id, score, words from app_public.offers o
+        where o.project_id = any (projects) and o.number = app_hidden.deal_number('O', digits);
+    end if;
+  end if;
+  if 'AGREEMENT' = any (kinds) then
+    projects := array(select app_hidden.search_number_projects('{lead.read, buyer.read}', only_project));
+    return query select 'AGREEMENT', a.id, score, words from app_public.agreements a
+      where a.project_id = any (projects) and a.number = app_hidden.deal_number('A', digits)
+        and a.deleted_at is null;
+  end if;
+end $$;
+comment on function app_hidden.search_numbers(text[], text[], uuid) is
+  'The reservations, offers and agreements that the viewer sees with the number that the words are: R-000042, r42, or '
+  '42 for any of them.';
+
 comment on type app_public.search_result is
   E'@foreignKey (project_id) references projects (id)|@fieldName project|@backwardBehavior -*|@forwardDescription The '
   'project that it belongs to; null for agents.\n\nSomething that was found.';
@@ -355,6 +418,8 @@ returns setof app_public.search_result
 language plpgsql stable rows 20 set plan_cache_mode = force_generic_plan as $$
 declare
   longest constant int := 200;
+  -- In the order of equal scores; those from the seventh on are found by their number.
+  kinds constant text[] := '{PROJECT, FLOOR_PLAN, UNIT, BUYER, BUYER_AGENT, LEAD, RESERVATION, OFFER, AGREEMENT}';
   only_project uuid;
   cleaned text;
   words text[];
@@ -383,8 +448,12 @@ begin
   return query
     with matches as materialized (
       select m.type, m.id, m.score, m.words from app_hidden.search_matches(words,
-        array(select t from unnest(array['PROJECT', 'FLOOR_PLAN', 'UNIT', 'BUYER', 'BUYER_AGENT', 'LEAD']) t
+        array(select t from unnest(kinds[:6]) t
           where search.types is null or t = any (search.types::text[])), only_project, search.amount) m
+      union all
+      select m.type, m.id, m.score, m.words from app_hidden.search_numbers(words,
+        array(select t from unnest(kinds[7:]) t
+          where search.types is null or t = any (search.types::text[])), only_project) m
     ), records as (
       -- PERF: (… offset 0) looks each record up by its id, however many the planner expects.
       select m.*, r.* from matches m cross join lateral (
@@ -431,23 +500,47 @@ begin
           array[l.phone, l.legal_name, concat_ws(' ', l.first_name, l.last_name)]::text[],
           '/leads/' || l.id, l.project_id, null::jsonb
         from app_public.leads l where l.id = m.id offset 0) r where m.type = 'LEAD'
+      union all
+      select m.*, r.* from matches m cross join lateral (
+        select d.number, concat_ws(' · ',
+            coalesce(d.buyer_legal_name, (select l.name from app_public.leads l where l.id = d.lead_id)),
+            coalesce((select coalesce(u.number, u.title) from app_public.units u where u.id = d.unit_id),
+              (select coalesce(l.number, l.title) from app_public.lots l where l.id = d.lot_id))),
+          '{}'::text[], '/reservations/' || d.id, d.project_id, null::jsonb
+        from app_public.reservations d where d.id = m.id offset 0) r where m.type = 'RESERVATION'
+      union all
+      select m.*, r.* from matches m cross join lateral (
+        select o.number, concat_ws(' · ', o.legal_name,
+            (select coalesce(u.number, u.title) from app_public.units u where u.id = o.unit_id)),
+          '{}'::text[], '/offers/' || o.id, o.project_id, null::jsonb
+        from app_public.offers o where o.id = m.id offset 0) r where m.type = 'OFFER'
+      union all
+      select m.*, r.* from matches m cross join lateral (
+        select a.number, concat_ws(' · ', a.title,
+            (select l.name from app_public.leads l where l.id = a.lead_id),
+            (select app_hidden.name_of_buyer(b.first_name, b.last_name, b.legal_name, b.company, b.email)
+              from app_public.buyers b where b.id = a.buyer_id)),
+          '{}'::text[], '/agreements/' || a.id, a.project_id, null::jsonb
+        from app_public.agreements a where a.id = m.id offset 0) r where m.type = 'AGREEMENT'
     )
     select r.id, r.type::app_public.search_result_type, r.title, nullif(r.subtitle, ''), s.snippet,
       r.score::double precision,
-      app_hidden.search_highlights(concat_ws(' ', r.title, r.subtitle, s.snippet), r.words),
+      case when array_position(kinds, r.type) > 6 then array[r.title]
+        else app_hidden.search_highlights(concat_ws(' ', r.title, r.subtitle, s.snippet), r.words) end,
       case when r.type <> 'PROJECT' and r.project_id is not null then '/projects/'
         || (select p.slug from app_public.projects p where p.id = r.project_id) || r.url else r.url end,
       r.image::app_public.file_address, r.project_id
     from records r
     cross join lateral (select app_hidden.search_snippet(r.fields, r.words) as snippet) s
-    order by r.score desc, array_position(array['PROJECT', 'FLOOR_PLAN', 'UNIT', 'BUYER', 'BUYER_AGENT', 'LEAD'],
-      r.type), r.id;
+    order by r.score desc, array_position(kinds, r.type), r.id limit search.amount;
 end $$;
-grant execute on function app_public.search to plat_user, plat_anonymous;
+grant execute on function app_hidden.deal_number, app_hidden.search_number_projects, app_hidden.search_numbers,
+  app_public.search to plat_user, plat_anonymous;
 comment on function app_public.search is
   E'@arg query Words, the beginnings of words, digits of a phone number: two letters at least, 200 characters at most. '
-  'What is found has all of them.\n'
+  'What is found has all of them. Or the number of a reservation, an offer or an agreement: R-000042, r42.\n'
   '@arg types Only these kinds; all of them where left out.\n'
   '@arg projectId Only what belongs to this project.\n'
   '@arg amount How many records at most; 100 where left out, 1000 at most.\n\n'
-  'Projects, floor plans, units, buyers, buyer''s agents and leads; best match first.';
+  'Projects, floor plans, units, buyers, buyer''s agents and leads by their words, reservations, offers and agreements '
+  'by their numbers; best match first.';

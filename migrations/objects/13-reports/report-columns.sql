@@ -92,12 +92,12 @@ select app_private.add_report_links('RESERVATIONS', array[
     '{project, unit, lot}');
 select app_private.add_report_people('RESERVATIONS', '{assignee}', '{assignee}');
 select app_private.add_report_subject('OFFERS', 'offers', '{sale.read}', 'offers', 'inserted_at');
-select app_private.add_report_columns('OFFERS', '{id, legal_name, round, sequence, side, kind, status,
+select app_private.add_report_columns('OFFERS', '{id, number, legal_name, round, sequence, side, kind, status,
   status_changed_at, price, delta, currency, closing_date, earnest_money, financing_type,
     financing_contingency, amount_financed, occupancy_type, requested_credits, comments, expires_at, withdrawn_at,
       manual, inserted_at, updated_at, project_id, negotiation_id, unit_id,
     lead_id, buyer_id, reservation_id}',
-  '{id, legal_name, round, side, kind, status, price, currency, closing_date, expires_at, inserted_at}');
+  '{id, number, legal_name, round, side, kind, status, price, currency, closing_date, expires_at, inserted_at}');
 select app_private.add_report_links('OFFERS', array[
   ['project', 'project_id', 'projects', 'x.title', 'text', 'Title of the project.', ''],
   ['unit', 'unit_id', 'units', 'coalesce(x.number, x.title)', 'text', 'Number of the unit.', ''],

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { archivedStore } from "../../backup/contents.ts";
 import { createLocalFolder } from "./localFolder.ts";
 import { createS3, type S3Options } from "./s3.ts";
 import type { FileStore } from "./store.ts";
@@ -11,9 +12,13 @@ export interface FileStoreOptions {
   s3?: S3Options | undefined;
   /** The folder is `files` in it. */
   dataDir: string;
+  /** Where contents of that folder are copied to as well. An S3-compatible store has means of its own. */
+  archive?: string | undefined;
 }
 
 /** Where the service keeps the contents of files. */
-export function createFileStore({ s3, dataDir }: FileStoreOptions): FileStore {
-  return s3 ? createS3(s3) : createLocalFolder(join(dataDir, "files"));
+export function createFileStore({ s3, dataDir, archive }: FileStoreOptions): FileStore {
+  if (s3) return createS3(s3);
+  const folder = createLocalFolder(join(dataDir, "files"));
+  return archive ? archivedStore(folder, archive) : folder;
 }

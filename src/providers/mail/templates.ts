@@ -1,4 +1,4 @@
-import { when } from "../../messages/values.ts";
+import { money, when } from "../../messages/values.ts";
 import { render, type Block, type Rendered } from "./letter.ts";
 
 /**
@@ -213,6 +213,21 @@ export function secondFactorRequired(values: { organization: string; dueAt: Date
   });
 }
 
+/** To members: from the next day on, their organization refuses them without a second factor. */
+export function secondFactorReminder(values: { organization: string; dueAt: Date; link: string }): Rendered {
+  const { organization, dueAt, link } = values;
+  return render({
+    subject: `${organization}: one day left to get a second factor`,
+    blocks: [
+      `${organization} requires a second factor of its members, and your account has none.`,
+      `From ${when(dueAt)} on, you see nothing of ${organization} until you have one: an authenticator app on your phone.`,
+      { link, label: "Get a second factor" },
+      "A program does it with enrollSecondFactor and confirmSecondFactor.",
+    ],
+    footer: `You get this mail because you are a member of ${organization}.`,
+  });
+}
+
 /** Asks the owner of an address whether they want what somebody typed the address in for. */
 export function consentRequest(values: {
   purpose: "NEWS" | "MAILBOX" | "RECIPIENT";
@@ -303,6 +318,44 @@ export function buyerInvite(values: Invitation & { project: string }): Rendered 
       "acceptBuyerInvite",
     ),
     footer: `You get this mail because ${organization} entered this e-mail address with a purchase. If you do not know them, ignore it.`,
+  });
+}
+
+/**
+ * To buyers: their purchase was cancelled. Why is the sales team's own.
+ * @param values amounts are decimal numbers as text: what goes back to cards, what is returned otherwise, what the seller keeps.
+ */
+export function purchaseCancelled(values: {
+  organization: string;
+  project: string;
+  home: string | null;
+  currency: string;
+  refunded: string;
+  returned: string;
+  kept: string;
+}): Rendered {
+  const { organization, project, home, currency, refunded, returned, kept } = values;
+  const amount = (value: string) => (Number(value) > 0 ? money(value, currency) : null);
+  const facts: [string, string | null][] = [
+    ["Refunded to your card", amount(refunded)],
+    ["Returned to you otherwise", amount(returned)],
+    ["Kept by the seller", amount(kept)],
+  ];
+  return render({
+    subject: home
+      ? `Your purchase of ${home} in ${project} was cancelled`
+      : `Your purchase in ${project} was cancelled`,
+    blocks: [
+      home
+        ? `Your purchase of ${home} in ${project} was cancelled by ${organization}.`
+        : `Your purchase in ${project} was cancelled by ${organization}.`,
+      ...(facts.some(([, value]) => value)
+        ? ["This becomes of what you paid:", { facts }]
+        : ["You had paid nothing, so nothing goes back."]),
+      ...(Number(refunded) > 0 ? ["Your bank takes some days to book a refund to a card."] : []),
+      `If you have questions, ask ${organization}.`,
+    ],
+    footer: `You get this mail because ${organization} entered this e-mail address with a purchase.`,
   });
 }
 

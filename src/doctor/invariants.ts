@@ -1,7 +1,7 @@
-/** What must hold whoever did what when: each check is a query for rows that should not be. */
-import type { Pool } from "pg";
+import type { ClientBase, Pool } from "pg";
 
-const checks: Record<string, string> = {
+/** What must hold of deals whoever did what when: by the rule in words, a query for rows that break it. */
+const invariants: Readonly<Record<string, string>> = {
   "a unit is claimed exactly as its status says": `
     select u.id, u.status, c.kind, c.subject_type from app_public.units u
     left join app_hidden.claims c on c.unit_id = u.id and c.released_at is null
@@ -115,10 +115,8 @@ const checks: Record<string, string> = {
     select * from app_hidden.deadlines where failures > 0`,
 };
 
-/** The rows that should not be, by the rule that they break; every pair of tables with a project is checked for joining two. */
-export async function broken(owner: Pool): Promise<Record<string, unknown[]>> {
-  const found: Record<string, unknown[]> = {};
-  const { rows: relations } = await owner.query<{ name: string; query: string }>(`
+/** Makes such queries: for each pair of tables of a project that lead to each other, rows that join two projects. */
+const relationInvariants = `
     select format('%s.%s leads to the same project', c.conrelid::regclass, a.attname) as name,
       format('select r.id from %s r join %s o on o.id = r.%I where r.project_id <> o.project_id', c.conrelid::regclass, c.confrelid::regclass, a.attname) as query
     from pg_constraint c
@@ -127,13 +125,23 @@ export async function broken(owner: Pool): Promise<Record<string, unknown[]>> {
       and exists (select from pg_attribute x where x.attrelid = c.conrelid and x.attname = 'project_id')
       and exists (select from pg_attribute x where x.attrelid = c.conrelid and x.attname = 'id')
       and exists (select from pg_attribute x where x.attrelid = c.confrelid and x.attname = 'project_id')
-      and exists (select from pg_attribute x where x.attrelid = c.confrelid and x.attname = 'id')`);
-  for (const [name, query] of [
-    ...Object.entries(checks),
-    ...relations.map((r) => [r.name, r.query] as [string, string]),
-  ]) {
-    const { rows } = await owner.query(query);
-    if (rows.length) found[name] = rows;
+      and exists (select from pg_attribute x where x.attrelid = c.confrelid and x.attname = 'id')`;
+
+/**
+ * The rows that break a rule, by the rule.
+ * @param owner the owner of the schema: nobody else sees all rows.
+ * @param limit how many rows of a rule are given at most.
+ */
+export async function broken(owner: Pool | ClientBase, limit = 100): Promise<Record<string, unknown[]>> {
+  const found: Record<string, unknown[]> = {};
+  const { rows: relations } = await owner.query<{ name: string; query: string }>(relationInvariants);
+  const queries = [
+    ...Object.entries(invariants),
+    ...relations.map(({ name, query }) => [name, query] as const),
+  ];
+  for (const [name, query] of queries) {
+    const { rows } = await owner.query(`select * from (${query}) broken limit ${limit}`);
+    if (rows.length > 0) found[name] = rows;
   }
   return found;
 }

@@ -1,0 +1,205 @@
+/**
+ * The service beside other servers of GraphQL on Node and beside the ceiling, which has SQL make the JSON and no GraphQL: over HTTPS, each in
+ * a process of its own on one database, in turns; medians of the rounds. See docs/speed.md for what is compared and how to read it.
+ *
+ * `npm ci --prefix bench/peers` fetches the others; without them the service and the ceiling run. BENCH_SIZE sets the number of leads,
+ * bench/peers/sizes.ts what else can be set. BENCH_OUT names a folder for the table and the chart.
+ */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Client } from "pg";
+import { startWireCounter, type WireCounter } from "./peers/wireCounter.ts";
+import { percentile, withDatabase } from "./data/cluster.ts";
+import { smoke } from "./data/size.ts";
+import { contestants, keys, type Contestant, type Running } from "./peers/contestants.ts";
+import { loadPeers, type Viewer } from "./peers/data.ts";
+import { carryOut, Line, load, type Asking } from "./peers/load.ts";
+import { cpuOf, cpuOfEach, memoryOf, since } from "./peers/measure.ts";
+import { chart, machine, table, type Figures, type Results } from "./peers/report.ts";
+import { CONNECTIONS, LEADS, only, ROUNDS, SECONDS } from "./peers/sizes.ts";
+import { mix, works, type Work } from "./peers/works.ts";
+
+const chosen = works.filter(({ name }) => only.work.length === 0 || only.work.includes(name));
+
+/** How a contestant is asked. */
+const askingOf =
+  (contestant: Contestant, running: Running, viewers: readonly Viewer[]): Asking =>
+  (work, n) => {
+    const viewer = viewers[n % viewers.length]!;
+    const given = work.variables?.(viewer, Math.floor(n / viewers.length)) ?? {};
+    return {
+      asked: {
+        query: contestant.documents?.[work.name] ?? work.document,
+        operationName: work.name,
+        variables: contestant.variables?.[work.name]?.(given, viewer) ?? given,
+      },
+      token: work.anonymous ? undefined : running.token(viewer),
+    };
+  };
+
+const can = (contestant: Contestant, work: Work) => contestant.documents?.[work.name] !== null;
+
+/** Values of an answer, however deep. */
+const values = (data: unknown): number =>
+  typeof data === "object" && data !== null
+    ? Object.values(data).reduce((sum: number, value) => sum + values(value), 0)
+    : 1;
+
+/** Processes of the database that serve others. */
+async function backends(owner: Client): Promise<number[]> {
+  const { rows } = await owner.query<{ pid: number }>(
+    "select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+  );
+  return rows.map(({ pid }) => pid);
+}
+
+interface Counted {
+  statements: number;
+  roundTrips: number;
+}
+
+/** Statements and round trips of each work, the second time that it is done; the answers hold as much as those of the others. */
+async function count(
+  contestant: Contestant,
+  running: Running,
+  counter: WireCounter,
+  viewers: readonly Viewer[],
+  held: Map<string, number>,
+): Promise<Map<string, Counted>> {
+  const line = await Line.open(running.port);
+  const found = new Map<string, Counted>();
+  try {
+    for (const work of chosen.filter((one) => can(contestant, one))) {
+      // What is changed is not among what the next one is asked for.
+      const asking = askingOf(contestant, running, [viewers[work.writes ? 1 : 0]!]);
+      for (let n = 0; n < 2; n += 1) {
+        counter.take();
+        const data = await carryOut(line, work, n, asking);
+        if (n === 0) continue;
+        found.set(work.name, counter.take());
+        if (work.writes) continue;
+        const amount = values(data);
+        const expected = held.get(work.name) ?? amount;
+        held.set(work.name, expected);
+        if (amount !== expected)
+          throw new Error(
+            `${contestant.name} answers ${work.name} with ${amount} values, others with ${expected}: ${JSON.stringify(data).slice(0, 1000)}`,
+          );
+      }
+    }
+  } finally {
+    line.close();
+  }
+  return found;
+}
+
+export default async function peers(): Promise<void> {
+  await withDatabase(async (database) => {
+    const start = performance.now();
+    const viewers = await loadPeers(database, LEADS, keys);
+    console.log(
+      `${LEADS} leads, loaded in ${((performance.now() - start) / 1000).toFixed(0)} s; ${CONNECTIONS} connections, ${ROUNDS} × ${SECONDS} s. ${machine()}`,
+    );
+    const all = contestants(only.contestants);
+    const counted = new Map<string, Map<string, Counted>>();
+    const held = new Map<string, number>();
+    const running = new Map<Contestant, Running>();
+    const url = new URL(database.authenticatorUrl);
+    const counter = await startWireCounter(Number(url.port), url.hostname);
+    url.hostname = "127.0.0.1";
+    url.port = `${counter.port}`;
+    const results: Results = new Map();
+    const memory = new Map<string, { now: number; most: number }>();
+    try {
+      for (const contestant of all) {
+        const behind = await contestant.start({ ...database, authenticatorUrl: url.href });
+        running.set(contestant, behind);
+        counted.set(contestant.name, await count(contestant, behind, counter, viewers, held));
+        // At a size that measures nothing, one process is enough.
+        if (smoke) continue;
+        await behind.stop();
+        running.set(contestant, await contestant.start(database));
+      }
+      let n = 0;
+      const mixed = Object.entries(mix).flatMap(([name, times]) =>
+        Array.from({ length: times }, () => works.find((work) => work.name === name)!),
+      );
+      // Spread, each time the same way.
+      const spread = mixed.map((_, index) => mixed[(index * 37) % mixed.length]!);
+      const rows: { title: string; name: string; of: readonly Work[] }[] = [
+        ...chosen.map((work) => ({ title: work.title, name: work.name, of: [work] })),
+        ...(only.work.length === 0 || only.work.includes("Mixed")
+          ? [{ title: "11 mixed", name: "Mixed", of: spread }]
+          : []),
+      ];
+      for (const { title, name, of } of rows) {
+        const taking = all.filter((contestant) => of.every((work) => can(contestant, work)));
+        const figures = new Map(taking.map(({ name: who }) => [who, [] as Figures[]]));
+        for (let round = -1; round < ROUNDS; round += 1) {
+          // Another one begins each time.
+          for (let turn = 0; turn < taking.length; turn += 1) {
+            const contestant = taking[(turn + Math.max(round, 0)) % taking.length]!;
+            const server = running.get(contestant)!;
+            const asking = askingOf(contestant, server, viewers);
+            const lines = await Promise.all(
+              Array.from({ length: CONNECTIONS }, () => Line.open(server.port)),
+            );
+            const before = [
+              await cpuOf(server.pid),
+              await cpuOfEach(await backends(database.owner)),
+            ] as const;
+            const run = await load(lines, of, round < 0 ? SECONDS / 3 : SECONDS, asking, n);
+            const after = [await cpuOf(server.pid), await cpuOfEach(await backends(database.owner))] as const;
+            n += run.count;
+            for (const line of lines) line.close();
+            // The first one warms up.
+            if (round < 0) continue;
+            figures.get(contestant.name)!.push({
+              perSecond: run.count / (run.elapsed / 1000),
+              p50: percentile(run.took, 0.5),
+              p95: percentile(run.took, 0.95),
+              p99: percentile(run.took, 0.99),
+              server: (after[0] - before[0]) / run.count,
+              database: since(before[1], after[1]) / run.count,
+              statements: Number.NaN,
+              roundTrips: Number.NaN,
+            });
+          }
+        }
+        const ofWork = new Map<string, Figures>();
+        for (const [who, list] of figures) {
+          const median = (key: keyof Figures) =>
+            percentile(
+              list.map((one) => one[key]),
+              0.5,
+            );
+          ofWork.set(who, {
+            perSecond: median("perSecond"),
+            p50: median("p50"),
+            p95: median("p95"),
+            p99: median("p99"),
+            server: median("server"),
+            database: median("database"),
+            ...(counted.get(who)!.get(name) ?? { statements: Number.NaN, roundTrips: Number.NaN }),
+          });
+        }
+        results.set(title, ofWork);
+        console.log(title);
+        for (const [who, f] of ofWork)
+          console.log(
+            `  ${who.padEnd(24)}${f.perSecond.toFixed(0).padStart(7)}/s  p50 ${f.p50.toFixed(1)}  p99 ${f.p99.toFixed(1)} ms  CPU ${Number.isFinite(f.server) ? f.server.toFixed(0) : "–"} + ${Number.isFinite(f.database) ? f.database.toFixed(0) : "–"} µs`,
+          );
+      }
+      for (const [{ name }, { pid }] of running) memory.set(name, await memoryOf(pid));
+    } finally {
+      for (const server of running.values()) await server.stop();
+      await counter.close();
+    }
+    const folder = process.env.BENCH_OUT;
+    if (folder) {
+      await mkdir(folder, { recursive: true });
+      await writeFile(join(folder, "peers.md"), `${machine()}; ${LEADS} leads\n\n${table(results, memory)}`);
+      await writeFile(join(folder, "peers.svg"), chart(results));
+    }
+  });
+}

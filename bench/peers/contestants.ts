@@ -1,0 +1,172 @@
+/** Who is compared, and how each is started. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { LoginTokenKey } from "../../src/auth/loginToken.ts";
+import { removeDataDir } from "../../src/database/dataDirs.ts";
+import { scratchFolder } from "../../src/database/scratchFolder.ts";
+import { testCertificate } from "../../test/harness/certificate.ts";
+import { killChild, startChild } from "../../test/harness/child.ts";
+import { signToken } from "./serve.ts";
+import type { Viewer } from "./data.ts";
+import { smoke } from "../data/size.ts";
+import { POOL_SIZE } from "./sizes.ts";
+
+/** A server that was started. */
+export interface Running {
+  port: number;
+  pid: number;
+  /** The token of a viewer there. */
+  token(viewer: Viewer): string;
+  stop(): Promise<void>;
+}
+
+export interface Contestant {
+  name: string;
+  start(database: { ownerUrl: string; authenticatorUrl: string }): Promise<Running>;
+  /** Documents for servers whose schema is made of the tables; that of the work where left out, null where it cannot be asked. */
+  documents?: Readonly<Record<string, string | null>>;
+  /** Variables, where they differ. */
+  variables?: Readonly<Record<string, (given: any, viewer: Viewer) => Record<string, unknown>>>;
+}
+
+/** What the work of those is that were written for what is asked alone. */
+const lacking = { Search: null, CreateReservation: null };
+const kit = join(import.meta.dirname, "node_modules");
+const secret = "the-secret-of-the-benchmark-with-32-characters";
+export const keys: readonly LoginTokenKey[] = [{ kid: "bench", secret }];
+
+/** The service, in a process as `npm start -- --api-only` has it. */
+const plat = (env: NodeJS.ProcessEnv = {}): Contestant["start"] => {
+  return async ({ ownerUrl, authenticatorUrl }) => {
+    const dataDir = await scratchFolder("peers");
+    const child = startChild([join(import.meta.dirname, "../../src/server.ts"), "--api-only"], {
+      cwd: join(import.meta.dirname, "../.."),
+      stdio: ["ignore", "pipe", "inherit"],
+      env: {
+        PATH: process.env.PATH,
+        NODE_COMPILE_CACHE: "node_modules/.cache/node",
+        GRAPHILE_ENV: "production",
+        NODE_ENV: "test",
+        PORT: "0",
+        MONITORING: "off",
+        DATA_DIR: dataDir,
+        DATABASE_URL: ownerUrl,
+        AUTHENTICATOR_URL: authenticatorUrl,
+        JWT_KEYS: `bench:${secret}`,
+        SECRET_KEYS: `bench:${secret}`,
+        POOL_SIZE: `${POOL_SIZE}`,
+        ...env,
+      },
+    });
+    let said = "";
+    const port = await new Promise<number>((found, fail) => {
+      child.stdout!.setEncoding("utf8").on("data", (text: string) => {
+        if (said.length > 1_000_000) return;
+        said += text;
+        const line = said.split("\n").find((one) => one.includes('"msg":"Plat is ready."'));
+        if (!line) return;
+        found(Number(new URL((JSON.parse(line) as { address: string }).address).port));
+        said = " ".repeat(1_000_001);
+      });
+      child.once("exit", (code) => fail(new Error(`The service ended with ${code}: ${said}`)));
+    });
+    return {
+      port,
+      pid: child.pid!,
+      token: ({ token }) => token,
+      stop: async () => {
+        await killChild(child);
+        await removeDataDir(dataDir);
+      },
+    };
+  };
+};
+
+/** A server of this folder. */
+const server = (file: string): Contestant["start"] => {
+  return async ({ authenticatorUrl }) => {
+    const { cert, key } = await testCertificate();
+    const child = startChild([join(import.meta.dirname, file)], {
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+      env: {
+        PATH: process.env.PATH,
+        NODE_ENV: "production",
+        GRAPHILE_ENV: "production",
+        PEERS_DATABASE_URL: authenticatorUrl,
+        PEERS_CERT: cert,
+        PEERS_KEY: key,
+        PEERS_SECRET: secret,
+        PEERS_POOL_SIZE: `${POOL_SIZE}`,
+      },
+    });
+    const port = await new Promise<number>((found, fail) => {
+      child.once("message", (message: { port: number }) => found(message.port));
+      child.once("exit", (code) => fail(new Error(`${file} ended with ${code}`)));
+    });
+    const exp = Math.floor(Date.now() / 1000) + 86_400;
+    return {
+      port,
+      pid: child.pid!,
+      token: ({ userId, organizationId }) => signToken(secret, { sub: userId, org: organizationId, exp }),
+      stop: () => killChild(child),
+    };
+  };
+};
+
+/** All of them; those that need packages of their own only where these were fetched. */
+export function contestants(only: readonly string[] = []): Contestant[] {
+  const own: Contestant[] = [
+    { name: "Ceiling", start: server("ceiling.ts") },
+    { name: "Plat", start: plat() },
+  ];
+  const others: Contestant[] =
+    !smoke && existsSync(kit)
+      ? [
+          { name: "Mercurius + JIT", start: server("contestants/mercurius.ts"), documents: lacking },
+          { name: "Yoga", start: server("contestants/yoga.ts"), documents: lacking },
+          { name: "Apollo", start: server("contestants/apollo.ts"), documents: lacking },
+          { name: "Apollo + Prisma", start: server("contestants/apolloPrisma.ts"), documents: lacking },
+          { name: "PostGraphile V4", start: server("postgraphile4/server.ts"), ...fromTables("V4") },
+          {
+            name: "PostGraphile V5 stock",
+            start: server("contestants/postgraphile5.ts"),
+            ...fromTables("V5"),
+          },
+        ]
+      : [];
+  return [...own, ...others].filter(({ name }) => only.length === 0 || only.includes(name));
+}
+
+/** Documents for schemas that are made of the tables as they are. */
+function fromTables(version: "V4" | "V5"): Pick<Contestant, "documents" | "variables"> {
+  const id = version === "V5" ? "rowId" : "id";
+  const by = version === "V5" ? "ByRowId" : "ById";
+  return {
+    documents: {
+      ...lacking,
+      Viewer: `query Viewer($id: UUID!) { viewer: user${by}(${id}: $id) { ${id} firstName lastName email } }`,
+      Lead: `query Lead($id: UUID!) { lead${by}(${id}: $id) { ${id} name status email phone registeredAt } }`,
+      Leads: `query Leads($status: String!) { allLeads(condition: { status: $status }, first: 50, orderBy: [REGISTERED_AT_DESC, ${version === "V5" ? "ROW_ID" : "ID"}_DESC]) {
+        nodes { ${id} name status email registeredAt } } }`,
+      Units: `query Units($projectId: UUID!) { allUnits(condition: { projectId: $projectId }, first: 50, orderBy: [PRIMARY_KEY_ASC]) { nodes {
+        ${id} title number status price floorPlanByFloorPlanId { ${id} title bedrooms } lotByLotId { ${id} number }
+        unitImagesByUnitId(orderBy: [SEQUENCE_ASC]) { nodes { ${id} sequence width height } } activeReservation { ${id} number status expiresAt } } } }`,
+      Buyer: `query Buyer($id: UUID!) { buyer${by}(${id}: $id) {
+        ${id} firstName lastName email status price projectByProjectId { ${id} title status }
+        unitByUnitId { ${id} title number floorPlanByFloorPlanId { ${id} title } lotByLotId { ${id} number } }
+        leadByLeadId { ${id} name status } userByAssigneeId { ${id} firstName lastName }
+        depositsByBuyerId(orderBy: [SEQUENCE_ASC]) { nodes { ${id} title amount status dueAt } } } }`,
+      PublicProjects: `query PublicProjects { allProjects(first: 50, orderBy: [TITLE_ASC, PRIMARY_KEY_ASC]) { nodes { ${id} title slug status } } }`,
+      CreateLead: `mutation CreateLead($input: CreateLeadInput!) { createLead(input: $input) { lead { ${id} name status } } }`,
+      Groups:
+        version === "V5"
+          ? `query Groups { allLeads { totalCount groupedAggregates(groupBy: [STATUS]) { keys distinctCount { ${id} } } } }`
+          : null,
+    },
+    variables: {
+      Viewer: (_given, { userId }) => ({ id: userId }),
+      Leads: ({ status }) => ({ status: status[0] }),
+      CreateLead: ({ input }) => ({ input: { lead: input } }),
+    },
+  };
+}

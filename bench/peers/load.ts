@@ -1,0 +1,137 @@
+/** Requests over HTTPS with keep-alive, as many at once as there are connections; written by hand, so that it takes little of the machine. */
+import { connect, type TLSSocket } from "node:tls";
+import type { Asked, Work } from "./works.ts";
+
+/** What was answered: its status and the text. */
+interface Response {
+  status: number;
+  body: string;
+}
+
+/** One connection to a contestant. */
+export class Line {
+  readonly #socket: TLSSocket;
+  readonly #head: string;
+  #received: Buffer = Buffer.alloc(0);
+  #waiting: { done(response: Response): void; fail(error: Error): void } | undefined;
+
+  private constructor(socket: TLSSocket, path: string) {
+    this.#socket = socket;
+    this.#head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json\r\n`;
+    socket.on("data", (chunk: Buffer) => this.#read(chunk));
+    const fail = (error?: Error) => this.#waiting?.fail(error ?? new Error("The connection was closed."));
+    socket.on("error", fail);
+    socket.on("close", () => fail());
+  }
+
+  static async open(port: number, path = "/graphql"): Promise<Line> {
+    const socket = connect({
+      port,
+      host: "127.0.0.1",
+      rejectUnauthorized: false,
+      ALPNProtocols: ["http/1.1"],
+    });
+    await new Promise<void>((done, fail) => socket.once("secureConnect", done).once("error", fail));
+    socket.setNoDelay(true);
+    return new Line(socket, path);
+  }
+
+  ask(asked: Asked, token: string | undefined): Promise<Response> {
+    const body = JSON.stringify(asked);
+    const authorization = token === undefined ? "" : `Authorization: Bearer ${token}\r\n`;
+    this.#socket.write(
+      `${this.#head}${authorization}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    );
+    return new Promise((done, fail) => (this.#waiting = { done, fail }));
+  }
+
+  close(): void {
+    this.#waiting = undefined;
+    this.#socket.destroy();
+  }
+
+  #read(chunk: Buffer): void {
+    this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
+    const end = this.#received.indexOf("\r\n\r\n");
+    if (end < 0) return;
+    const head = this.#received.toString("latin1", 0, end);
+    const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
+    const from = end + 4;
+    let body: string;
+    if (length !== undefined) {
+      if (this.#received.length < from + Number(length)) return;
+      body = this.#received.toString("utf8", from, from + Number(length));
+    } else {
+      // In chunks, whose end is an empty one.
+      if (!this.#received.subarray(from).toString("latin1").endsWith("0\r\n\r\n")) return;
+      body = unchunked(this.#received.subarray(from));
+    }
+    const status = Number(head.slice(9, 12));
+    this.#received = Buffer.alloc(0);
+    const waiting = this.#waiting!;
+    this.#waiting = undefined;
+    waiting.done({ status, body });
+  }
+}
+
+function unchunked(bytes: Buffer): string {
+  const parts: Buffer[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const end = bytes.indexOf("\r\n", at);
+    const length = Number.parseInt(bytes.toString("latin1", at, end), 16);
+    parts.push(bytes.subarray(end + 2, end + 2 + length));
+    at = end + 2 + length + 2;
+  }
+  return Buffer.concat(parts).toString();
+}
+
+/** Who is asked for what: gives the request, and with whose token. */
+export type Asking = (work: Work, n: number) => { asked: Asked; token: string | undefined };
+
+/**
+ * Carries out one piece of work.
+ * @returns the data of the answer
+ * @throws Error with the answer where it has errors
+ */
+export async function carryOut(line: Line, work: Work, n: number, asking: Asking): Promise<any> {
+  const { asked, token } = asking(work, n);
+  const data = await answerTo(line, asked, token);
+  if (!work.then) return data;
+  const { name, document, variables } = work.then;
+  return answerTo(line, { query: document, operationName: name, variables: variables(data) }, token);
+}
+
+async function answerTo(line: Line, asked: Asked, token: string | undefined): Promise<any> {
+  const { status, body } = await line.ask(asked, token);
+  if (status !== 200 || body.startsWith('{"errors"') || body.includes(',"errors":['))
+    throw new Error(`${asked.operationName} was answered ${status}: ${body.slice(0, 2000)}`);
+  return JSON.parse(body).data;
+}
+
+/**
+ * Keeps all lines busy for a time.
+ * @returns milliseconds of each piece of work, and of the whole
+ */
+export async function load(
+  lines: readonly Line[],
+  works: readonly Work[],
+  seconds: number,
+  asking: Asking,
+  from: number,
+): Promise<{ took: number[]; elapsed: number; count: number }> {
+  const took: number[] = [];
+  let n = from;
+  const start = performance.now();
+  const end = start + seconds * 1000;
+  await Promise.all(
+    lines.map(async (line) => {
+      do {
+        const work = works[n % works.length]!;
+        const began = performance.now();
+        await carryOut(line, work, n++, asking);
+        took.push(performance.now() - began);
+      } while (performance.now() < end);
+    }),
+  );
+  return { took, elapsed: performance.now() - start, count: n - from };
+}

@@ -1,0 +1,70 @@
+/**
+ * `npm run backup`: copies database, files and keys into ARCHIVE_DIR while the service runs, or while it does not.
+ *
+ * `--keep 7` removes all but the last seven backups of this data folder, and what only those needed; `--list` shows what there is;
+ * `--verify` reads all backups back, each file held against the checksum that the server gave.
+ */
+import { parseArgs } from "node:util";
+import { allBackups, openSeries, type ArchivedBackup } from "../backup/archive.ts";
+import { takeBackup } from "../backup/backup.ts";
+import { withDatabase } from "../database/running.ts";
+import { readBackup } from "../backup/verify.ts";
+import { loadConfig, type Config } from "../config.ts";
+import { createFileStore } from "../providers/files/index.ts";
+import { progress } from "./progress.ts";
+
+const { tell, end } = progress();
+try {
+  const { values } = parseArgs({
+    options: { keep: { type: "string" }, list: { type: "boolean" }, verify: { type: "boolean" } },
+  });
+  // What it takes to reach the data, and no more.
+  const config = loadConfig(process.env, ["--migrate-only"]);
+  if (!config.archive) throw new Error("ARCHIVE_DIR is not set: it names the folder for backups.");
+  if (values.keep !== undefined && !/^[1-9]\d{0,4}$/.test(values.keep))
+    throw new Error("--keep takes the number of backups that stay, at least 1.");
+  if (values.list || values.verify) await show(config.archive.folder, values.verify ?? false);
+  else await back(config, config.archive.folder, values.keep === undefined ? undefined : Number(values.keep));
+} catch (error) {
+  end();
+  console.error((error as Error).message);
+  process.exitCode = 1;
+}
+
+async function back(config: Config, archive: string, keep: number | undefined): Promise<void> {
+  const { dataDir, s3, databaseUrl } = config;
+  await withDatabase(config, async (loginUrl) => {
+    const series = await openSeries(archive, dataDir, {});
+    const store = createFileStore({ s3, dataDir });
+    const made = await takeBackup({
+      loginUrl,
+      embedded: !databaseUrl,
+      archive,
+      series,
+      dataDir,
+      store,
+      keep,
+      onProgress: tell,
+    });
+    await store.close();
+    end();
+    console.log(`${line(made)}, ${made.contents} contents of files`);
+    if (made.missing.length > 0)
+      throw new Error(
+        `The backup is complete, but the store of files lacks ${made.missing.length} contents that the database names, the first ${made.missing[0]}.`,
+      );
+  });
+}
+
+async function show(archive: string, verify: boolean): Promise<void> {
+  const backups = await allBackups(archive);
+  if (backups.length === 0) console.log(`There is no complete backup in ${archive}.`);
+  for (const backup of backups) {
+    if (verify) await readBackup(backup.folder);
+    console.log(`${line(backup)}${verify ? ", read back without a difference" : ""}`);
+  }
+}
+
+function line({ folder, facts }: ArchivedBackup): string {
+  return `${facts.finishedAt}  ${folder}  ${Math.ceil(facts.bytes / 2 ** 20)} MiB`;
+}

@@ -1,0 +1,44 @@
+import type { RequestHandler, Response } from "express";
+import { pageRequests } from "../limits/admission.ts";
+import type { FairSemaphore, Release } from "../limits/fairSemaphore.ts";
+import { type Party, partyOf } from "../limits/party.ts";
+
+/**
+ * Waits until the party of a request is admitted.
+ * @returns undefined when the caller has gone meanwhile
+ * @throws CodedError RATE_LIMITED
+ */
+export async function turnOf(
+  semaphore: FairSemaphore,
+  party: Party,
+  response: Response,
+): Promise<Release | undefined> {
+  const gone = new AbortController();
+  const onClose = () => gone.abort(new Error("The caller has gone."));
+  response.once("close", onClose);
+  try {
+    return await semaphore.acquire(party, { signal: gone.signal });
+  } catch (error) {
+    if (gone.signal.aborted) return undefined;
+    throw error;
+  } finally {
+    response.off("close", onClose);
+  }
+}
+
+/** Waits for a turn among those who ask for pages, by their network; see turnOf. */
+export const pageTurn = (ip: string | undefined, response: Response): Promise<Release | undefined> =>
+  turnOf(pageRequests, partyOf(null, ip), response);
+
+/** Has a page answered in turn: whoever asks for many at once waits for themselves, and nobody else does. */
+export function inTurn<P>(page: RequestHandler<P>): RequestHandler<P> {
+  return async (request, response, next) => {
+    const release = await pageTurn(request.ip, response);
+    if (!release) return;
+    try {
+      await page(request, response, next);
+    } finally {
+      release();
+    }
+  };
+}

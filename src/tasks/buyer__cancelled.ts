@@ -1,0 +1,37 @@
+import type { Task } from "graphile-worker";
+import { deliverWithinQuota } from "../jobs/deliver.ts";
+import { idOf, idsOf } from "../jobs/payload.ts";
+import { purchaseCancelled } from "../providers/mail/templates.ts";
+
+interface Cancelled {
+  recipients: string[];
+  organization_id: string;
+  organization: string;
+  project: string;
+  home: string | null;
+  currency: string;
+  refunded: string;
+  returned: string;
+  kept: string;
+}
+
+/**
+ * Tells the buyers of the purchase {id} that it was cancelled, and what becomes of what they paid by the charges {charge_ids} and for
+ * the deposits {deposit_ids}. Run twice: goes to those only who were not reached.
+ * @throws where the quota has no room for a mail; the job is tried again then.
+ */
+const task: Task = async (payload, helpers) => {
+  const id = idOf(payload);
+  const { rows } = await helpers.query<Cancelled>("select * from app_private.cancellation_mail($1, $2, $3)", [
+    id,
+    idsOf(payload, "charge_ids"),
+    idsOf(payload, "deposit_ids"),
+  ]);
+  for (const { recipients, organization_id: organizationId, ...said } of rows) {
+    const message = { key: `purchase cancelled ${id}`, ...purchaseCancelled(said) };
+    const wait = await deliverWithinQuota(helpers, organizationId, recipients, message);
+    if (wait > 0) throw new Error(`There is no room for a mail to a buyer for ${wait} s.`);
+  }
+};
+
+export default task;

@@ -1,0 +1,30 @@
+import type { Task } from "graphile-worker";
+import { deliver } from "../jobs/deliver.ts";
+import { secondFactorReminder } from "../providers/mail/templates.ts";
+
+/** How many are reminded in a run; the next one goes on. */
+const most = 1000;
+
+/**
+ * Reminds the members whom their organization refuses within a day, because they have no second factor. Run twice: goes to those only
+ * who were not reached.
+ */
+const task: Task = async (_payload, helpers) => {
+  const { rows } = await helpers.query<{ key: string; email: string; organization: string; due_at: Date }>(
+    "select * from app_private.second_factor_reminders($1)",
+    [most],
+  );
+  const failures: unknown[] = [];
+  for (const { key, email, organization, due_at: dueAt } of rows) {
+    if (helpers.abortSignal.aborted) throw new Error("The service stops; the rest is sent later.");
+    try {
+      const link = `${helpers.webUrl}/#second-factor`;
+      await deliver(helpers, { key, to: email, ...secondFactorReminder({ organization, dueAt, link }) });
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+};
+
+export default task;
