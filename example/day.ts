@@ -166,6 +166,8 @@ async function openTower(ada: Ask, developer: { id: string }) {
       timeZone: "America/Toronto",
       address: { thoroughfare: "9 Quay Street", locality: "Toronto", postalCode: "M5J 2N8", country: "CA" },
       reservationFee: 5_000,
+      // Whoever has an account reserves a home for themselves, and pays the fee first.
+      publicReservations: true,
       reservationExpiration: 7,
       // Where the law gives buyers days to think it over, a purchase is IN_REVIEW until they have passed.
       rescissionDays: 0,
@@ -392,6 +394,11 @@ const RESERVE = `mutation ($input: CreateReservationInput!) {
   createReservation(input: $input) { id number status price expiresAt unit { number status } lead { status } }
 }`;
 
+const RESERVE_ALONE = `mutation ($input: CreateReservationInput!) {
+  createReservation(input: $input) { id number status feeDeposit { id amountDue } }
+}`;
+const MY_RESERVATION = `query ($id: ID!) { reservation(id: $id) { number status unit { number status } } }`;
+
 /** A free home with so many bedrooms on these floors. */
 async function freeHome(ask: Ask, projectId: string, bedrooms: number, floors: [number, number]) {
   const filter = {
@@ -418,6 +425,26 @@ async function reserve(sam: Ask, tower: { id: string }, bo: { id: string }, vera
   );
   const late = await refused(vera(HOLD, { input: { unitId: home.id } }));
   done(`Vera of the agency wants the same home: ${late.code}, until ${late.extensions.claimedUntil}.`);
+
+  // Nobody of the team has to be there: the hold keeps the home until the fee is paid, and the fee confirms.
+  const ivy = await signUp("Ivy", "Moreau");
+  const studio = await freeHome(ivy, tower.id, 0, [5, 20]);
+  await ivy(HOLD, { input: { unitId: studio.id } });
+  const { createReservation: alone } = await ivy(RESERVE_ALONE, {
+    input: { unitId: studio.id, acceptedTerms: true },
+  });
+  const { createProcessorCard: card } = await ivy(ADD_CARD, { input: { token: "tok_visa" } });
+  await ivy(PAY, {
+    input: { depositId: alone.feeDeposit.id, amount: alone.feeDeposit.amountDue, cardId: card.id },
+  });
+  const { reservation: confirmed } = await wait(
+    () => ivy(MY_RESERVATION, { id: alone.id }),
+    (answer) => answer.reservation.status !== alone.status,
+  );
+  done(
+    `At night Ivy reserves ${confirmed.unit.number} for herself and pays the fee of ${money(alone.feeDeposit.amountDue)}: ` +
+      `${alone.number} was ${alone.status} and is ${confirmed.status}.`,
+  );
   return { home, reservation };
 }
 
@@ -467,6 +494,8 @@ const DEPOSIT = `query ($id: ID!, $buyerId: ID!) {
   deposit(id: $id) { title status amountPaid }
   buyer(id: $buyerId) { netPurchasePriceBalance }
 }`;
+const UPLOAD_PROOF = `mutation ($input: UploadBuyerDocumentInput!) { uploadBuyerDocument(input: $input) { id title } }`;
+const ON_FILE = `query ($id: ID!) { buyer(id: $id) { documentsOnFile } }`;
 const PERSONALIZE = `mutation ($input: CreatePersonalizationInput!) { createPersonalization(input: $input) { id total } }`;
 const SUBMIT = `mutation ($input: UpdatePersonalizationInput!) { updatePersonalization(input: $input) { status total } }`;
 
@@ -498,6 +527,15 @@ async function purchase(
   done(
     `Bo paid ${money(payment.charge.amount)} by ${card.brand} ${card.last4}: ${deposit.title} is ${deposit.status}, ` +
       `${money(owed.netPurchasePriceBalance)} are left.`,
+  );
+
+  const letter = new File([pdf("Letter of the bank")], "bank.pdf", { type: "application/pdf" });
+  await asBo(UPLOAD_PROOF, {
+    input: { buyerId: buyer.id, category: "PROOF_OF_FUNDS", title: "Letter of the bank", file: letter },
+  });
+  const { buyer: filed } = await ada(ON_FILE, { id: buyer.id });
+  done(
+    `Bo uploads a letter of the bank: ${filed.documentsOnFile} is on file, for whoever may read such documents.`,
   );
 
   const { createPersonalization: kitchen } = await asBo(PERSONALIZE, {
@@ -580,6 +618,7 @@ async function close(
 
 // --- 9. A deal that fails, and the resale ----------------------------------------------------------------------------------
 
+const GIVE_BACK = `mutation ($input: UpdateLeadInput!) { updateLead(input: $input) { name } }`;
 const CANCEL = `mutation ($input: CancelBuyerInput!) {
   cancelBuyer(input: $input) { dryRun effects { kind recordType title statusAfter } buyer { status unit { status price } } }
 }`;
@@ -588,6 +627,7 @@ const CANCEL = `mutation ($input: CancelBuyerInput!) {
 async function resell(
   ada: Ask,
   sam: Ask,
+  vera: Ask,
   { tower, nia, mira, reason }: Parts & { nia: { id: string }; mira: { id: string } },
 ) {
   chapter("A deal that fails, and the resale");
@@ -609,13 +649,17 @@ async function resell(
     `Her loan is refused. Cancelling touches ${effects.length} records; the purchase is ${gone.status}, ` +
       `${free.number} ${free.status} at ${money(free.price)}.`,
   );
+  await vera(GIVE_BACK, { input: { id: mira.id, assigneeId: null } });
+  const { leads: left } = await vera(LEADS, { filter: { projectIds: [tower.id] } });
+  done(`Mira has moved to Toronto: Vera gives her back to the developer, and sees ${left.length} leads now.`);
   const { convertLead: second } = await ada(CONVERT, { input: { leadId: mira.id, unitId: home.id } });
   done(`Mira buys it the same day, at ${money(second.price)}: the home is ${second.unit.status}.`);
 }
 
 // --- 10. The evening --------------------------------------------------------------------------------------------------------
 
-const REPORT = `mutation ($input: CreateCustomReportInput!) { createCustomReport(input: $input) { rows(first: 20) } }`;
+const REPORT = `mutation ($input: CreateCustomReportInput!) { createCustomReport(input: $input) { id rows(first: 20) } }`;
+const EXPORT_REPORT = `mutation ($input: ExportCustomReportInput!) { exportCustomReport(input: $input) { id status } }`;
 const CREATE_EXPORT = `mutation ($input: CreateCustomExportInput!) { createCustomExport(input: $input) { id } }`;
 const RUN_EXPORT = `mutation ($input: RunCustomExportInput!) { runCustomExport(input: $input) { id status } }`;
 const EXPORT = `query ($id: ID!) { export(id: $id) { status rowCount url filename } }`;
@@ -623,6 +667,13 @@ const SEARCH = `query ($query: String!) { search(query: $query, first: 5) { titl
 const SESSIONS = `{ viewer { sessions { id isCurrent } } }`;
 const LOGOUT = `mutation ($input: LogoutInput!) { logout(input: $input) { sessions { isCurrent } } }`;
 const EVENTS = `query ($filter: EventsFilter) { eventsConnection(filter: $filter) { totalCount } }`;
+
+/** An export, once it is made. */
+const fetched = (ask: Ask, id: string) =>
+  wait(
+    () => ask(EXPORT, { id }),
+    (answer) => answer.export.status === "COMPLETED",
+  );
 
 /** What the developer looks at before it goes home. */
 async function lookBack(ada: Ask, { developer, tower }: Parts) {
@@ -644,6 +695,14 @@ async function lookBack(ada: Ask, { developer, tower }: Parts) {
   for (const row of report.rows.rows)
     done(`${row.status.padEnd(10)} ${String(row.homes).padStart(3)} × ${money(row.value)}`);
 
+  const { exportCustomReport: figures } = await ada(EXPORT_REPORT, {
+    input: { id: report.id, format: "CSV" },
+  });
+  const { export: sheet } = await fetched(ada, figures.id);
+  done(
+    `The figures are a file, too, ${sheet.filename}: ${(await download(sheet.url)).trim().split("\n")[0]}.`,
+  );
+
   const { createCustomExport: definition } = await ada(CREATE_EXPORT, {
     input: {
       organizationId: developer.id,
@@ -654,10 +713,7 @@ async function lookBack(ada: Ask, { developer, tower }: Parts) {
     },
   });
   const { runCustomExport: run } = await ada(RUN_EXPORT, { input: { id: definition.id } });
-  const { export: file } = await wait(
-    () => ada(EXPORT, { id: run.id }),
-    (answer) => answer.export.status === "COMPLETED",
-  );
+  const { export: file } = await fetched(ada, run.id);
   const lines = (await download(file.url)).trim().split("\n").length;
   done(`${file.filename} was exported: ${file.rowCount} rows, ${lines} lines with the header.`);
 
@@ -697,6 +753,6 @@ const { home, reservation } = await reserve(sam, tower, bo, vera);
 await negotiate(ada, home, bo, reservation);
 const { buyer, asBo } = await purchase(ada, { bo, home, quartz });
 await close(ada, asBo, { buyer, bo, tower });
-await resell(ada, sam, { ...parts, nia, mira });
+await resell(ada, sam, vera, { ...parts, nia, mira });
 await lookBack(ada, parts);
 console.log("\nThe day is done.");

@@ -69,6 +69,8 @@ export interface Config {
   readonly monitoring: { readonly host: string; readonly port: number } | "off" | undefined;
   readonly logLevel: string;
   readonly explorer: boolean;
+  /** Whether documents that are not registered are refused. */
+  readonly trustedDocumentsOnly: boolean;
   readonly poolSize: number;
   /** Bytes. */
   readonly documentBytes: number;
@@ -207,6 +209,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     webUrl: read("WEB_URL"),
     monitoring: read("MONITORING"),
     logLevel: must("LOG_LEVEL"),
+    trustedDocumentsOnly: read("TRUSTED_DOCUMENTS") === "only",
     explorer: read("EXPLORER") ?? !production,
     poolSize: must("POOL_SIZE"),
     documentBytes: must("PLAN_CACHE_MB") * 1_000_000,

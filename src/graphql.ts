@@ -12,6 +12,8 @@ import { createFileAddresses } from "./files/addresses.ts";
 import { incomingFolder } from "./files/incoming.ts";
 import { createFiles } from "./files/files.ts";
 import { filePage } from "./http/files.ts";
+import { requestState } from "./http/requestState.ts";
+import { isMultipart } from "./http/uploads.ts";
 import { uploadPlaces } from "./http/uploadPlaces.ts";
 import { connectionShares } from "./limits/admission.ts";
 import type { Logger } from "./log.ts";
@@ -23,6 +25,7 @@ import { messagesWebhook } from "./http/messagesWebhook.ts";
 import { paymentTransforms } from "./payments/transforms.ts";
 import { noProcessor, type PaymentProcessor } from "./providers/payments/index.ts";
 import type { SmsProvider } from "./providers/sms/index.ts";
+import { createTrustedDocuments } from "./http/trustedDocuments.ts";
 import { trackers } from "./http/trackers.ts";
 import { unsubscribePage } from "./http/unsubscribe.ts";
 import { confirmPage } from "./http/confirm.ts";
@@ -54,6 +57,8 @@ export interface GraphqlOptions {
   jwtKeys: readonly LoginTokenKey[];
   /** What secrets are sealed with. */
   seal: Seal;
+  /** Whether documents that are not registered are refused; not where left out. */
+  trustedDocumentsOnly?: boolean;
   /** Whether the addresses of webhooks may lead to this machine; not where left out. */
   loopbackWebhooks?: boolean;
   /** Where users give consent to applications; without it, none that needs one is available. */
@@ -92,6 +97,7 @@ export interface Graphql {
     | "constraintMessages"
     | "pools"
     | "uploads"
+    | "documents"
     | "filePage"
     | "trackers"
     | "unsubscribe"
@@ -129,6 +135,7 @@ export async function startGraphql({
   introspectionHoldMs,
   jwtKeys,
   seal,
+  trustedDocumentsOnly = false,
   loopbackWebhooks = false,
   oauth,
   drafts = createDraftProvider(),
@@ -149,6 +156,7 @@ export async function startGraphql({
       connectionString: authenticatorUrl,
       max,
       applicationName,
+      genericPlans: true,
       onError: (error) => log.warn({ err: error }, "A database connection broke."),
     });
   // Pages are for strangers, who may not keep the API from finding out who asks.
@@ -200,13 +208,31 @@ export async function startGraphql({
     return {
       transport: {
         pgl,
-        authenticate: (authorization, { ip }) => authenticator(authorization, ip),
+        authenticate: async (authorization, request) => {
+          // Files are taken in before there is a statement.
+          const found = await authenticator(authorization, request.ip, !isMultipart(request));
+          const state = requestState(request);
+          state.tokenCheck = found.check;
+          if (found.check) found.check.onRenewed = (claims) => (state.claims = claims);
+          return found.claims;
+        },
         constraintMessages,
         uploads: {
           files,
           places: async (operations) => uploadPlaces(await pgl.getSchema(), operations),
           settings: viewerSettings,
         },
+        documents: createTrustedDocuments({
+          find: async (id) => {
+            const { rows } = await pool.query({
+              name: "document_text",
+              text: "select app_private.document_text($1) as text",
+              values: [id],
+            });
+            return rows[0]?.text ?? undefined;
+          },
+          only: trustedDocumentsOnly,
+        }),
         filePage: filePage({ store: fileStore, addresses, pool: pages }),
         trackers: trackers(pages),
         unsubscribe: unsubscribePage(pages),
@@ -216,7 +242,7 @@ export async function startGraphql({
         paymentsWebhook: paymentsWebhook(payments, pool),
         ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
         signingWebhook: signingWebhook(integrations, pool),
-        calendars: calendars(pages, baseUrl),
+        calendars: calendars(pages, baseUrl, compute),
         consent: consentPage(integrations),
         languageOfUser: async (userId) =>
           (await pool.query("select app_private.language_of($1) as language", [userId])).rows[0]?.language,

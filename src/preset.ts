@@ -6,19 +6,20 @@ import type { Pool } from "pg";
 import { makePgService } from "postgraphile/adaptors/pg";
 import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
 import type { Claims } from "./auth/claims.ts";
-import { pgSettings } from "./auth/claims.ts";
+import { pgSettings, replaceSettings } from "./auth/claims.ts";
 import { deviceOf } from "./auth/device.ts";
 import type { LoginTokens } from "./auth/loginToken.ts";
 import { hashPassword, provePassword, type TransformContext } from "./auth/passwords.ts";
 import { freshTotpSecret, proveSecondFactor } from "./auth/secondFactor.ts";
 import { proveRefreshToken } from "./auth/refreshTokens.ts";
+import { withCheck } from "./auth/tokenCheck.ts";
 import { settledDeadlines } from "./database/deadlines.ts";
 import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
 import { inShare } from "./database/orderedPool.ts";
 import { transportPreset } from "./http/preset.ts";
 import { repeatFacts } from "./http/repeatFacts.ts";
 import { userAgentOf } from "./http/requestFacts.ts";
-import { claimsOf, requestState } from "./http/requestState.ts";
+import { claimsOf, requestState, type RequestState } from "./http/requestState.ts";
 import type { FairSemaphore } from "./limits/fairSemaphore.ts";
 import { withWork } from "./limits/operationWork.ts";
 import { partyOf } from "./limits/party.ts";
@@ -48,6 +49,7 @@ import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SearchPlugin } from "./plugins/SearchPlugin.ts";
 import { SignedTextsPlugin } from "./plugins/SignedTextsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
+import { ToldTextsPlugin } from "./plugins/ToldTextsPlugin.ts";
 import type { IntegrationTransforms } from "./integrations/transforms.ts";
 import { proveSigningCode } from "./signing/codes.ts";
 import type { PaymentTransforms } from "./payments/transforms.ts";
@@ -68,6 +70,8 @@ declare global {
       viewerPlace?: ViewerPlace | undefined;
       /** Takes the checksums of files that the request has sent. */
       sentFiles?: string[];
+      /** Finds the language of what the answer says; without it, that is English. */
+      language?: RequestState["language"];
     }
   }
 }
@@ -110,6 +114,22 @@ export function viewerSettings(request: IncomingMessage): Record<string, string>
     language,
     ...(userAgent ? { userAgent } : {}),
   });
+}
+
+/** The settings of an operation. When its token turns out to stand for something else by now, they change in place. */
+function settingsOf(request: IncomingMessage): Record<string, string> {
+  const state = requestState(request);
+  const { tokenCheck } = state;
+  const settings = withCheck(
+    withWork(viewerSettings(request), state.work),
+    tokenCheck?.carried && tokenCheck,
+  );
+  if (tokenCheck)
+    tokenCheck.onRenewed = (claims) => {
+      state.claims = claims;
+      replaceSettings(settings, viewerSettings(request));
+    };
+  return settings;
 }
 
 /**
@@ -181,6 +201,7 @@ export function createPreset({
       SignInPlugin,
       NearestCityPlugin,
       SearchPlugin,
+      ToldTextsPlugin,
       PublicQueriesPlugin,
     ],
     disablePlugins: [
@@ -224,7 +245,8 @@ export function createPreset({
           viewerPlace,
           repeats: repeatFacts(request),
           sentFiles: requestState(request).sentFiles,
-          pgSettings: withWork(viewerSettings(request), requestState(request).work),
+          language: requestState(request).language,
+          pgSettings: settingsOf(request),
         };
       },
     },

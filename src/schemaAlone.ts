@@ -12,17 +12,12 @@ const unused = () => {
   throw new Error("Nothing is served here.");
 };
 
-/**
- * Reads a database and builds its schema.
- * @param authenticatorUrl how the API logs in there.
- * @param options what signs; without it, nothing can be signed. How the database is asked; as the API does where left out.
- */
-export async function buildSchema(
-  authenticatorUrl: string,
+/** The preset of a schema that nobody is served with, on connections of plat_authenticator. */
+export function presetAlone(
+  pool: PresetOptions["pool"],
   options: Partial<Pick<PresetOptions, "signLoginToken" | "signFileAddress" | "adaptor">> = {},
-): Promise<GraphQLSchema> {
-  const pool = makePool({ connectionString: authenticatorUrl, max: 2 });
-  const preset = createPreset({
+): GraphileConfig.Preset {
+  return createPreset({
     pool,
     signLoginToken: unused,
     signFileAddress: unused,
@@ -35,8 +30,20 @@ export async function buildSchema(
     integrationTransforms: { hideCredentials: unused, connectIntegration: unused },
     ...options,
   });
+}
+
+/**
+ * Reads a database and builds its schema.
+ * @param authenticatorUrl how the API logs in there.
+ * @param options what signs; without it, nothing can be signed. How the database is asked; as the API does where left out.
+ */
+export async function buildSchema(
+  authenticatorUrl: string,
+  options: Parameters<typeof presetAlone>[1] = {},
+): Promise<GraphQLSchema> {
+  const pool = makePool({ connectionString: authenticatorUrl, max: 2 });
   try {
-    return (await makeSchema(preset)).schema;
+    return (await makeSchema(presetAlone(pool, options))).schema;
   } finally {
     await pool.end();
   }

@@ -210,6 +210,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         documentBytes: config.documentBytes,
         jwtKeys: await loadJwtKeys(config),
         seal,
+        trustedDocumentsOnly: config.trustedDocumentsOnly,
         loopbackWebhooks: config.loopbackWebhooks,
         oauth: config.oauth,
         drafts,

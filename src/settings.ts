@@ -418,6 +418,12 @@ export const settings = {
     description: "Serve the explorer page at `/`.",
     parse: flag,
   }),
+  TRUSTED_DOCUMENTS: setting({
+    default: "also",
+    description:
+      "`also`: documents are taken as text and by the ids of those that `npm run documents` has registered; `only`: by their ids alone, which closes the API to all other operations.",
+    parse: oneOf("also", "only"),
+  }),
   POOL_SIZE: setting({
     default: "10",
     description: "Database connections of the API and its pages in one process.",

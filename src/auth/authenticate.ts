@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Pool } from "pg";
 import { DatabaseConnectionError } from "../database/databaseErrors.ts";
 import { fromSqlError, isSqlError } from "../database/sqlErrors.ts";
@@ -6,7 +7,9 @@ import { authentications } from "../limits/admission.ts";
 import { partyOf } from "../limits/party.ts";
 import { accessTokenPrefix, accessTokenSha256, isAccessToken } from "./accessToken.ts";
 import { anonymous, type Claims } from "./claims.ts";
+import { KnownTokens, type KnownToken } from "./knownTokens.ts";
 import { createLoginTokens, type LoginTokenKey } from "./loginToken.ts";
+import { TokenCheck, type Access } from "./tokenCheck.ts";
 
 /** Longer than any token of ours. */
 const MOST_CHARACTERS = 2000;
@@ -29,34 +32,68 @@ const byAccessToken = {
   name: "authenticate_access_token",
   text: "select * from app_private.authenticate_access_token($1)",
 };
+const accessOf = {
+  name: "access_of",
+  text: "select access, classes, parties, version from app_private.access_of($1, $2, $3)",
+};
+
+/** Row of app_private.access_of. */
+interface AccessRow {
+  access: string | null;
+  classes: string[] | null;
+  parties: string[];
+  version: string;
+}
+
+const NOTHING = "{}|{}|{}|{}|{}";
+
+/** Settings for app_hidden.handed_access; null where there is too much to hand on. */
+function toAccess({ access, classes, parties, version }: AccessRow): Access | null {
+  if (access === null) return null;
+  const settings: Record<string, string> = { "plat.access": access, "plat.access_": NOTHING };
+  for (const [index, sets] of (classes ?? []).entries()) settings[`plat.access_${index + 1}`] = sets;
+  return { settings, parties, version };
+}
+
+/** Who asks, and for a token that was looked up a moment ago the check that goes along with the statements of a query. */
+export interface Authenticated {
+  readonly claims: Claims;
+  readonly check?: TokenCheck;
+}
 
 /**
  * Turns `Authorization` headers into claims. A header is refused or trusted, never ignored: only its absence makes an
- * anonymous viewer. One statement for a token that can be ours, none for any other.
+ * anonymous viewer. One statement for a token that can be ours, none for any other; none either for one that was looked up in
+ * this minute, where the caller carries the check.
  * @param options.pool connections of plat_authenticator
  * @param options.keys those of login tokens; the first one signs
  * @returns a function that throws CodedError UNAUTHENTICATED for a bad token, UNAVAILABLE or INTERNAL when the look-up fails; `ip` says who
- * waits with whom when there are many at once
+ * waits with whom when there are many at once; `carries` says that the caller sees to the check that it may get
  */
 export function createAuthenticator(options: {
   pool: Pick<Pool, "query">;
   keys: readonly LoginTokenKey[];
-}): (authorizationHeader: string | undefined, ip?: string) => Promise<Claims> {
+}): (authorizationHeader: string | undefined, ip?: string, carries?: boolean) => Promise<Authenticated> {
   const { pool } = options;
   const loginTokens = createLoginTokens(options.keys);
+  const knownTokens = new KnownTokens();
 
   async function find(
     ip: string | undefined,
     query: typeof bySession,
     values: unknown[],
-    sessionId?: string,
+    key: string,
+    { sessionId, expiresAt }: { sessionId?: string | undefined; expiresAt?: number } = {},
   ): Promise<Claims> {
     const { rows } = await authentications
       .run(partyOf(null, ip), () => pool.query<AuthenticatedRow>({ ...query, values }))
       .catch(lookUpFailed);
     const [row] = rows;
-    if (!row) throw refusal("The token has ended: it is unknown, expired or revoked. Sign in again.");
-    return {
+    if (!row) {
+      knownTokens.forget(key);
+      throw refusal("The token has ended: it is unknown, expired or revoked. Sign in again.");
+    }
+    const claims: Claims = {
       userId: row.viewer_id,
       readOnly: row.read_only,
       ...(sessionId !== undefined && { sessionId }),
@@ -65,22 +102,58 @@ export function createAuthenticator(options: {
       ...(row.scopes !== null && { scopes: row.scopes }),
       ...(row.second_factor_withholds && { secondFactorWithholds: row.second_factor_withholds }),
     };
+    const tokenSha256 = row.token_id === null ? null : (values[0] as Buffer);
+    // Without a row of its own a session cannot be asked about; and what is withheld ends at any moment.
+    const isCheckable = (sessionId ?? tokenSha256) !== null && !row.second_factor_withholds;
+    if (isCheckable)
+      knownTokens.keep(key, {
+        claims,
+        facts: { userId: row.viewer_id, sessionId: sessionId ?? null, tokenSha256 },
+        expiresAt,
+      });
+    else knownTokens.forget(key);
+    return claims;
   }
 
-  return async (authorizationHeader, ip) => {
-    if (authorizationHeader === undefined) return anonymous;
-    const token = /^Bearer +(\S+)$/i.exec(authorizationHeader)?.[1];
-    if (token === undefined)
-      throw refusal("The Authorization header has to be: Bearer, a space, and the token.");
-    if (token.length > MOST_CHARACTERS) throw refusal("This is no token of ours.");
+  /** Has the access of a token found that is used again, while nobody waits for it. */
+  function findAccess(key: string, known: KnownToken): void {
+    const { userId, organizationId, scopes } = known.claims;
+    knownTokens.keepAccess(key, known, null);
+    authentications
+      .run(partyOf(userId, undefined), () =>
+        pool.query<AccessRow>({ ...accessOf, values: [userId, organizationId ?? null, scopes ?? null] }),
+      )
+      .then(({ rows }) => knownTokens.keepAccess(key, known, toAccess(rows[0]!)))
+      // Without it, each statement finds what it needs by itself.
+      .catch(() => knownTokens.keepAccess(key, known, undefined));
+  }
+
+  async function lookUp(token: string, key: string, ip: string | undefined): Promise<Claims> {
     if (!token.startsWith(accessTokenPrefix)) {
       const { sub, epoch, sid, jti, exp } = loginTokens.verify(token);
       const sessionId = sid ?? jti;
       const values = [sub, epoch, sessionId ?? null, sid !== undefined, ip ?? null, exp];
-      return find(ip, bySession, values, sessionId);
+      return find(ip, bySession, values, key, { sessionId, expiresAt: exp });
     }
     if (!isAccessToken(token)) throw refusal("This access token is mistyped or incomplete.");
-    return find(ip, byAccessToken, [accessTokenSha256(token)]);
+    return find(ip, byAccessToken, [accessTokenSha256(token)], key);
+  }
+
+  return async (authorizationHeader, ip, carries = false) => {
+    if (authorizationHeader === undefined) return { claims: anonymous };
+    const token = /^Bearer +(\S+)$/i.exec(authorizationHeader)?.[1];
+    if (token === undefined)
+      throw refusal("The Authorization header has to be: Bearer, a space, and the token.");
+    if (token.length > MOST_CHARACTERS) throw refusal("This is no token of ours.");
+    const key = createHash("sha256").update(token).digest("base64");
+    const known = carries ? knownTokens.find(key) : undefined;
+    if (!known) return { claims: await lookUp(token, key, ip) };
+    if (known.access === undefined) findAccess(key, known);
+    const renew = async () => {
+      knownTokens.keepAccess(key, known, undefined);
+      return lookUp(token, key, ip);
+    };
+    return { claims: known.claims, check: new TokenCheck(known.facts, known.access ?? undefined, renew) };
   };
 }
 

@@ -44,6 +44,8 @@ export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, 
     role: userId === null ? "plat_anonymous" : "plat_user",
     "plat.request_id": facts.requestId,
     "plat.channel": facts.channel,
+    // What a check hands on takes its place; nothing else may.
+    "plat.access": "",
   };
   if (userId === null) settings.statement_timeout = STRANGERS_STATEMENT_TIMEOUT;
   if (facts.ip !== undefined) settings["plat.ip"] = facts.ip;
@@ -62,9 +64,15 @@ export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, 
   return settings;
 }
 
+/** In place: steps of the plan hold the object already. It has to be the request's own. */
+export function replaceSettings(settings: Record<string, string>, by: Record<string, string>): void {
+  for (const name of Object.keys(settings)) delete settings[name];
+  Object.assign(settings, by);
+}
+
 /** These settings for a user who has just signed in: without the restrictions of the token that the request came with. */
 export function signedInSettings(settings: Record<string, string>, userId: string): Record<string, string> {
-  const kept = ["plat.request_id", "plat.channel", "plat.ip", "plat.user_agent"].filter(
+  const kept = ["plat.access", "plat.request_id", "plat.channel", "plat.ip", "plat.user_agent"].filter(
     (name) => name in settings,
   );
   return {

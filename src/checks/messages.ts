@@ -1,6 +1,6 @@
 import type { ClientBase } from "pg";
 import { catalogues, languages, placesOf, type Section } from "../messages/catalogue.ts";
-import { codeMessages, databaseMessages, type SourceMessage } from "../messages/sources.ts";
+import { codeMessages, databaseMessages, pageMessages, type SourceMessage } from "../messages/sources.ts";
 import type { Finding } from "./rule.ts";
 
 const folder = "src/messages/catalogue";
@@ -9,15 +9,18 @@ const folder = "src/messages/catalogue";
 const nameless = (text: string) => text.replace(/\{\w+\}/g, "{}");
 
 /** Sentences of functions, constraints and the code that have no key. */
-export function withoutKey(messages: readonly SourceMessage[]): Finding[] {
-  const known = new Set(Object.values(catalogues.en.errors).map(nameless));
+export function withoutKey(
+  messages: readonly SourceMessage[],
+  section: Exclude<Section, "terms"> = "errors",
+): Finding[] {
+  const known = new Set(Object.values(catalogues.en[section]).map(nameless));
   const found = new Map(
     messages.filter(({ text }) => !known.has(text)).map((message) => [message.text, message]),
   );
   return [...found.values()].map(({ text, place }) => ({
     rule: "message-without-key",
     object: place,
-    write: `Add "${text}" with a key to errors in ${folder}/en.json, with {0}, {1} … for each {}, and to the other languages; or write it anew under its old key.`,
+    write: `Add "${text}" with a key to ${section} in ${folder}/en.json, with {0}, {1} … for each {}, and to the other languages; or write it anew under its old key.`,
   }));
 }
 
@@ -54,5 +57,9 @@ export function differences(of = catalogues): Finding[] {
 
 /** What the catalogues of messages lack. */
 export async function checkMessages(client: ClientBase): Promise<Finding[]> {
-  return [...withoutKey([...(await databaseMessages(client)), ...codeMessages()]), ...differences()];
+  return [
+    ...withoutKey([...(await databaseMessages(client)), ...codeMessages()]),
+    ...withoutKey(pageMessages(), "mails"),
+    ...differences(),
+  ];
 }

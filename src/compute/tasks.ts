@@ -4,6 +4,7 @@
  */
 import { checkDraft } from "../drafts/check.ts";
 import type { Fact } from "../providers/drafts/index.ts";
+import { calendarText, type CalendarFeed } from "../integrations/calendarText.ts";
 import { checkMapping, mapped, type Mapping } from "../integrations/mapping.ts";
 import { holds } from "../workflows/conditions.ts";
 import { readTexts, type TextChecks } from "../workflows/definitionTexts.ts";
@@ -91,6 +92,8 @@ export const tasks = {
     const { violations, used, loose } = checkDraft(draft, facts, quotes);
     return { violations, used: [...used], loose };
   }),
+  /** A feed of appointments as iCalendar. */
+  calendar: computed<null, CalendarFeed, string>((_, feed) => calendarText(feed)),
   /** When a cron line is due next, as ISO 8601; null where it cannot be read any more. */
   schedule: computed<null, { schedule: string; timeZone: string; after: string }, string | null>(
     (_, { schedule, timeZone, after }) => {

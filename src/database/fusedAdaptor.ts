@@ -13,7 +13,7 @@ import type { Deadlines } from "./deadlines.ts";
 import { FusedClient } from "./fusedClient.ts";
 import { OrderedPool } from "./orderedPool.ts";
 import { Session } from "./session.ts";
-import { makeSetter } from "./settings.ts";
+import { RequestSettings } from "./requestSettings.ts";
 
 /** Options of the adaptor. */
 export interface FusedAdaptorOptions {
@@ -86,7 +86,7 @@ function makeWithPgClient(
       callback: (client: NodePostgresPgClient) => T | Promise<T>,
     ): Promise<T> => {
       // Made before the connection is taken: settings that cannot be read must not cost one.
-      const setter = makeSetter(pgSettings, deadlines?.probe);
+      const settings = new RequestSettings(pgSettings, deadlines?.probe);
       const work = workOf(pgSettings);
       const held = work && (await connections?.acquire(work.party));
       let bytes = 0;
@@ -94,7 +94,7 @@ function makeWithPgClient(
       try {
         const connection = await pool.connect();
         const session = Session.of(connection, preparedStatements);
-        const client = new FusedClient(session, setter, pgSettings?.["role"] ?? "", deadlines);
+        const client = new FusedClient(session, settings, pgSettings?.["role"] ?? "", deadlines);
         session.meter = work && ((count) => ((bytes += count), work.read(count)));
         try {
           result = await callback(client);

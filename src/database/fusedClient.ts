@@ -3,11 +3,12 @@ import type { PoolClient } from "pg";
 import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import { withIdsApart } from "./batchedLookups.ts";
-import { isRetryable } from "./databaseErrors.ts";
+import { isRetryable, sqlState } from "./databaseErrors.ts";
+import { OUTDATED, type TokenCheck } from "../auth/tokenCheck.ts";
 import { afterDeadlines, type Deadlines } from "./deadlines.ts";
 import { Preloaded } from "./preloaded.ts";
 import type { Session, Statement } from "./session.ts";
-import type { Setter } from "./settings.ts";
+import type { RequestSettings } from "./requestSettings.ts";
 import { announceStatement } from "./statementEvents.ts";
 import { TransactionClient } from "./transactionClient.ts";
 
@@ -25,7 +26,7 @@ const longestPauseMs = (retries: number) => 20 * 3 ** retries;
  */
 export class FusedClient implements NodePostgresPgClient {
   readonly #session: Session;
-  readonly #setter: Setter | null;
+  readonly #settings: RequestSettings;
   /** In the names of prepared statements: a plan under RLS is made for one role and made again when another uses it. */
   readonly #role: string;
   readonly #deadlines: Deadlines | undefined;
@@ -33,9 +34,9 @@ export class FusedClient implements NodePostgresPgClient {
   #pending = 0;
   #closed = false;
 
-  constructor(session: Session, setter: Setter | null, role: string, deadlines?: Deadlines) {
+  constructor(session: Session, settings: RequestSettings, role: string, deadlines?: Deadlines) {
     this.#session = session;
-    this.#setter = setter;
+    this.#settings = settings;
     this.#role = role;
     this.#deadlines = deadlines;
   }
@@ -54,7 +55,9 @@ export class FusedClient implements NodePostgresPgClient {
     return this.#enqueue(async () => {
       for (let retries = 0; ; retries += 1) {
         try {
-          return await afterDeadlines(this.#session, this.#deadlines, () => this.#send<TData>(query));
+          return await this.#checked(() =>
+            afterDeadlines(this.#session, this.#deadlines, () => this.#send<TData>(query)),
+          );
         } catch (error) {
           if (retries === MOST_RETRIES || !isRetryable(error)) throw error;
           await pause(Math.random() * longestPauseMs(retries));
@@ -66,8 +69,10 @@ export class FusedClient implements NodePostgresPgClient {
   /** Runs the callback inside BEGIN … COMMIT under the settings; its statements are not repeated after a conflict. */
   withTransaction<T>(callback: (client: this) => Promise<T>): Promise<T> {
     return this.#enqueue(() =>
-      TransactionClient.run(this.#session, this.#setter, this.#deadlines, (client) =>
-        callback(client as unknown as this),
+      this.#checked(() =>
+        TransactionClient.run(this.#session, this.#settings.setter, this.#deadlines, (client) =>
+          callback(client as unknown as this),
+        ),
       ),
     );
   }
@@ -78,13 +83,34 @@ export class FusedClient implements NodePostgresPgClient {
     await this.#last;
   }
 
+  /** Where the check of the token refused the settings, before anything else ran, the attempt is made again under new ones. */
+  async #checked<T>(attempt: () => Promise<T>): Promise<T> {
+    const { check } = this.#settings;
+    if (!check) return attempt();
+    if (!check.carried) return this.#renewed(check, attempt);
+    try {
+      const result = await attempt();
+      check.passed();
+      return result;
+    } catch (error) {
+      if (sqlState(error) !== OUTDATED) throw error;
+    }
+    return this.#renewed(check, attempt);
+  }
+
+  async #renewed<T>(check: TokenCheck, attempt: () => Promise<T>): Promise<T> {
+    await check.renew();
+    this.#settings.remake();
+    return attempt();
+  }
+
   async #send<TData>({ values, name, arrayMode, ...query }: PgClientQuery): Promise<PgClientResult<TData>> {
     const text = withIdsApart(query.text);
     const preloaded = values?.filter((value) => value instanceof Preloaded) ?? [];
     if (preloaded.length > 0) return this.#sendAfter<TData>(preloaded, { text, values: values!, arrayMode });
     announceStatement(text, values);
     const statement: Statement = { text, values, key: name == null ? undefined : `${this.#role}\0${name}` };
-    const setter = this.#setter;
+    const setter = this.#settings.setterFor(text);
     const batch = setter === null ? [statement] : [{ ...setter, key: setter.text }, statement];
     const { rows, rowCount, notices } = await this.#session.send(batch, arrayMode === true);
     return { rows: rows as TData[], rowCount, notices };
@@ -95,8 +121,9 @@ export class FusedClient implements NodePostgresPgClient {
     preloaded: readonly Preloaded[],
     { values, ...query }: { text: string; values: readonly unknown[]; arrayMode: boolean | undefined },
   ): Promise<PgClientResult<TData>> {
+    const setter = this.#settings.setterFor(query.text);
     const toText = (value: unknown) => (value instanceof Preloaded ? JSON.stringify(value) : value);
-    return TransactionClient.run(this.#session, this.#setter, this.#deadlines, async (client) => {
+    return TransactionClient.run(this.#session, setter, this.#deadlines, async (client) => {
       for (const value of preloaded) await value.load(client);
       return client.query<TData>({ ...query, values: values.map(toText) as any[] });
     });

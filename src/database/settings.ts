@@ -3,10 +3,17 @@ import { escapeLiteral } from "pg";
 /** Settings of one request as PostGraphile hands them over: names of PostgreSQL settings, `role` among them. */
 export type PgSettings = Readonly<Record<string, string | undefined>>;
 
+/** What a setter evaluates first, under the role of the connection: an expression that refuses the batch, and settings of its own. */
+export interface SetterCheck {
+  /** @param parameter takes a value and gives its placeholder */
+  readonly expression: (parameter: (value: unknown) => string) => string;
+  readonly settings: PgSettings;
+}
+
 /** The one statement that puts all settings in place until the transaction ends. */
 export interface Setter {
   readonly text: string;
-  readonly values: readonly string[];
+  readonly values: readonly unknown[];
 }
 
 const texts = new Map<string, string>();
@@ -15,30 +22,36 @@ const MOST_TEXTS = 1000;
 /**
  * Makes the setter for these settings; members without a value are left out, null when none is left.
  * One `set_config` call per setting, in the order given, with the names in the text; values are always parameters.
- * `probe` is an SQL expression that is evaluated with them, under the role of the connection.
+ * `probe` is an SQL expression that is evaluated with them, under the role of the connection, as is that of `check`; the settings of the
+ * latter come after the others and take precedence.
  * The json forms take as long (bench/setter.ts finds no difference beyond its noise); this one is the plainest.
  */
-export function makeSetter(settings: PgSettings | null | undefined, probe?: string): Setter | null {
+export function makeSetter(
+  settings: PgSettings | null | undefined,
+  probe?: string,
+  check?: SetterCheck,
+): Setter | null {
   if (settings == null) return null;
   const names: string[] = [];
-  const values: string[] = [];
-  for (const [name, value] of Object.entries(settings)) {
+  const values: unknown[] = [];
+  for (const [name, value] of Object.entries(check ? { ...settings, ...check.settings } : settings)) {
     if (value == null) continue;
     names.push(name);
     values.push(`${value}`);
   }
   if (names.length === 0) return null;
-  return { text: textFor(names, probe), values };
+  const asked = check?.expression((value) => `$${values.push(value)}`);
+  return { text: textFor(names, probe, asked), values };
 }
 
-function textFor(names: readonly string[], probe = ""): string {
-  const key = [probe, ...names].join("\0");
+function textFor(names: readonly string[], probe = "", check = ""): string {
+  const key = [probe, check, ...names].join("\0");
   const known = texts.get(key);
   if (known !== undefined) return known;
   const calls = names.map(
     (name, index) => `pg_catalog.set_config(${escapeLiteral(name)}, $${index + 1}, true)`,
   );
-  const text = `select ${(probe ? [...calls, probe] : calls).join(", ")}`;
+  const text = `select ${[check, ...calls, probe].filter((part) => part !== "").join(", ")}`;
   // Names come from our own code, so there are a handful of sets; the limit only guards against a mistake there.
   if (texts.size < MOST_TEXTS) texts.set(key, text);
   return text;

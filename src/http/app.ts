@@ -22,6 +22,7 @@ import { requestId } from "./requestId.ts";
 import { requestLog } from "./requestLog.ts";
 import { securityHeaders } from "./securityHeaders.ts";
 import { signingForm } from "./signing.ts";
+import type { TrustedDocuments } from "./trustedDocuments.ts";
 import { isMultipart, unlessRead, uploads, type UploadDeps } from "./uploads.ts";
 
 /** What the HTTP side needs from the rest of the service. */
@@ -69,6 +70,8 @@ export interface AppDeps {
   readonly pages?: Readonly<Record<string, RequestHandler>>;
   /** What takes the files of multipart requests; without it they are refused like any other media type. */
   readonly uploads?: UploadDeps;
+  /** Documents that are asked for by their ids; there are none where left out. */
+  readonly documents?: TrustedDocuments;
   /** Run after authentication and before the body is read, in this order. */
   readonly beforeBody?: readonly RequestHandler[];
   /** Run when `request.body` is the checked GraphQL request, in this order; idempotency is one of them. */
@@ -104,8 +107,8 @@ export function createApp(deps: AppDeps): Express {
     acceptJson,
     authentication(deps.authenticate, config.production),
     ...(deps.beforeBody ?? []),
-    ...(deps.uploads ? [uploads(deps.uploads)] : []),
-    ...unlessRead(readBody, graphqlRequest),
+    ...(deps.uploads ? [uploads(deps.uploads, deps.documents)] : []),
+    ...unlessRead(readBody, graphqlRequest(deps.documents)),
     ...(deps.beforeGraphql ?? []),
     graphql(serv, deps.languageOfUser),
   );

@@ -1,74 +1,23 @@
 /** GET /calendars/<token>.ics: the appointments of whoever made the feed, as they see them. */
 import { createHash } from "node:crypto";
 import type { RequestHandler } from "express";
-import ical, { ICalCalendarMethod, ICalEventStatus } from "ical-generator";
 import type { Pool } from "pg";
 import { pgSettings } from "../auth/claims.ts";
+import type { Compute } from "../compute/pool.ts";
 import { CodedError } from "../errors.ts";
+import type { Appointment } from "../integrations/calendarText.ts";
 import { sha256 } from "../integrations/integrations.ts";
 import { requestState } from "./requestState.ts";
 
-interface Appointment {
-  id: string;
-  version: number;
-  status: string;
-  type: string;
-  title: string | null;
-  person: string | null;
-  project: string | null;
-  starts_at: Date;
-  ends_at: Date;
-  time_zone: string;
-  location: string | null;
-  video_url: string | null;
-  inserted_at: Date;
-  updated_at: Date;
-}
-
-const statuses: Record<string, ICalEventStatus> = {
-  REQUESTED: ICalEventStatus.TENTATIVE,
-  CANCELLED: ICalEventStatus.CANCELLED,
-  RESCHEDULED: ICalEventStatus.CANCELLED,
-};
-
 /**
- * The text of a calendar: equal for equal appointments. Times are instants in UTC, which every calendar shows in the reader's
- * zone; the description says the time at the place.
+ * @param pool connections of plat_authenticator
+ * @param compute where the text of a feed is made, as the work of its user
  */
-export function calendarText(name: string, appointments: readonly Appointment[], host: string): string {
-  const calendar = ical({
-    name,
-    prodId: { company: "Plat", product: "Appointments", language: "EN" },
-    method: ICalCalendarMethod.PUBLISH,
-    ttl: 15 * 60,
-  });
-  for (const a of appointments) {
-    const kind = a.type.charAt(0) + a.type.slice(1).toLowerCase().replaceAll("_", " ");
-    const local = new Intl.DateTimeFormat("en-CA", {
-      dateStyle: "medium",
-      timeStyle: "short",
-      timeZone: a.time_zone,
-    }).format(a.starts_at);
-    calendar.createEvent({
-      id: `${a.id}@${host}`,
-      sequence: a.version - 1,
-      stamp: a.updated_at,
-      created: a.inserted_at,
-      lastModified: a.updated_at,
-      start: a.starts_at,
-      end: a.ends_at,
-      summary: [a.title ?? kind, a.person].filter(Boolean).join(" – "),
-      description: [a.project, `${local} (${a.time_zone})`].filter(Boolean).join("\n"),
-      location: a.location,
-      url: a.video_url,
-      status: statuses[a.status] ?? ICalEventStatus.CONFIRMED,
-    });
-  }
-  return calendar.toString();
-}
-
-/** @param pool connections of plat_authenticator */
-export function calendars(pool: Pool, baseUrl: string): RequestHandler<{ token: string }> {
+export function calendars(
+  pool: Pool,
+  baseUrl: string,
+  compute: Pick<Compute, "run">,
+): RequestHandler<{ token: string }> {
   const host = new URL(baseUrl).hostname;
   return async (request, response) => {
     const { rows } = await pool.query<{ id: string; user_id: string; name: string }>(
@@ -78,16 +27,20 @@ export function calendars(pool: Pool, baseUrl: string): RequestHandler<{ token: 
     const [feed] = rows;
     if (!feed) throw new CodedError("NOT_FOUND", "There is no such calendar, or not any more.");
     const appointments = await read(pool, feed.user_id, requestState(request).id);
-    const text = calendarText(feed.name, appointments, host);
-    const etag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 32)}"`;
+    // What the text is made of, so that a calendar that has it already costs no more than the question.
+    const calendar = { name: feed.name, host, appointments };
+    const digest = createHash("sha256").update(JSON.stringify(calendar)).digest("base64url");
+    const etag = `"${digest.slice(0, 32)}"`;
     await pool.query("select app_private.note_synced('USER', $1)", [feed.id]);
     response.setHeader("ETag", etag);
     response.setHeader("Cache-Control", "private, no-cache");
     response.setHeader("Referrer-Policy", "no-referrer");
     if (request.headers["if-none-match"]?.split(/\s*,\s*/).some((tag) => tag.replace(/^W\//, "") === etag))
       return void response.status(304).end();
+    const [computed] = await compute.run(feed.user_id, "calendar", null, [calendar]);
+    if ("over" in computed!) throw new Error(computed.over);
     response.setHeader("Content-Disposition", 'inline; filename="appointments.ics"');
-    response.type("text/calendar; charset=utf-8").send(text);
+    response.type("text/calendar; charset=utf-8").send(computed!.value);
   };
 }
 

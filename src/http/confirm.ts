@@ -5,8 +5,7 @@
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
-import { escapeHtml } from "../providers/mail/letter.ts";
-import { button, sendPage } from "./page.ts";
+import { button, paragraph, readerOf, sendPage } from "./page.ts";
 import { requestState } from "./requestState.ts";
 
 interface Question {
@@ -50,14 +49,22 @@ export function confirmPage(pool: Pick<Pool, "query">): RequestHandler<{ token: 
         "This link is incomplete or older than a week; ask for it once more.",
       );
     const { ask, explain, done } = wordings[purpose];
-    if (isConfirmed) sendPage(response, done(organization), "<p>Thank you. You can close this page.</p>");
+    const reader = readerOf(request);
+    if (isConfirmed)
+      sendPage(
+        response,
+        reader,
+        reader.text(done(organization)),
+        paragraph(reader, "Thank you. You can close this page."),
+      );
     else
       sendPage(
         response,
-        ask(organization),
-        `<p>${escapeHtml(explain)}</p>`,
-        "<p>If you did not ask for it, close this page, and nothing happens.</p>",
-        button("Yes, confirm"),
+        reader,
+        reader.text(ask(organization)),
+        paragraph(reader, explain),
+        paragraph(reader, "If you did not ask for it, close this page, and nothing happens."),
+        button(reader, "Yes, confirm"),
       );
   };
 }

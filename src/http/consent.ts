@@ -6,8 +6,7 @@ import type { RequestHandler } from "express";
 import { CodedError } from "../errors.ts";
 import { ConnectionFailed } from "../integrations/adapter.ts";
 import type { Integrations } from "../integrations/integrations.ts";
-import { escapeHtml } from "../providers/mail/letter.ts";
-import { button, sendPage } from "./page.ts";
+import { button, paragraph, readerOf, sendPage } from "./page.ts";
 import { requestState } from "./requestState.ts";
 
 const found = <T>(value: T | undefined): T => {
@@ -21,21 +20,31 @@ const found = <T>(value: T | undefined): T => {
 
 export function consentPage(integrations: Integrations): RequestHandler {
   return async (request, response) => {
+    const reader = readerOf(request);
     const parameters = new URL(request.originalUrl, "https://localhost").searchParams;
     response.setHeader("Cache-Control", "no-store");
     response.setHeader("Referrer-Policy", "no-referrer");
     // A refusal connects nothing: there is nothing to ask.
     if (request.method === "GET" && !parameters.has("error")) {
       const { integration, person, email, organization } = found(await integrations.waiting(parameters));
-      const who = `<strong>${escapeHtml(person)}</strong>${email ? ` (${escapeHtml(email)})` : ""}`;
+      const who = email ? `${person} (${email})` : person;
       return sendPage(
         response,
-        "Connect your account?",
+        reader,
+        reader.text("Connect your account?"),
         organization === null
-          ? `<p>Your account is going to be connected with ${who}, as ${escapeHtml(integration)}.</p>`
-          : `<p>Your account is going to be connected with the organization <strong>${escapeHtml(organization)}</strong>, as ${escapeHtml(integration)}. ${who} asked for it.</p>`,
-        "<p>Go on only if you began this yourself: they can then use your account for what you consented to. Otherwise close this page, and nothing is connected.</p>",
-        button("Connect"),
+          ? paragraph(reader, `Your account is going to be connected with ${who}, as ${integration}.`, person)
+          : paragraph(
+              reader,
+              `Your account is going to be connected with the organization ${organization}, as ${integration}. ${who} asked for it.`,
+              organization,
+              person,
+            ),
+        paragraph(
+          reader,
+          "Go on only if you began this yourself: they can then use your account for what you consented to. Otherwise close this page, and nothing is connected.",
+        ),
+        button(reader, "Connect"),
       );
     }
     try {
@@ -48,6 +57,11 @@ export function consentPage(integrations: Integrations): RequestHandler {
         retryable: error.retryable,
       });
     }
-    sendPage(response, "Connected", "<p>The application is connected. You can close this page.</p>");
+    sendPage(
+      response,
+      reader,
+      reader.text("Connected"),
+      paragraph(reader, "The application is connected. You can close this page."),
+    );
   };
 }

@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response } from "express";
 import { internalMessage } from "../errors.ts";
 import { LARGE_COST, operations, REFUSAL_HOLD_MS } from "../limits/admission.ts";
 import { tellErrors } from "../messages/tellErrors.ts";
-import { viewerLanguage, type LanguageOfUser } from "../messages/viewerLanguage.ts";
+import { viewerLanguageOnce, type LanguageOfUser } from "../messages/viewerLanguage.ts";
 import { OperationWork } from "../limits/operationWork.ts";
 import { partyOf } from "../limits/party.ts";
 import { queryLimits } from "../limits/queryLimits.ts";
@@ -67,12 +67,14 @@ async function answerOperation(
   languageOfUser: LanguageOfUser | undefined,
 ): Promise<void> {
   const state = requestState(request);
+  const language = (state.language = viewerLanguageOnce(request, languageOfUser));
   const result = await grafserv.answerOperation(request, response);
+  await state.tokenCheck?.complete();
   if (result?.type === "json") {
     const answer = result.json as Answer;
     if (answer.errors) {
       completeErrors(answer, state);
-      tellErrors(answer.errors, await viewerLanguage(request, languageOfUser));
+      tellErrors(answer.errors, await language());
     }
     const { "content-type": contentType = "application/json" } = result.headers;
     const text = await written(answer, state, work);

@@ -4,13 +4,20 @@ import { partyOf } from "../limits/party.ts";
 import { scheduledBySize } from "./largeBodies.ts";
 import { mayHoldNul, parseJson, pathOfNul } from "./jsonText.ts";
 import { requestState } from "./requestState.ts";
+import { noTrustedDocuments, type TrustedDocuments } from "./trustedDocuments.ts";
 
-/** A GraphQL request after its form has been checked. */
+/** A GraphQL request with its document. */
 export interface GraphQLRequest {
   query: string;
   variables?: Record<string, unknown> | null;
   operationName?: string | null;
   extensions?: Record<string, unknown> | null;
+}
+
+/** A GraphQL request after its form has been checked: with a document, or the id of one that is registered. */
+export interface AskedRequest extends Omit<GraphQLRequest, "query"> {
+  query?: string;
+  documentId?: string;
 }
 
 const refuse = (message: string, field?: string) =>
@@ -26,13 +33,17 @@ function refuseNul(value: unknown, member: string): void {
 }
 
 /** @throws CodedError BAD_USER_INPUT or LIMIT_EXCEEDED that says what is wrong with the body */
-export function parseGraphQLRequest(bytes: Uint8Array): GraphQLRequest {
+export function parseGraphQLRequest(bytes: Uint8Array): AskedRequest {
   const body = parseJson(bytes, "The body");
   if (Array.isArray(body))
     throw refuse("Send one operation per request; arrays of operations are not accepted.");
   if (!isObject(body)) throw refuse("The body has to be a JSON object with a member named query.");
-  const { query, variables, operationName, extensions } = body;
-  if (typeof query !== "string")
+  const { query, documentId, variables, operationName, extensions } = body;
+  if (documentId != null && typeof documentId !== "string")
+    throw refuse("The member documentId has to be a string.", "documentId");
+  if (documentId != null && query != null)
+    throw refuse("Send either query or documentId, not both.", "documentId");
+  if (documentId == null && typeof query !== "string")
     throw refuse("The member query has to be a string, the GraphQL document.", "query");
   if (variables != null && !isObject(variables))
     throw refuse("The member variables has to be an object.", "variables");
@@ -43,16 +54,20 @@ export function parseGraphQLRequest(bytes: Uint8Array): GraphQLRequest {
   if (mayHoldNul(bytes))
     for (const [member, value] of Object.entries({ query, operationName, variables, extensions }))
       refuseNul(value, member);
-  return { query, variables, operationName, extensions };
+  const asked = documentId == null ? { query: query as string } : { documentId };
+  return { ...asked, variables, operationName, extensions };
 }
 
-/** Replaces the raw body by the checked request; other members of the body are dropped. */
-export const graphqlRequest: RequestHandler = async (request, _response, next) => {
-  const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-  const state = requestState(request);
-  const party = partyOf(state.claims?.userId ?? null, request.ip);
-  const body = await scheduledBySize(party, bytes.length, () => parseGraphQLRequest(bytes));
-  state.operationName = body.operationName?.slice(0, 128);
-  request.body = body;
-  next();
-};
+/** Replaces the raw body by the checked request, which has its document; other members of the body are dropped. */
+export const graphqlRequest =
+  (documents: TrustedDocuments = noTrustedDocuments): RequestHandler =>
+  async (request, _response, next) => {
+    const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+    const state = requestState(request);
+    const party = partyOf(state.claims?.userId ?? null, request.ip);
+    const asked = await scheduledBySize(party, bytes.length, () => parseGraphQLRequest(bytes));
+    const body = await documents.resolve(asked, party);
+    state.operationName = body.operationName?.slice(0, 128);
+    request.body = body;
+    next();
+  };

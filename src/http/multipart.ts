@@ -5,7 +5,7 @@ import type { Readable } from "node:stream";
 import { CodedError } from "../errors.ts";
 import { MEGABYTE } from "../files/kinds.ts";
 import { parseJson } from "./jsonText.ts";
-import { parseGraphQLRequest, type GraphQLRequest } from "./graphqlRequest.ts";
+import { parseGraphQLRequest, type AskedRequest } from "./graphqlRequest.ts";
 
 export const multipartLimits = {
   /** Files of one request. */
@@ -22,7 +22,7 @@ const TAIL = 200;
 /** Stores a file, or gives what stands for one that was refused; rejects when the request cannot go on. */
 export type TakeFile = (
   file: Readable,
-  of: { path: string; name: string | undefined; operations: GraphQLRequest; atLeast: number },
+  of: { path: string; name: string | undefined; operations: AskedRequest; atLeast: number },
 ) => Promise<unknown>;
 
 const refuse = (message: string, field?: string) =>
@@ -59,7 +59,7 @@ function parseMap(text: string): Map<string, string[]> {
 }
 
 /** Puts the file where the variables have null for it. */
-function place(operations: GraphQLRequest, path: string, file: unknown): void {
+function place(operations: AskedRequest, path: string, file: unknown): void {
   const steps = path.split(".");
   const last = steps.pop()!;
   let at: any = operations;
@@ -73,8 +73,8 @@ function place(operations: GraphQLRequest, path: string, file: unknown): void {
  * Reads the request to its end; parts come in the order operations, map, files.
  * @throws CodedError; what was taken by then is for the sweep
  */
-export async function readMultipart(request: IncomingMessage, take: TakeFile): Promise<GraphQLRequest> {
-  let operations: GraphQLRequest | undefined;
+export async function readMultipart(request: IncomingMessage, take: TakeFile): Promise<AskedRequest> {
+  let operations: AskedRequest | undefined;
   let map: Map<string, string[]> | undefined;
   let received = 0;
   const files = new Map<string, Promise<unknown>>();

@@ -22,12 +22,14 @@ export function requestId(log: Logger, constraintMessages: ConstraintMessages): 
       constraintMessages,
       schemaIsOpen: false,
       claims: undefined,
+      tokenCheck: undefined,
       operationName: undefined,
       operationType: undefined,
       work: undefined,
       errorCodes: new Set(),
       sentFiles: [],
       isDrained: false,
+      language: undefined,
       running: undefined,
     });
     next();

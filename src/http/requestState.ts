@@ -1,7 +1,9 @@
 import type { IncomingMessage } from "node:http";
+import type { TokenCheck } from "../auth/tokenCheck.ts";
 import type { Logger } from "pino";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import type { OperationWork } from "../limits/operationWork.ts";
+import type { Language } from "../messages/catalogue.ts";
 
 /** Who is asking, as far as the transport needs to know; the token decides, `userId` null is an anonymous viewer. */
 export interface Claims {
@@ -20,6 +22,8 @@ export interface RequestState {
   /** Whether this viewer may introspect. */
   schemaIsOpen: boolean;
   claims: Claims | undefined;
+  /** Of a token that is checked along with the statements of a query. */
+  tokenCheck: TokenCheck | undefined;
   operationName: string | undefined;
   operationType: string | undefined;
   /** What the operation takes, since it was let in. */
@@ -29,6 +33,8 @@ export interface RequestState {
   readonly sentFiles: string[];
   /** Whether the rest of the body is read although the request is refused. */
   isDrained: boolean;
+  /** The language of what the answer says, found once, when it is first asked for. */
+  language: (() => Language | Promise<Language>) | undefined;
   /** The operation, once it is being carried out, which goes on when its caller has gone. */
   running: Promise<unknown> | undefined;
 }

@@ -9,9 +9,10 @@ import { anonymous, pgSettings } from "../auth/claims.ts";
 import { asViewer } from "../database/asViewer.ts";
 import { CodedError, type ErrorCode } from "../errors.ts";
 import type { AddressClaims, FileAddresses } from "../files/addresses.ts";
+import { tell } from "../messages/recognize.ts";
 import { escapeHtml } from "../providers/mail/letter.ts";
 import { longestCode, proofOf, type TriedCode } from "../signing/codes.ts";
-import { sendPage } from "./page.ts";
+import { paragraph, readerOf, sendPage, type Reader } from "./page.ts";
 import { userAgentOf } from "./requestFacts.ts";
 import { requestState } from "./requestState.ts";
 import { toCodedError } from "./toCodedError.ts";
@@ -91,7 +92,7 @@ export function signingPage({ pool, addresses }: SigningPageDeps): RequestHandle
       "select to_jsonb(r) as result from app_public.signing_request(token => $1) r",
       [token],
     );
-    show(response, asked, fault, addresses);
+    show(response, readerOf(request), asked, fault, addresses);
   };
 }
 
@@ -138,13 +139,14 @@ const ends: Record<string, string> = {
 
 function show(
   response: Response,
+  reader: Reader,
   asked: Asked,
   fault: CodedError | undefined,
   addresses: SigningPageDeps["addresses"],
 ): void {
-  const paragraph = (text: string) => `<p>${escapeHtml(text)}</p>`;
+  const { text } = reader;
   const link = (claims: AddressClaims | null, label: string) =>
-    claims ? `<p><a href="${escapeHtml(addresses.sign(claims))}">${escapeHtml(label)}</a></p>` : "";
+    claims ? `<p><a href="${escapeHtml(addresses.sign(claims))}">${escapeHtml(text(label))}</a></p>` : "";
   const { signer_status: status } = asked;
   const said =
     ends[asked.status] ??
@@ -157,32 +159,38 @@ function show(
         : "It cannot be signed now.");
   sendPage(
     response,
+    reader,
     asked.title,
-    paragraph(`${asked.organization_name}, ${asked.project_title}. For ${asked.signer_name}.`),
-    ...(fault ? [`<p role="alert"><strong>${escapeHtml(fault.message)}</strong></p>`] : []),
-    paragraph(said),
+    `<p>${escapeHtml(`${asked.organization_name}, ${asked.project_title} · ${asked.signer_name}`)}</p>`,
+    ...(fault
+      ? [`<p role="alert"><strong>${escapeHtml(tell(fault.message, reader.language).message)}</strong></p>`]
+      : []),
+    paragraph(reader, said),
     link(asked.url, `${asked.filename}, version ${asked.file_number}`),
-    ...(asked.checksum ? [paragraph(`SHA-256: ${asked.checksum}`)] : []),
+    ...(asked.checksum ? [`<p>SHA-256: ${asked.checksum}</p>`] : []),
     link(asked.certificate_url, "Certificate: who signed, when and from where"),
-    ...(asked.can_sign ? forms(asked) : []),
+    ...(asked.can_sign ? forms(reader, asked) : []),
   );
 }
 
-function forms({ code_sent_to: sentTo, consent_text: consent, file_id: file }: Asked): string[] {
+function forms(
+  reader: Reader,
+  { code_sent_to: sentTo, consent_text: consent, file_id: file }: Asked,
+): string[] {
+  const text = (english: string) => escapeHtml(reader.text(english));
   const hidden = (name: string, value: string) =>
     `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`;
-  const codeField =
-    '<p><label>Code <input name="code" inputmode="numeric" autocomplete="one-time-code" required maxlength="20"></label></p>';
+  const codeField = `<p><label>${text("Code")} <input name="code" inputmode="numeric" autocomplete="one-time-code" required maxlength="20"></label></p>`;
   return [
-    `<form method="post">${hidden("action", "code")}<button>${sentTo ? "Send another code" : "Send me a code"}</button></form>`,
+    `<form method="post">${hidden("action", "code")}<button>${text(sentTo ? "Send another code" : "Send me a code")}</button></form>`,
     ...(sentTo === null
-      ? ["<p>To sign, or to decline, you need a code that is sent to you.</p>"]
+      ? [paragraph(reader, "To sign, or to decline, you need a code that is sent to you.")]
       : [
-          `<p>A code was sent to ${escapeHtml(sentTo)}. It lives ten minutes.</p>`,
-          `<h2>Sign</h2><form method="post">${hidden("action", "sign")}${hidden("file", file!)}${codeField}`,
-          `<p><label><input type="checkbox" name="consent" value="yes" required> ${escapeHtml(consent)}</label></p><button>Sign</button></form>`,
-          `<h2>Decline</h2><form method="post">${hidden("action", "decline")}${codeField}`,
-          '<p><label>Why <textarea name="reason" required maxlength="5000"></textarea></label></p><button>Decline</button></form>',
+          paragraph(reader, `A code was sent to ${sentTo}. It works for ten minutes.`),
+          `<h2>${text("Sign")}</h2><form method="post">${hidden("action", "sign")}${hidden("file", file!)}${codeField}`,
+          `<p><label><input type="checkbox" name="consent" value="yes" required> ${escapeHtml(consent)}</label></p><button>${text("Sign")}</button></form>`,
+          `<h2>${text("Decline")}</h2><form method="post">${hidden("action", "decline")}${codeField}`,
+          `<p><label>${text("Why")} <textarea name="reason" required maxlength="5000"></textarea></label></p><button>${text("Decline")}</button></form>`,
         ]),
   ];
 }

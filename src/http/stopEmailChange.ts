@@ -5,8 +5,7 @@
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
-import { escapeHtml } from "../providers/mail/letter.ts";
-import { button, sendPage } from "./page.ts";
+import { button, paragraph, readerOf, sendPage } from "./page.ts";
 
 /** @param pool connections of plat_authenticator */
 export function stopEmailChangePage(pool: Pick<Pool, "query">): RequestHandler<{ token: string }> {
@@ -26,20 +25,29 @@ export function stopEmailChangePage(pool: Pick<Pool, "query">): RequestHandler<{
         "FORBIDDEN",
         "This link is incomplete or older than a day, or the change was stopped or made already.",
       );
+    const reader = readerOf(request);
     if (isStopping)
       sendPage(
         response,
-        "The change was stopped",
-        "<p>Your account keeps its e-mail address, and all its sign-ins have ended.</p>",
-        "<p>Whoever asked for the change knows your password: reset it before you sign in again.</p>",
+        reader,
+        reader.text("The change was stopped"),
+        paragraph(reader, "Your account keeps its e-mail address, and all its sign-ins have ended."),
+        paragraph(
+          reader,
+          "Whoever asked for the change knows your password: reset it before you sign in again.",
+        ),
       );
     else
       sendPage(
         response,
-        "Stop the change?",
-        `<p>Your account is to get the e-mail address <strong>${escapeHtml(String(found))}</strong>.</p>`,
-        "<p>Stop it if it was not you who asked for it. That ends all sign-ins of the account, too.</p>",
-        button("Stop the change"),
+        reader,
+        reader.text("Stop the change?"),
+        paragraph(reader, `Your account is to get the e-mail address ${found}.`, String(found)),
+        paragraph(
+          reader,
+          "Stop it if it was not you who asked for it. That ends all sign-ins of the account, too.",
+        ),
+        button(reader, "Stop the change"),
       );
   };
 }

@@ -6,7 +6,7 @@ import type { RequestHandler } from "express";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
 import { marketing, openUnsubscribeLink, type Choice } from "../notifications/unsubscribeLinks.ts";
-import { button, sendPage } from "./page.ts";
+import { button, paragraph, readerOf, sendPage, type Reader } from "./page.ts";
 import { requestState } from "./requestState.ts";
 
 interface Found {
@@ -19,7 +19,7 @@ interface Found {
 type Said = [title: string, body: string];
 type Database = Pick<Pool, "query">;
 
-const question = button("Stop these mails");
+const question = (reader: Reader) => button(reader, "Stop these mails");
 
 /** @param pool connections of plat_authenticator */
 export function unsubscribePage(pool: Database): RequestHandler<{ token: string }> {
@@ -27,15 +27,21 @@ export function unsubscribePage(pool: Database): RequestHandler<{ token: string 
     const choice = await openUnsubscribeLink(pool, request.params.token);
     if (!choice) throw new CodedError("FORBIDDEN", "This link is incomplete; copy all of it from the mail.");
     const stops = request.method === "POST";
-    const said =
+    const reader = readerOf(request);
+    const [title, body] =
       choice.kind === marketing
-        ? await ofMarketing(pool, choice, stops, requestState(request).id)
-        : await ofNotifications(pool, choice, stops);
-    sendPage(response, ...said);
+        ? await ofMarketing(pool, choice, stops, requestState(request).id, reader)
+        : await ofNotifications(pool, choice, stops, reader);
+    sendPage(response, reader, reader.text(title), body);
   };
 }
 
-async function ofNotifications(pool: Database, { readerId, kind }: Choice, stops: boolean): Promise<Said> {
+async function ofNotifications(
+  pool: Database,
+  { readerId, kind }: Choice,
+  stops: boolean,
+  reader: Reader,
+): Promise<Said> {
   const values = [readerId, kind];
   if (stops) await pool.query("select app_private.unsubscribe($1, $2)", values);
   const { rows } = await pool.query<Found>("select * from app_private.notification_choice($1, $2)", values);
@@ -45,13 +51,17 @@ async function ofNotifications(pool: Database, { readerId, kind }: Choice, stops
     wanted,
   } = rows[0] ?? { organization: null, kind_name: "", wanted: false };
   // Who left gets no mails any more, which is what they came for.
-  if (organization === null) return ["You get no such mails", "<p>You are no member there any more.</p>"];
+  if (organization === null)
+    return ["You get no such mails", paragraph(reader, "You are no member there any more.")];
   const what = `about ${kindName} from ${organization}`;
   return wanted
-    ? [`Mails ${what}`, question]
+    ? [`Mails ${what}`, question(reader)]
     : [
         `No more mails ${what}`,
-        "<p>They are switched off. Other mails go on. Switch them on again in the notification settings of your account.</p>",
+        paragraph(
+          reader,
+          "They are switched off. Other mails go on. Switch them on again in the notification settings of your account.",
+        ),
       ];
 }
 
@@ -61,6 +71,7 @@ async function ofMarketing(
   { readerId }: Choice,
   stops: boolean,
   requestId: string,
+  reader: Reader,
 ): Promise<Said> {
   if (stops) await pool.query("select app_private.withdraw_consent($1, $2)", [readerId, requestId]);
   const { rows } = await pool.query<{ sender: string | null }>(
@@ -71,7 +82,10 @@ async function ofMarketing(
   return stops
     ? [
         `No more ${what}`,
-        "<p>You are unsubscribed. What concerns an appointment, a reservation or a purchase of yours is still written to you.</p>",
+        paragraph(
+          reader,
+          "You are unsubscribed. What concerns an appointment, a reservation or a purchase of yours is still written to you.",
+        ),
       ]
-    : [`Stop ${what}?`, question];
+    : [`Stop ${what}?`, question(reader)];
 }

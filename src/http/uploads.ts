@@ -5,9 +5,11 @@ import { CodedError } from "../errors.ts";
 import type { Upload } from "../files/admission.ts";
 import type { Files } from "../files/files.ts";
 import { RefusedFile } from "../files/uploadedFile.ts";
+import { partyOf } from "../limits/party.ts";
 import type { GraphQLRequest } from "./graphqlRequest.ts";
 import { multipartLimits, readMultipart, requestTooLarge, type TakeFile } from "./multipart.ts";
 import { requestState } from "./requestState.ts";
+import { noTrustedDocuments, type TrustedDocuments } from "./trustedDocuments.ts";
 import type { UploadPlace } from "./uploadPlaces.ts";
 
 export interface UploadDeps {
@@ -66,15 +68,19 @@ function drain(request: Request): void {
   request.resume();
 }
 
+const partyOfRequest = (request: Request) =>
+  partyOf(requestState(request).claims?.userId ?? null, request.ip);
+
 /** Decides on the file, and only then stores it; of one that is refused, nothing is stored. */
 async function takeFile(
   { files, places, settings }: UploadDeps,
+  documents: TrustedDocuments,
   request: Request,
   file: Readable,
   { path, name, operations, atLeast }: Parameters<TakeFile>[1],
 ): Promise<unknown> {
   try {
-    const place = (await places(operations)).get(path);
+    const place = (await places(await documents.resolve(operations, partyOfRequest(request)))).get(path);
     if (!place) throw new CodedError("BAD_USER_INPUT", `The operation takes no file at ${path}.`);
     const { claims, sentFiles: sent } = requestState(request);
     const atMost = Number(request.headers["content-length"] ?? Infinity);
@@ -100,7 +106,7 @@ async function takeFile(
 }
 
 /** Replaces a multipart body by the checked request, whose variables hold the files. Other requests pass. */
-export function uploads(deps: UploadDeps): RequestHandler {
+export function uploads(deps: UploadDeps, documents: TrustedDocuments = noTrustedDocuments): RequestHandler {
   return async (request, response, next) => {
     const state = requestState(request);
     // Whether as a part or as a data URI: what no row refers to when the request is answered is deleted.
@@ -120,7 +126,8 @@ export function uploads(deps: UploadDeps): RequestHandler {
     if (!isMultipart(request)) return next();
     try {
       check(request);
-      const body = await readMultipart(request, (file, of) => takeFile(deps, request, file, of));
+      const asked = await readMultipart(request, (file, of) => takeFile(deps, documents, request, file, of));
+      const body = await documents.resolve(asked, partyOfRequest(request));
       state.operationName = body.operationName?.slice(0, 128);
       request.body = body;
       // The one spelling that the GraphQL server knows.

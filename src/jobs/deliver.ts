@@ -1,4 +1,5 @@
 import type { JobHelpers } from "graphile-worker";
+import type { Language } from "../messages/catalogue.ts";
 import { languageOf } from "../messages/language.ts";
 import { MailRefused, type MailMessage } from "../providers/mail/index.ts";
 
@@ -44,14 +45,23 @@ export async function deliver(
 }
 
 /** The mail in the language of whoever reads it, as far as that is known. */
-async function inLanguageOfReader({ query }: JobHelpers, message: MailMessage): Promise<MailMessage> {
+async function inLanguageOfReader(helpers: JobHelpers, message: MailMessage): Promise<MailMessage> {
   if (!message.in) return message;
+  const language = await languageOfReader(helpers, message.to, message.organizationId);
+  return { ...message, ...message.in(language) };
+}
+
+/** The language of what is written to somebody with an address, for an organization where there is one; English where nothing is known. */
+export async function languageOfReader(
+  { query }: Pick<JobHelpers, "query">,
+  email: string,
+  organizationId?: string | null,
+): Promise<Language> {
   const { rows } = await query<{ language: string | null }>(
     "select app_private.mail_language($1, $2) as language",
-    [message.to, message.organizationId ?? null],
+    [email, organizationId ?? null],
   );
-  const language = languageOf(rows[0]!.language);
-  return language === undefined ? message : { ...message, ...message.in(language) };
+  return languageOf(rows[0]!.language) ?? "en";
 }
 
 /**

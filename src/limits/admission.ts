@@ -69,6 +69,14 @@ export const handshakes = new FairSemaphore({ capacity: 1 });
 /** Look-ups of tokens, by network: a flood of requests from one waits for itself before it waits for a connection. */
 export const authentications = new FairSemaphore({ capacity: 4, timeoutMs: 10_000 });
 
+/** Look-ups of registered documents that the process has not met yet, by viewer or network; see trustedDocuments.ts. */
+export const documentLookups = new FairSemaphore({
+  capacity: 2,
+  queuePerParty: 256,
+  queuePerGroup: 1_024,
+  timeoutMs: 10_000,
+});
+
 /**
  * Requests to pages beside the API that ask the database, by network: links of mails, calendars, addresses of files, and what providers
  * tell before it is known whether it is theirs.

@@ -4,7 +4,7 @@ import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";
 import { tagTexts } from "../plugins/codecs.ts";
 import { sourceName, tableName, type AnyResource } from "../plugins/tables.ts";
-import { conditions, filterMembers, filterTypeName } from "./filters.ts";
+import { conditions, filterMembers, filterTypeName, plannedForValues } from "./filters.ts";
 import { orderExpression, placed, defaultSort, type OrderSpec } from "./orders.ts";
 import { chosenOrder, MAX_FIRST, pageSize, skip } from "./page.ts";
 import { withDeleted } from "./portfolio.ts";
@@ -50,7 +50,7 @@ export function listArguments(
         $select.apply(
           lambda($filter, (filter) => (qb: any) => {
             for (const condition of conditions(members, filter as any, qb.alias, "record"))
-              qb.where(condition);
+              qb.where(sql`${condition} ${plannedForValues}`);
           }),
         );
         if (hasDeleted && !isOfProject) {

@@ -233,6 +233,12 @@ export function filterTypeName(build: GraphileBuild.Build, codec: PgCodec): stri
     : `${build.inflection.pluralize(build.inflection.tableType(codec))}Filter`;
 }
 
+/**
+ * Stands in a statement whose plan depends on the values of its parameters, such as the ids that a filter names: few rows of a table have
+ * them, which a plan for any values cannot know. The connection plans it each time; see PoolOptions.genericPlans.
+ */
+export const plannedForValues = sql`/* planned for its values */`;
+
 /** The conditions that a filter sets on rows of `alias`; members that are null are as if left out. */
 export function conditions(
   members: FilterMember[],

@@ -8,7 +8,7 @@
  */
 import type { PgCodecAttributes } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
-import { conditions, type FilterMember, type Within } from "./filters.ts";
+import { conditions, plannedForValues, type FilterMember, type Within } from "./filters.ts";
 import { orderSql, type OrderSpec } from "./orders.ts";
 import { follows, isUniform } from "./follows.ts";
 
@@ -47,6 +47,16 @@ export interface PortfolioRequest {
   after?: unknown[] | null;
 }
 
+/** The ids of what the viewer has a permission in, as an array; see permissions.sql. */
+function setOf(name: "viewer_organizations" | "viewer_projects" | "viewer_own_projects", permission: string) {
+  return sql`${sql.identifier("app_hidden", name)}(${sql.literal(permission)})`;
+}
+
+/** Whether an id is in such a set, which is looked up once; null stands for an empty one. */
+function among(id: SQL, set: SQL | null): SQL {
+  return set ? sql`${id} = any ((select ${set})::uuid[])` : sql`false`;
+}
+
 /** `(select …)` for the FROM of a list; the rows come in order, already cut. */
 export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): SQL {
   const limit = request.first + request.offset;
@@ -67,7 +77,8 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
       scope(table, rows, request.filter),
       ...conditions(table.members, request.filter, rows, within(table, request.filter)),
     ];
-    const all = sql`select t.* from ${source} t where ${sql.join(where, " and ")}`;
+    const mark = where.length > 1 ? plannedForValues : sql.blank;
+    const all = sql`select ${mark} t.* from ${source} t where ${sql.join(where, " and ")}`;
     return request.after === undefined ? sql`(select u.* from (${all}) u ${page})` : sql`(${all})`;
   }
 
@@ -92,10 +103,12 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
     from: sql`unnest(${sql.value([...new Set(values)])}::text[]) ${sql.identifier(`v${i}`)} (value)`,
     where: sql`t.${sql.identifier(column)} = ${sql.identifier(`v${i}`)}.value`,
   }));
+  const rest = others.filter((m) => !listed.includes(m));
   /** Rows of each of the scopes `s`; `split`: where an index holds the listed columns, one look-up per value. */
   const branch = (scopes: SQL, where: SQL[], split: boolean) => {
-    const rest = split ? others.filter((m) => !listed.includes(m)) : others;
     const all = [...where, ...live, ...conditions(rest, request.filter, rows, within(table, request.filter))];
+    // PERF: in the text, so that a plan for any values of the parameters knows how many rows have them.
+    if (!split) all.push(...listed.map((m) => oneOf(m.column!, request.filter![m.name] as string[])));
     const sources = [sql`${scopes} s (id)`, ...(split ? lists.map((l) => l.from) : [])];
     if (split) all.push(...lists.map((l) => l.where));
     return sql.join(
@@ -107,10 +120,8 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
     );
   };
 
-  const permission = sql.literal(table.permission);
-  const projects = sql`app_hidden.viewer_projects(${permission})`;
   const ownProjects = table.columns.has("assignee_id")
-    ? sql`app_hidden.viewer_own_projects(${permission})`
+    ? setOf("viewer_own_projects", table.permission)
     : null;
   const branches: SQL[] = [];
   let own = ownProjects;
@@ -120,23 +131,27 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
     branches.push(
       branch(
         ownProjects
-          ? sql`(${chosen} except select ${ownProjects})`
+          ? sql`(${chosen} except select unnest(${ownProjects}))`
           : sql`(select distinct c.id from ${chosen} c)`,
         [sql`t.project_id = s.id`],
         true,
       ),
     );
-    own = ownProjects && sql`(${chosen} intersect select ${ownProjects})`;
+    own = ownProjects && sql`(${chosen} intersect select unnest(${ownProjects}))`;
   } else {
     branches.push(
-      branch(sql`app_hidden.viewer_organizations(${permission})`, [sql`t.organization_id = s.id`], true),
-      branch(projects, [sql`t.project_id = s.id`], true),
+      branch(
+        sql`unnest(${setOf("viewer_organizations", table.permission)})`,
+        [sql`t.organization_id = s.id`],
+        true,
+      ),
+      branch(sql`unnest(${setOf("viewer_projects", table.permission)})`, [sql`t.project_id = s.id`], true),
     );
   }
   if (own && !table.also) {
     branches.push(
       branch(
-        own,
+        projectMember ? own : sql`unnest(${own})`,
         [sql`t.assignee_id = (select app_public.current_user_id())`, sql`t.project_id = s.id`],
         false,
       ),
@@ -145,15 +160,17 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
   const common = [...live, sql`(${sql.join(parts, " or ")})`];
   if (table.also) {
     const { permission: other, nullColumns } = table.also;
-    const inOwn = sql`t.project_id = any (array(select ${ownProjects ?? sql`null::uuid where false`}))`;
+    const inOwn = among(sql`t.project_id`, ownProjects);
     branches.push(
       branch(
-        sql`(select app_hidden.viewer_organizations(${sql.literal(other)}) except select app_hidden.viewer_organizations(${permission}))`,
+        sql`(select unnest(${setOf("viewer_organizations", other)}) as id except select unnest(${setOf("viewer_organizations", table.permission)}))`,
         [
           sql`t.organization_id = s.id`,
           ...nullColumns.map((column) => sql`t.${sql.identifier(column)} is null`),
           // As far as no other branch has them.
-          projectMember ? inOwn : sql`(t.project_id = any (array(select ${projects}))) is not true`,
+          projectMember
+            ? inOwn
+            : sql`(${among(sql`t.project_id`, setOf("viewer_projects", table.permission))}) is not true`,
           ...(projectMember ? conditions([projectMember], request.filter, rows, "portfolio") : []),
         ],
         false,
@@ -161,7 +178,17 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
     );
   }
   if (table.ownFinder !== undefined) branches.push(ownRows(table, ownProjects, common, request.filter));
-  return sql`(select u.* from (${sql.join(branches, " union all ")}) u ${page})`;
+  const mark = rest.length > 0 ? plannedForValues : sql.blank;
+  return sql`(select ${mark} u.* from (${sql.join(branches, " union all ")}) u ${page})`;
+}
+
+/** That a column has one of some values, which stand in the text. */
+function oneOf(column: string, values: readonly string[]): SQL {
+  const list = sql.join(
+    [...new Set(values)].toSorted().map((value) => sql.literal(value)),
+    ", ",
+  );
+  return sql`t.${sql.identifier(column)} = any (array[${list}]::text[])`;
 }
 
 /** The few rows that are the viewer's own, such as a buyer's, as far as no other branch has them. */
@@ -171,14 +198,13 @@ function ownRows(
   common: SQL[],
   filter: PortfolioRequest["filter"],
 ): SQL {
-  const permission = sql.literal(table.permission);
   const byProject = within(table, filter) === "record";
-  const inOwnProjects = sql`t.project_id = any (array(select ${ownProjects ?? sql`null::uuid where false`}))`;
+  const inOwnProjects = among(sql`t.project_id`, ownProjects);
   const elsewhere = [
     // Asked for by project, the other branches show all that the policy shows, but for projects with own leads only.
     byProject
       ? inOwnProjects
-      : sql`t.organization_id <> all (array(select app_hidden.viewer_organizations(${permission}))) and (t.project_id = any (array(select app_hidden.viewer_projects(${permission})))) is not true`,
+      : sql`t.organization_id <> all ((select ${setOf("viewer_organizations", table.permission)})::uuid[]) and (${among(sql`t.project_id`, setOf("viewer_projects", table.permission))}) is not true`,
     ...(table.columns.has("assignee_id") && !table.also
       ? [
           sql`(t.assignee_id is distinct from (select app_public.current_user_id()) or (${inOwnProjects}) is not true)`,
@@ -217,9 +243,8 @@ export function scope(
   const isProjects = table.name[1] === "projects";
   const byProject = within(table, filter) === "record";
   if (!isProjects && (!table.hasPublicRows || byProject)) return sql`${alias}.organization_id is not null`;
-  const permission = sql.literal(table.permission);
   const project = sql`${alias}.${sql.identifier(isProjects ? "id" : "project_id")}`;
-  return sql`(${alias}.organization_id = any (array(select app_hidden.viewer_organizations(${permission}))) or ${project} = any (array(select app_hidden.viewer_projects(${permission}))))`;
+  return sql`(${among(sql`${alias}.organization_id`, setOf("viewer_organizations", table.permission))} or ${among(project, setOf("viewer_projects", table.permission))})`;
 }
 
 /**
@@ -233,10 +258,10 @@ export function projectSql(
   { filter, order, first, offset }: PortfolioRequest,
 ): SQL {
   const rows = sql.identifier("t");
-  const own = sql`(array(select app_hidden.viewer_own_projects(${sql.literal(table.permission)})))`;
+  const own = sql`((select ${setOf("viewer_own_projects", table.permission)})::uuid[])`;
   const branch = (...where: SQL[]) => {
     const all = [sql`t.project_id = ${id}`, ...where, ...conditions(table.members, filter, rows, "record")];
-    return sql`(select t.* from ${sql.identifier(...table.source)} t where ${sql.join(all, " and ")} order by ${orderSql(order, rows)} limit ${sql.literal(first + offset)})`;
+    return sql`(select ${all.length > 1 + where.length ? plannedForValues : sql.blank} t.* from ${sql.identifier(...table.source)} t where ${sql.join(all, " and ")} order by ${orderSql(order, rows)} limit ${sql.literal(first + offset)})`;
   };
   return sql`(${branch(sql`${id} <> all ${own}`)} union all ${branch(sql`t.assignee_id = (select app_public.current_user_id())`, sql`t.project_id = any ${own}`)})`;
 }

@@ -1,6 +1,7 @@
 /**
  * The one place of what the service says, in each language: src/messages/catalogue/<language>.json. `errors` are sentences for
- * callers, `terms` the words that are put into them, `mails` the parts of mails. A key stays when its sentence is written anew.
+ * callers, `terms` the words that are put into them, `mails` the parts of mails, of the pages
+ * behind their links, of text messages and of certificates. A key stays when its sentence is written anew.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

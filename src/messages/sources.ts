@@ -79,8 +79,20 @@ function failuresOf(source: string): string[] {
   );
 }
 
-/** Sentences of the database: of functions that refuse, of constraints, of what a state requires. */
+/** All sentences in the source of a function, but for those of its comments. */
+const sentencesOf = (source: string): string[] =>
+  sqlSentences(source.replace(/--[^\n]*$/gm, "")).filter((text) => text.endsWith("."));
+
+/** Functions whose sentences stand in the answer beside its data: why a row is refused, or a record stays as it is. */
+const telling = ["import_errors", "cancellation_effect", "lead_row_result", "input_message"];
+
+/** Sentences of the database: of functions that refuse, of those that tell of rows, of constraints, of what a state requires. */
 export async function databaseMessages(client: ClientBase): Promise<SourceMessage[]> {
+  const tellers = await client.query<{ place: string; source: string }>(
+    `select p.oid::regprocedure::text as place, p.prosrc as source from pg_proc p
+      where p.pronamespace::regnamespace::text like 'app\\_%' and (p.prosrc ~ $1 or p.proname ~ $1)`,
+    [`\\y(${telling.join("|")})\\y`],
+  );
   const functions = await client.query<{ place: string; source: string }>(
     `select p.oid::regprocedure::text as place, p.prosrc as source from pg_proc p
       where p.pronamespace::regnamespace::text like 'app\\_%' and p.prosrc ~ '\\yfail\\('`,
@@ -99,6 +111,7 @@ export async function databaseMessages(client: ClientBase): Promise<SourceMessag
      select 'transition_requirements', r.message from app_hidden.transition_requirements r`,
   );
   return [
+    ...tellers.rows.flatMap(({ place, source }) => sentencesOf(source).map((text) => ({ text, place }))),
     ...functions.rows.flatMap(({ place, source }) => failuresOf(source).map((text) => ({ text, place }))),
     ...sentences.rows.map(({ text, place }) => ({ text: text.replace(/\s*\n\s*/g, " ").trim(), place })),
   ];
@@ -139,19 +152,32 @@ const refusing =
 const inside = /^(?:checks|cli|dev|demo|docs|drafts|messages|providers|workflows)\//;
 
 /** Sentences of the code: of what is thrown for the caller. */
-export function codeMessages(): SourceMessage[] {
-  const folder = join(import.meta.dirname, "..");
-  return globSync("**/*.ts", { cwd: folder })
-    .filter((file) => !inside.test(file))
-    .flatMap((file) => {
-      const source = readFileSync(join(folder, file), "utf8");
-      return [...source.matchAll(refusing)].flatMap(({ index, 0: call }) =>
-        argumentsAt(source, index + call.length)
-          .slice(0, 3)
-          .flatMap(literalsOf)
-          .map((literal) => withPlaceholders(literal.slice(1, -1)).replace(/\\(.)/g, "$1"))
-          .filter(isSentence)
-          .map((text) => ({ text, place: file })),
-      );
-    });
+export const codeMessages = (): SourceMessage[] =>
+  messagesOf(
+    globSync("**/*.ts", { cwd: sources }).filter((file) => !inside.test(file)),
+    refusing,
+  );
+
+/** Calls that say a sentence on a page, or on the paper of a certificate. */
+const showing = /\b(?:text|told|paragraph|button|link|heading)\(/g;
+
+/** Sentences of pages behind links of mails, and of certificates. */
+export const pageMessages = (): SourceMessage[] =>
+  messagesOf([...globSync("http/*.ts", { cwd: sources }), "signing/certificatePages.ts"], showing);
+
+const sources = join(import.meta.dirname, "..");
+
+/** The sentences among the first three arguments of calls in these files. */
+function messagesOf(files: string[], calls: RegExp): SourceMessage[] {
+  return files.flatMap((file) => {
+    const source = readFileSync(join(sources, file), "utf8");
+    return [...source.matchAll(calls)].flatMap(({ index, 0: call }) =>
+      argumentsAt(source, index + call.length)
+        .slice(0, 3)
+        .flatMap(literalsOf)
+        .map((literal) => withPlaceholders(literal.slice(1, -1)).replace(/\\(.)/g, "$1"))
+        .filter(isSentence)
+        .map((text) => ({ text, place: file })),
+    );
+  });
 }

@@ -18,6 +18,9 @@ export const money = (amount: string, currency: string): string =>
 
 /** Languages as Intl writes them. */
 const locales: Record<Language, string> = { en: "en-GB", fr: "fr-FR", de: "de-DE", es: "es-ES" };
+/** How Intl writes dates and numbers in a language. */
+export const localeOf = (language: Language): string => locales[language];
+
 /** Amounts in English are written with a point for decimals and commas for thousands, as in North America. */
 const amounts: Record<Language, string> = { ...locales, en: "en-US" };
 

@@ -20,3 +20,12 @@ export function viewerLanguage(request: Request, ofUser?: LanguageOfUser): Langu
     () => accepted,
   );
 }
+
+/** The same, asked for at most once for a request. */
+export function viewerLanguageOnce(
+  request: Request,
+  ofUser?: LanguageOfUser,
+): () => Language | Promise<Language> {
+  let found: Language | Promise<Language> | undefined;
+  return () => (found ??= viewerLanguage(request, ofUser));
+}

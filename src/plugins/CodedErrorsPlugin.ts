@@ -80,6 +80,10 @@ export const CodedErrorsPlugin: GraphileConfig.Plugin = {
       // The preset's context function runs in here; what it throws would otherwise go out as it is.
       async prepareArgs(next, event) {
         try {
+          const { document, operationName, requestContext } = event.args;
+          // What a mutation does outside of the database, it does for nobody whose token has ended.
+          if (getOperationAST(document, operationName)?.operation !== "query")
+            await findRequestState(requestContext?.expressv4?.req)?.tokenCheck?.complete();
           return await next();
         } catch (error) {
           const { expressv4 } = event.args.requestContext ?? {};

@@ -7,7 +7,7 @@ import { lambda } from "postgraphile/grafast";
 import { sql } from "postgraphile/pg-sql2";
 import { CodedError } from "../errors.ts";
 import { connectionArgument } from "../lists/arguments.ts";
-import { conditions } from "../lists/filters.ts";
+import { conditions, plannedForValues } from "../lists/filters.ts";
 import { portfolioSql, scope, within, withDeleted } from "../lists/portfolio.ts";
 import { chosenOrder, pageSize } from "../lists/page.ts";
 import { portfolioTable } from "../lists/portfolioField.ts";
@@ -99,7 +99,7 @@ export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
             const $where = lambda($filter, (filter: any) => (qb: any) => {
               qb.where(scope(table, qb.alias, filter));
               for (const condition of conditions(table.members, filter, qb.alias, within(table, filter)))
-                qb.where(condition);
+                qb.where(sql`${condition} ${plannedForValues}`);
             });
             $select.from = $select.deferredSQL($from);
             const clone = $select.connectionClone.bind($select);

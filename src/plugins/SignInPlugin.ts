@@ -9,31 +9,25 @@
  */
 import type { PgResource, PgSelectSingleStep } from "postgraphile/@dataplan/pg";
 import { context, sideEffect } from "postgraphile/grafast";
-import { signedInSettings } from "../auth/claims.ts";
+import { replaceSettings, signedInSettings } from "../auth/claims.ts";
 
 type Settings = Record<string, string>;
 
 /** The settings of the token in use, for contexts in which somebody has signed in since. */
 const before = new WeakMap<object, Settings>();
 
-/** In place: steps of the plan hold the object already. It has to be the request's own. */
-function replace(settings: Settings, by: Settings): void {
-  for (const name of Object.keys(settings)) delete settings[name];
-  Object.assign(settings, by);
-}
-
 function actAs(requestContext: Grafast.Context, userId: string | null): void {
   const settings = requestContext.pgSettings as Settings;
   if (userId === null) return;
   before.set(requestContext, { ...settings });
-  replace(settings, signedInSettings(settings, userId));
+  replaceSettings(settings, signedInSettings(settings, userId));
 }
 
 function actAsBefore(requestContext: Grafast.Context): void {
   const settings = before.get(requestContext);
   if (!settings) return;
   before.delete(requestContext);
-  replace(requestContext.pgSettings as Settings, settings);
+  replaceSettings(requestContext.pgSettings as Settings, settings);
 }
 
 export const SignInPlugin: GraphileConfig.Plugin = {

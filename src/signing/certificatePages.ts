@@ -1,14 +1,20 @@
 /** The certificate of an agreement on paper: what was signed, by whom, when and from where. Runs in a thread; see certificate.ts. */
 import { buffer } from "node:stream/consumers";
+import { languageOf } from "../messages/language.ts";
+import { tell } from "../messages/recognize.ts";
+import { localeOf } from "../messages/values.ts";
 import { margin, Paper, type Face } from "../exports/paper.ts";
 
 /** What app_private.signing_certificate gives. */
 export interface CertificateFacts {
   title: string;
   agreementId: string;
+  agreementNumber: string;
   organization: string;
   project: string;
   timeZone: string;
+  /** That of the organization, as the certificate is one for all who signed. */
+  language: string;
   filename: string;
   filesize: number;
   checksum: string;
@@ -35,13 +41,16 @@ export interface CertificateFacts {
 
 /** The PDF. Times are those of the project, with the offset from UTC. */
 export async function certificatePages(facts: CertificateFacts): Promise<Buffer> {
+  const language = languageOf(facts.language) ?? "en";
+  const told = (english: string): string => tell(english, language, "mails").message;
+  const locale = localeOf(language);
   const paper = new Paper({
-    title: `Certificate: ${facts.title}`,
+    title: told(`Certificate: ${facts.title}`),
     foot: facts.agreementId,
     layout: "portrait",
   });
   const when = (text: string): string =>
-    new Date(text).toLocaleString("en-GB", {
+    new Date(text).toLocaleString(locale, {
       dateStyle: "long",
       timeStyle: "long",
       timeZone: facts.timeZone,
@@ -59,38 +68,43 @@ export async function certificatePages(facts: CertificateFacts): Promise<Buffer>
   const heading = (text: string) => {
     room(60);
     y += 10;
-    line(text, 12, "bold", 2);
+    line(told(text), 12, "bold", 2);
     y += 2;
   };
   return buffer(
     paper.written(async () => {
       room(0);
-      line("Certificate of signatures", 18, "bold");
+      line(told("Certificate of signatures"), 18, "bold");
       line(facts.title, 13, "bold", 3);
       line(`${facts.organization} · ${facts.project}`, 10);
       heading("What was signed");
-      line(`${facts.filename}, version ${facts.number}, ${facts.filesize.toLocaleString("en-GB")} bytes`);
+      line(
+        told(`${facts.filename}, version ${facts.number}, ${facts.filesize.toLocaleString(locale)} bytes`),
+      );
       line(`SHA-256: ${facts.checksum}`);
-      line(`Agreement: ${facts.agreementId}`);
+      line(told(`Agreement: ${facts.agreementNumber}, ${facts.agreementId}`));
       heading("Signatures");
       for (const { name, role, email, signedAt, consent, ip, userAgent, sentTo } of facts.signers) {
         room(90);
-        line(`${name} · ${role}`, 10, "bold");
-        line(`Signed ${when(signedAt)}`, 9, "regular", 2, 12);
+        line(`${name} · ${told(role)}`, 10, "bold");
+        line(told(`Signed ${when(signedAt)}`), 9, "regular", 2, 12);
         line(
-          `Address: ${email}${sentTo ? `; proved by a one-time code sent to ${sentTo}` : ""}`,
+          told(
+            sentTo ? `Address: ${email}; proved by a one-time code sent to ${sentTo}` : `Address: ${email}`,
+          ),
           9,
           "regular",
           3,
           12,
         );
-        if (ip) line(`From ${ip}${userAgent ? `, ${userAgent}` : ""}`, 9, "regular", 3, 12);
+        const from = [ip, userAgent].filter(Boolean).join(", ");
+        if (ip) line(told(`Signed from ${from}`), 9, "regular", 3, 12);
         if (consent) line(`“${consent}”`, 9, "regular", 6, 12);
         y += 4;
       }
       heading("What happened");
       for (const { at, what, who, ip, note, checksum } of facts.trail) {
-        const parts = [when(at), what, who, ip, note, checksum && `SHA-256 ${checksum}`];
+        const parts = [when(at), told(what), who, ip, note, checksum && `SHA-256 ${checksum}`];
         line(parts.filter(Boolean).join(" · "), 8, "regular", 4);
       }
     }),

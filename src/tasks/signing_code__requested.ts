@@ -1,6 +1,7 @@
 import type { Task } from "graphile-worker";
-import { deliver } from "../jobs/deliver.ts";
+import { deliver, languageOfReader } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
+import { tell } from "../messages/recognize.ts";
 import { SmsRefused } from "../providers/sms/index.ts";
 import { signingCode } from "../providers/mail/signingLetters.ts";
 
@@ -27,7 +28,9 @@ const task: Task = async (payload, helpers) => {
   let sent: "EMAIL" | "SMS" | undefined;
   if (issued.channel === "SMS" && issued.phone !== null)
     try {
-      const body = `${code} is your code to sign "${title.slice(0, 60)}" of ${organization.slice(0, 40)}. Never give it to anybody.`;
+      const language = await languageOfReader(helpers, issued.email, issued.organization_id);
+      const english = `${code} is your code to sign "${title.slice(0, 60)}" of ${organization.slice(0, 40)}. Never give it to anybody.`;
+      const body = tell(english, language, "mails").message;
       await helpers.sms.send({ id: issued.message_id, to: issued.phone, body });
       sent = "SMS";
     } catch (error) {

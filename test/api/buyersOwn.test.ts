@@ -241,3 +241,27 @@ test("a seller of another organization, to whom a purchase is assigned, reads th
   const entered = await createBuyer(owen, world.project);
   expect(codeOf(await untouchedBy(() => send(bea, { buyerId: entered })))).toBe("NOT_FOUND");
 });
+
+test("a buyer uploads so much a day and keeps so much, and leaves the quota to the organization; the team is not limited", async () => {
+  const { person: dan, purchase: dans } = await signUpBuyer(world, "Dan Documents");
+  const sendFor = (person: Person) => send(person, { buyerId: dans });
+  expect(codeOf(await sendFor(dan))).toBeUndefined();
+  await world.owner.query("insert into app_private.limit_changes values ('buyer.document', 1, 'A test.')");
+  try {
+    expect(codeOf(await untouchedBy(() => sendFor(dan)))).toBe("RATE_LIMITED");
+    expect(codeOf(await sendFor(owen))).toBeUndefined();
+  } finally {
+    await world.owner.query("delete from app_private.limit_changes where name = 'buyer.document'");
+  }
+  // As many as may be kept, of which deleted ones are none.
+  await world.owner.query(
+    `insert into app_public.buyer_documents
+       select (jsonb_populate_record(d, jsonb_build_object('id', gen_random_uuid(), 'deleted_at',
+         case when n > 49 then now() end))).*
+       from app_public.buyer_documents d, generate_series(1, 60) n where d.buyer_id = $1 and d.uploaded_by_id = $2`,
+    [dans, dan.id],
+  );
+  const refused = await untouchedBy(() => sendFor(dan));
+  expect(refused.errors?.[0]?.extensions).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 50, field: "file" });
+  expect(codeOf(await sendFor(owen))).toBeUndefined();
+});

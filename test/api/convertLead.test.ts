@@ -238,6 +238,11 @@ describe("a lead without a reservation", () => {
       { code: "NOT_FOUND", field: "unitId" },
     ],
     [
+      "no such lot",
+      () => ({ lotId: "00000000-0000-7000-8000-000000000000" }),
+      { code: "NOT_FOUND", field: "lotId" },
+    ],
+    [
       "no such reservation",
       () => ({ reservationId: "00000000-0000-7000-8000-000000000000" }),
       { code: "NOT_FOUND", field: "reservationId" },

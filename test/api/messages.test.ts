@@ -178,3 +178,41 @@ describe("the language of messages", () => {
     expect(await world.olga.refused(update, { input })).toMatchObject({ code: "NOT_FOUND" });
   });
 });
+
+describe("sentences among the data", () => {
+  const UPSERT = mutationOf(
+    "upsertLeads",
+    "{ rows { outcome code warnings errors { code field message } } }",
+  );
+  const leads = [
+    { externalId: "1", name: "Ann", email: "nobody" },
+    { externalId: "2", name: "Bob", status: "CONVERTED" },
+    { externalId: "3", name: "Cy", source: "nowhere" },
+  ];
+  const ask = async (headers: Record<string, string> = {}) => {
+    const input = { projectId: world.project.id, system: "crm", leads, dryRun: true };
+    const { data, errors } = await world.owen.ask(UPSERT, { input }, { headers });
+    expect(errors).toBeUndefined();
+    return data.upsertLeads.rows.map((row: any) => row.errors.map((error: any) => error.message)).flat();
+  };
+
+  test("say why rows are refused in the language of whoever reads them", async () => {
+    await speak(world.owen, "en");
+    const english = await ask();
+    expect(english.length).toBeGreaterThanOrEqual(3);
+    const seen = new Set(english);
+    for (const language of ["fr", "de", "es"]) {
+      await speak(world.owen, language);
+      const said = await ask();
+      expect(said).toHaveLength(english.length);
+      for (const message of said) {
+        expect(seen).not.toContain(message);
+        seen.add(message);
+      }
+    }
+    expect([...seen].join("\n")).toMatch(
+      /Diese Lead-Quelle gibt es in diesem Projekt nicht\. .*createLeadSource/,
+    );
+    await speak(world.owen, "en");
+  });
+});

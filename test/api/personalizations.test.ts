@@ -492,6 +492,10 @@ describe("who may", () => {
     });
     await expect(credit(id, "100", {}, bo)).rejects.toThrow(/FORBIDDEN/);
     await expect(discount(id, "100", {}, bo)).rejects.toThrow(/FORBIDDEN/);
+    await world.owner.query("insert into app_private.limit_changes values ('buyer.change', 1, 'A test.')");
+    expect(await refuse({ id, notes: "again and again" }, bo)).toMatchObject({ code: "RATE_LIMITED" });
+    await change({ id, notes: "by the team" });
+    await world.owner.query("delete from app_private.limit_changes where name = 'buyer.change'");
     // By when they have to choose, the sales team says.
     const byTheTeam = { code: "FORBIDDEN", permission: "sale.write", field: "dueOn" };
     await change({ id, dueOn: "2031-01-31" });

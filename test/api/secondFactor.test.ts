@@ -93,6 +93,63 @@ test("an app is enrolled by its first code; from then on the password alone open
   ).toMatchObject({ code: "BAD_USER_INPUT" });
 });
 
+test("whatever asks for the password refuses a wrong one, and then a missing or wrong code, and does nothing", async () => {
+  const [person, member, plain] = await Promise.all(
+    ["Pru Proof", "Mem Proof", "Pla Proof"].map((name) => world.signUp(name)),
+  );
+  const [app] = await Promise.all([enrolled(world, person!), enrolled(world, member!)]);
+  await world.owner.query(
+    `insert into app_public.organization_user_connections (organization_id, user_id, role)
+     values ($1, $2, 'OWNER'), ($1, $3, 'MEMBER')`,
+    [world.harbour.id, person!.id, member!.id],
+  );
+  /** By function; the first has no second factor, as whoever enrolls one. */
+  const inputs: Record<string, { input: object; field?: string; person?: Person }> = {
+    enroll_second_factor: { input: {}, person: plain! },
+    request_email_change: { input: { email: "pru.proof.new@example.com" } },
+    renew_recovery_codes: { input: {} },
+    reset_member_second_factor: { input: { organizationId: world.harbour.id, userId: member!.id } },
+    update_password: { input: { newPassword: "another good password 7" }, field: "currentPassword" },
+    disable_second_factor: { input: {} },
+  };
+  // Signing in is proved above and below.
+  const { rows } = await world.owner.query<{ name: string }>(
+    `select proname as name from pg_proc where pronamespace = 'app_public'::regnamespace and proname <> 'login'
+       and 'app_public.password_proof'::regtype = any (proargtypes) order by 1`,
+  );
+  expect(rows.map(({ name }) => name)).toEqual(Object.keys(inputs).toSorted());
+  const state = async () =>
+    (
+      await world.owner.query(
+        `select array(select to_jsonb(f) - 'last_step' from app_private.second_factors f where f.user_id = any ($1) order by f.user_id) as factors,
+           array(select p.password_hash from app_private.user_passwords p where p.user_id = any ($1) order by p.user_id) as passwords,
+           array(select c.code_sha256::text from app_private.recovery_codes c where c.user_id = any ($1) order by 1) as codes,
+           array(select to_jsonb(c) from app_private.email_changes c where c.user_id = any ($1)) as changes`,
+        [[person!.id, member!.id, plain!.id]],
+      )
+    ).rows;
+  const before = await state();
+  for (const [name, { input, field = "password", person: who = person! }] of Object.entries(inputs)) {
+    const mutation = mutationOf(
+      name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
+      "{ __typename }",
+    );
+    const refusal = async (secret: string, secondFactorCode?: string) => ({
+      name,
+      ...(await who.refused(mutation, {
+        input: { ...input, [field]: secret, ...(secondFactorCode && { secondFactorCode }) },
+      })),
+    });
+    const code = name === "enroll_second_factor" ? undefined : await app!.next();
+    expect(await refusal("a wrong password", code)).toMatchObject({ name, code: "BAD_USER_INPUT", field });
+    if (!code) continue;
+    expect(await refusal(password)).toMatchObject({ name, field: "secondFactorCode" });
+    await world.owner.query("truncate app_private.limit_uses");
+    expect(await refusal(password, otherCode(code))).toMatchObject({ name, reason: "SECOND_FACTOR_WRONG" });
+  }
+  expect(await state()).toEqual(before);
+});
+
 test("of many at once with one code, one gets in", async () => {
   const person = await world.signUp("Ray Race");
   const app = await enrolled(world, person);

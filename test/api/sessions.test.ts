@@ -320,3 +320,37 @@ test("100 sessions go on at most: the one that was not used for longest ends", a
   expect(await sessionsOf(token)).toHaveLength(100);
   expect(await works(person.token!)).toBe(false);
 });
+
+test("of sessions that have ended 100 are kept, besides those whose tokens do not name them", async () => {
+  const person = await world.signUp("Ed Ended");
+  await world.owner.query(
+    `insert into app_private.sessions (user_id, expires_at, ended_at, is_adopted)
+     select $1, now() + interval '1 day', now() - make_interval(secs => n), n > 110 from generate_series(1, 115) n`,
+    [person.id],
+  );
+  const ended = async (isAdopted: boolean) =>
+    (
+      await world.owner.query(
+        "select from app_private.sessions where user_id = $1 and ended_at is not null and is_adopted = $2",
+        [person.id, isAdopted],
+      )
+    ).rowCount;
+  expect(await ended(false)).toBe(110);
+  await login(person);
+  expect([await ended(false), await ended(true)]).toEqual([100, 5]);
+});
+
+test("a session is refreshed so many times an hour, and goes on afterwards", async () => {
+  const person = await world.signUp("Rae Rapid");
+  const first = await login(person, { refreshable: true });
+  const second = await refreshed(first.refreshToken);
+  await world.owner.query("insert into app_private.limit_changes values ('session.refresh', 1, 'A test.')");
+  const { code, retryAfterSeconds } = await world.anonymous.refused(refresh, {
+    input: { refreshToken: second.refreshToken },
+  });
+  expect(code).toBe("RATE_LIMITED");
+  expect(retryAfterSeconds).toBeGreaterThan(0);
+  await world.owner.query("delete from app_private.limit_changes where name = 'session.refresh'");
+  const third = await refreshed(second.refreshToken);
+  expect(await works(third.token)).toBe(true);
+});

@@ -13,6 +13,9 @@ import { untouched } from "../harness/untouched.ts";
 import { upload } from "../harness/upload.ts";
 import { programOf } from "../harness/world.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
+import { tell } from "../../src/messages/recognize.ts";
+import { certificatePages } from "../../src/signing/certificatePages.ts";
+import { extractText, getDocumentProxy } from "unpdf";
 import { createSmsProvider } from "../../src/providers/sms/index.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 
@@ -415,10 +418,14 @@ test("the page of the link shows what there is to sign; its buttons send a code,
   const shown = await page(token);
   expect(shown).toMatchObject({ status: 200, headers: { "cache-control": "no-store" } });
   expect(shown.text).toContain("<h1>Contract of 12B</h1>");
-  expect(shown.text).toContain("Harbour Homes, Harbour View. For Cora Co.");
+  expect(shown.text).toContain("Harbour Homes, Harbour View · Cora Co");
   expect(shown.text).toContain(`SHA-256: ${sha256(pdf("first"))}`);
   const [, address] = /<a href="([^"]+)">first.pdf, version 1<\/a>/.exec(shown.text)!;
   expect((await download(address!.replaceAll("&amp;", "&"))).bytes).toEqual(pdf("first"));
+  const german = { "accept-language": "de-CH, en;q=0.5" };
+  expect((await page(token, undefined, german)).text).toMatch(
+    /<html lang="de">[^]*Lesen Sie es zuerst[^]*first.pdf, Version 1<[^]*Mir einen Code senden/,
+  );
   // Who only looks, as scanners of mails do, changes nothing.
   expect((await look(id)).status).toBe("SENT");
   expect(shown.text).not.toContain('name="consent"');
@@ -430,6 +437,9 @@ test("the page of the link shows what there is to sign; its buttons send a code,
   const wrong = await page(token, { ...form, code: "none" });
   expect(wrong.status).toBe(400);
   expect(wrong.text).toContain("This is not the code that was sent.");
+  const wrongInGerman = await page(token, { ...form, code: "none" }, german);
+  expect(wrongInGerman.text).toMatch(/role="alert"><strong>[^<]*Code/);
+  expect(wrongInGerman.text).not.toContain("This is not the code");
   const without = await page(token, { ...form, consent: "" });
   expect([without.status, without.text]).toEqual([400, expect.stringContaining("Signing takes consent")]);
   const signed = await page(token, form, { "user-agent": "Browser/1" });
@@ -516,8 +526,12 @@ describe("a code", () => {
     const { id, ids } = await sent([{ name: "Bea Buyer", email: bea.email!, phone: "416 555 0123" }, cora]);
     await mails();
     const who = { signerId: ids["Bea Buyer"]! };
+    const speak = (language: string) =>
+      world.owner.query("update app_public.users set language = $2 where id = $1", [bea.id, language]);
+    await speak("de");
     await bea.get(CODE, { input: { ...who, channel: "SMS" } });
     expect(await mails()).toEqual({});
+    await speak("en");
     expect((await bea.get(REQUEST, who)).signingRequest.codeSentTo).toBe("… 23");
     const entry = (await look(id)).trail.at(-1);
     expect(entry).toMatchObject({ kind: "CODE_SENT", sentTo: "+14165550123" });
@@ -525,7 +539,11 @@ describe("a code", () => {
     const folder = joinPath(world.dataDir, "outbox");
     const [file] = (await readdir(folder)).filter((name) => name.endsWith(".txt"));
     const text = await readFile(joinPath(folder, file!), "utf8");
-    const input = { ...who, code: /^(\d{6}) is/m.exec(text)![1]!, consent: true };
+    const input = {
+      ...who,
+      code: /^(\d{6}) ist Ihr Code, um "Contract of 12B"/m.exec(text)![1]!,
+      consent: true,
+    };
     expect((await bea.get(SIGN, { input })).signAgreement.status).toBe("PARTIALLY_SIGNED");
     expect(
       await owen.refused(mutationOf("createAgreementSigner"), {
@@ -792,4 +810,42 @@ test("who sees what, and who does what", async () => {
   await expect(
     world.owner.query("delete from app_public.agreement_trail_entries where agreement_id = $1", [id]),
   ).rejects.toThrow(/never changed/);
+});
+
+test("a certificate says roles, and what happened, in the language of the organization", async () => {
+  const { rows } = await world.owner.query(
+    "select description from app_public.agreement_signer_role_values union all select description from app_public.agreement_trail_kind_values",
+  );
+  expect(rows.length).toBeGreaterThan(15);
+  for (const { description } of rows)
+    for (const language of ["fr", "de", "es"] as const)
+      expect(tell(description, language, "mails").message).not.toBe(description);
+  const facts = {
+    title: "Contract",
+    agreementId: "1",
+    agreementNumber: "A-000001",
+    organization: "Acme",
+    project: "Tower",
+    timeZone: "Europe/Zurich",
+    filename: "a.pdf",
+    filesize: 1234,
+    checksum: "00",
+    number: 1,
+    signers: [],
+    trail: [],
+  };
+  const text = async (language: string) => {
+    const paper = new Uint8Array(await certificatePages({ ...facts, language }));
+    return (await extractText(await getDocumentProxy(paper), { mergePages: true })).text;
+  };
+  const english = await text("en");
+  for (const line of ["Certificate of signatures", "a.pdf, version 1, 1,234 bytes", "Agreement: A-000001, 1"])
+    expect(english).toContain(line);
+  const german = await text("de");
+  for (const line of [
+    "Zertifikat der Unterschriften",
+    "a.pdf, Version 1, 1.234 Bytes",
+    "Vertrag: A-000001, 1",
+  ])
+    expect(german).toContain(line);
 });

@@ -56,5 +56,5 @@ test.each([
 test("no header is an anonymous viewer", async () => {
   const pool = { query: () => Promise.reject(new Error("asked")) } as never;
   const authenticate = createAuthenticator({ pool, keys: [{ kid: "k", secret: "s".repeat(32) }] });
-  expect(await authenticate(undefined)).toEqual({ userId: null, readOnly: false });
+  expect(await authenticate(undefined)).toEqual({ claims: { userId: null, readOnly: false } });
 });

@@ -30,7 +30,8 @@ const row = {
 
 function authenticator(rows: unknown[] | Error = [row]) {
   const { pool, asked } = scripted([[/authenticate/, rows]]);
-  return { authenticate: createAuthenticator({ pool, keys }), asked };
+  const find = createAuthenticator({ pool, keys });
+  return { authenticate: async (header?: string, ip?: string) => (await find(header, ip)).claims, asked };
 }
 const refusal = (promise: Promise<unknown>) =>
   promise.then(

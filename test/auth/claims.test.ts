@@ -2,7 +2,13 @@ import { expect, test } from "@jest/globals";
 import { anonymous, pgSettings, signedInSettings } from "../../src/auth/claims.ts";
 
 const facts = { requestId: "r-1", ip: "192.0.2.1", channel: "API" };
-const known = { role: "plat_user", "plat.request_id": "r-1", "plat.ip": "192.0.2.1", "plat.channel": "API" };
+const known = {
+  role: "plat_user",
+  "plat.request_id": "r-1",
+  "plat.ip": "192.0.2.1",
+  "plat.channel": "API",
+  "plat.access": "",
+};
 
 test("no token acts as plat_anonymous, as nobody", () => {
   expect(pgSettings(anonymous, facts)).toEqual({
@@ -15,7 +21,7 @@ test("no token acts as plat_anonymous, as nobody", () => {
 test("a login token acts as its user, without restriction", () => {
   const settings = pgSettings({ userId: "u", readOnly: false }, facts);
   expect(settings).toEqual({ ...known, "plat.user_id": "u" });
-  expect(Object.keys(settings)).toHaveLength(5);
+  expect(Object.keys(settings)).toHaveLength(6);
 });
 
 test("a session reaches the database, an address that is not known does not", () => {
@@ -26,7 +32,7 @@ test("a session reaches the database, an address that is not known does not", ()
     Object.entries({ ...rest, "plat.user_id": "u", "plat.session_id": "s" }).toSorted(),
   );
   expect(Object.keys(signedInSettings(settings, "v")).toSorted()).toEqual(
-    ["plat.channel", "plat.request_id", "plat.user_id", "role"].toSorted(),
+    ["plat.access", "plat.channel", "plat.request_id", "plat.user_id", "role"].toSorted(),
   );
 });
 

@@ -527,7 +527,7 @@ export const faults: Fault[] = [
     table: "nibs",
     sql: `${mask("nibs")};
       create function app_public.some_nib() returns app_public.nibs language sql stable security definer set search_path = pg_catalog, pg_temp
-        as $$ select n.* from app_public.nibs n where n.organization_id = any (array(select app_hidden.viewer_organizations('lead.read'))) limit 1 $$;
+        as $$ select n.* from app_public.nibs n where n.organization_id = any ((select app_hidden.viewer_organizations('lead.read'))::uuid[]) limit 1 $$;
       grant execute on function app_public.some_nib to plat_user;
       comment on function app_public.some_nib is 'A nib.'`,
     object: "app_public.some_nib()",

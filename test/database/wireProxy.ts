@@ -7,6 +7,8 @@ export interface WireProxy {
   readonly port: number;
   /** ReadyForQuery messages seen since the last call: one per round trip, plus one per connection made. */
   takeRoundTrips(): number;
+  /** What was sent to the server since the last call, as Latin-1: texts of statements and values of parameters are in it. */
+  takeSent(): string;
   /** Cuts every connection, as a broken network does. */
   cut(): void;
   close(): Promise<void>;
@@ -16,6 +18,7 @@ export interface WireProxy {
 export async function startWireProxy(targetPort: number, delay = 0): Promise<WireProxy> {
   const sockets = new Set<Socket>();
   let roundTrips = 0;
+  let sent: Buffer[] = [];
   const server = createServer((client) => {
     const upstream = connect(targetPort, "127.0.0.1");
     const count = messageCounter("Z", () => (roundTrips += 1));
@@ -29,7 +32,7 @@ export async function startWireProxy(targetPort: number, delay = 0): Promise<Wir
         upstream.destroy();
       });
     }
-    forward(client, upstream, delay);
+    forward(client, upstream, delay, (chunk) => sent.push(chunk));
     forward(upstream, client, delay, count);
   });
   const cut = (): void => {
@@ -42,6 +45,11 @@ export async function startWireProxy(targetPort: number, delay = 0): Promise<Wir
       const seen = roundTrips;
       roundTrips = 0;
       return seen;
+    },
+    takeSent() {
+      const text = Buffer.concat(sent).toString("latin1");
+      sent = [];
+      return text;
     },
     cut,
     async close() {

@@ -27,6 +27,8 @@ export interface ExploreOptions {
   rounds: number;
   /** Inputs that work, of each, before it is done with; 1 where left out. */
   inputs?: number;
+  /** Mutations to look for; all where left out. */
+  only?: ReadonlySet<string>;
   seed?: number;
   /** Told of what is not listed; the input counts as one that works all the same. */
   unlisted?: (name: string, takes: string, variables: Record<string, unknown>) => void;
@@ -37,7 +39,7 @@ export interface ExploreOptions {
 /** Plays each mutation until an input works; such of one that was played since may have come to its end. */
 export async function explore(
   fuzz: FuzzWorld,
-  { takesOf, rounds, inputs = 1, seed = 1, unlisted = () => {}, idleRounds = Infinity }: ExploreOptions,
+  { takesOf, rounds, inputs = 1, only, seed = 1, unlisted = () => {}, idleRounds = Infinity }: ExploreOptions,
 ): Promise<Explored> {
   const takes = await Takes.of(fuzz.world);
   const working = new Map<string, Working>();
@@ -64,7 +66,9 @@ export async function explore(
       if (difference !== undefined) unlisted(name, difference, variables);
     },
   });
-  const mutations = fuzzer.operations.filter(({ kind }) => kind === "mutation");
+  const mutations = fuzzer.operations.filter(
+    ({ kind, field }) => kind === "mutation" && (!only || only.has(field.name)),
+  );
   let idle = 0;
   for (
     let round = 0;

@@ -2,6 +2,7 @@
  * Which permissions an operation takes: those without which it does something else for an access token of somebody who may do everything.
  * Each is tried in dry runs, with an input that works, so that any number of tokens can try the same.
  */
+import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { getNamedType, isCompositeType, isObjectType, type GraphQLField } from "graphql";
@@ -89,9 +90,17 @@ export class Takes {
   readonly #world: Payments;
   readonly #permissions: readonly string[];
   readonly #dryRun: { on: boolean };
+  /** Mutations whose functions take UUIDs. */
+  readonly #ofIds: ReadonlySet<string>;
   readonly #programs = new Map<string, { id: string; person: Person }>();
 
-  private constructor(world: Payments, permissions: readonly string[], dryRun: { on: boolean }) {
+  private constructor(
+    world: Payments,
+    permissions: readonly string[],
+    dryRun: { on: boolean },
+    ofIds: ReadonlySet<string>,
+  ) {
+    this.#ofIds = ofIds;
     this.#world = world;
     this.#permissions = permissions;
     this.#dryRun = dryRun;
@@ -101,11 +110,16 @@ export class Takes {
     const { rows } = await world.owner.query<{ permission: string }>(
       "select distinct permission from app_private.role_permissions order by 1",
     );
+    const { rows: functions } = await world.owner.query<{ name: string }>(
+      `select app_hidden.camel(proname) as name from pg_proc where pronamespace = 'app_public'::regnamespace
+       and array['uuid', 'uuid[]']::regtype[]::oid[] && proargtypes::oid[]`,
+    );
     const host = await (globalThis.platHost?.() ?? import("../harness/host.ts"));
     return new Takes(
       world,
       rows.map(({ permission }) => permission),
       host.dryRun,
+      new Set(functions.map(({ name }) => name)),
     );
   }
 
@@ -196,6 +210,17 @@ export class Takes {
     }
     const visitor = await this.#outcome(this.#world.anonymous, operation, variables);
     if (!isUnauthenticated(visitor) && listed.includes(nothing)) return undefined;
+    // Visitors are told to sign in whatever they ask about, before anything else is said of it; but what is no id never gets to a
+    // function that takes a UUID.
+    const nowhere = ofNothing(variables, () =>
+      this.#ofIds.has(operation.field.name) ? randomUUID() : "nothing",
+    );
+    if (
+      isUnauthenticated(visitor) &&
+      !listed.includes(nothing) &&
+      !isUnauthenticated(await this.#outcome(this.#world.anonymous, operation, nowhere))
+    )
+      return "to sign in first";
     if (isUnauthenticated(visitor))
       for (const one of listed.filter((text) => text !== nothing))
         if (await this.#takes(one, does)) return undefined;
@@ -236,6 +261,12 @@ const withoutReading = (takes: string): string =>
     .split(" ")
     .filter((permission) => !/^org\.member$|\.read$/.test(permission))
     .join(" ");
+
+const ids = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+
+/** The same with ids of nothing, or what is no id in their place. */
+const ofNothing = (variables: Variables, id: () => string): Variables =>
+  JSON.parse(JSON.stringify(variables).replaceAll(ids, id)) as Variables;
 
 const isUnauthenticated = (outcome: string): boolean => outcome.startsWith("UNAUTHENTICATED");
 

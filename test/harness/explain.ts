@@ -1,5 +1,6 @@
 import { Client, type ClientBase } from "pg";
 import { onStatement } from "../../src/database/statementEvents.ts";
+import { explainStatement } from "../../src/explain/statement.ts";
 import type { Api, Person } from "./api.ts";
 
 /** A node of a plan that was carried out. */
@@ -23,22 +24,20 @@ export interface Explained {
   sorted: number;
 }
 
-/** Carries out a statement as a user, or a visitor without a token, and takes it back: the nodes of its plan, the top one first. */
+/**
+ * Carries out a statement as a user, or a visitor without a token, and takes it back: the nodes of its plan, the top one first. The plan is
+ * the one that the API uses.
+ */
 export async function plan(
   client: ClientBase,
   user: string | null,
   text: string,
   values: readonly unknown[] = [],
 ): Promise<Node[]> {
-  await client.query(`begin; set local role ${user ? "plat_user" : "plat_anonymous"}; set local jit = off`);
-  try {
-    await client.query("select set_config('plat.user_id', $1, true)", [user ?? ""]);
-    const { rows } = await client.query(`explain (analyze, timing off, format json) ${text}`, [...values]);
-    const below = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(below)];
-    return below(rows[0]["QUERY PLAN"][0].Plan);
-  } finally {
-    await client.query("rollback");
-  }
+  const settings = { role: user ? "plat_user" : "plat_anonymous", jit: "off", "plat.user_id": user ?? "" };
+  const rows = await explainStatement(client, settings, { text, values }, "timing off, format json");
+  const below = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(below)];
+  return below(rows[0]!["QUERY PLAN"][0].Plan);
 }
 
 /** Rows of the table that were looked at, whether or not they passed. */

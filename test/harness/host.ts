@@ -35,6 +35,7 @@ export interface HostOptions extends Partial<
     | "drafts"
     | "oauth"
     | "sms"
+    | "trustedDocumentsOnly"
   >
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */

@@ -191,18 +191,21 @@ export async function readWhole(
   return found;
 }
 
-/** As text to read: which rows who reaches, and below it of which tables and by which commands that holds. */
-export function tell(reach: Reach, world: RowWorld): string {
+/**
+ * As text to read: which rows who reaches, and of which tables and by which commands that holds.
+ * @param rowsOf all rows of each table
+ */
+export function tell(reach: Reach, world: RowWorld, rowsOf = world.tables): string {
   const alike = new Map<string, Map<string, string[]>>();
   for (const [what, byViewer] of reach) {
-    const [table, command] = what.split(" ") as [string, string];
-    const text = whoReaches(byViewer, world, world.tables.get(table)!);
+    const [table, ...command] = what.split(" ") as [string, ...string[]];
+    const text = whoReaches(byViewer, world, rowsOf.get(table)!);
     const tables = alike.get(text) ?? new Map<string, string[]>();
-    alike.set(text, tables.set(table, [...(tables.get(table) ?? []), command]));
+    alike.set(text, tables.set(table, [...(tables.get(table) ?? []), ...command]));
   }
   return [...alike]
     .map(([text, tables]) => {
-      const titles = [...tables].map(([table, tried]) => `${table} ${tried.join(" ")}`);
+      const titles = [...tables].map(([table, tried]) => [table, ...tried].join(" "));
       return `${titles.join("\n")}\n${text}`;
     })
     .join("\n");

@@ -27,6 +27,8 @@ export interface RowWorld {
 
 interface Column {
   name: string;
+  /** Not everybody who sees the row is told it. */
+  masked: boolean;
   type: string;
   notNull: boolean;
   required: boolean;
@@ -60,6 +62,8 @@ const members: Record<string, [organization: string, role: string]> = {
   admin: ["Harbour", "ADMIN"],
   member: ["Harbour", "MEMBER"],
   "another member": ["Harbour", "MEMBER"],
+  // The organization requires a second factor, and the time to set one up is over.
+  "owner without second factor": ["Harbour", "OWNER"],
   seller: ["Sisters", "MEMBER"],
   builder: ["Brick", "MEMBER"],
   marketer: ["Media", "MEMBER"],
@@ -148,7 +152,7 @@ const sides: Record<string, string> = { lead_id: "app_public.leads", buyer_id: "
 const tablesQuery = `
   select c.oid::regclass::text as name, jsonb_agg(jsonb_build_object('name', a.attname, 'type', format_type(a.atttypid, a.atttypmod),
     'notNull', a.attnotnull, 'required', a.attnotnull and not a.atthasdef and a.attidentity = '',
-    'generated', a.attgenerated <> '' or a.attidentity = 'a', 'values', to_regclass(format_type(a.atttypid, null) || '_values')::text,
+    'masked', coalesce(col_description(c.oid, a.attnum) ~ '(^|\\n)@masked\\y', false), 'generated', a.attgenerated <> '' or a.attidentity = 'a', 'values', to_regclass(format_type(a.atttypid, null) || '_values')::text,
     'refersTo', (select k.confrelid::regclass::text from pg_constraint k where k.contype = 'f' and k.conrelid = c.oid and k.conparentid = 0
         and k.conkey[1] = a.attnum and k.confrelid::regclass::text like 'app_public.%' limit 1)) order by a.attnum) as columns
   from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
@@ -221,8 +225,8 @@ export async function makeRows(client: Client): Promise<RowWorld> {
   const made: { relation: string; label: string; given: Record<string, unknown> }[] = [];
   async function insert(table: Table, label: string, values: Record<string, unknown>): Promise<void> {
     const row: Record<string, unknown> = { ...values };
-    for (const { name, type, required, generated } of table.columns)
-      if (required && !generated && !(name in row)) row[name] = await fillerOf(type);
+    for (const { name, type, required, masked, generated } of table.columns)
+      if ((required || masked) && !generated && !(name in row)) row[name] = await fillerOf(type);
     const given = table.columns.filter(({ name, generated }) => !generated && row[name] !== undefined);
     made.push({
       relation: table.name,
@@ -291,6 +295,7 @@ export async function makeRows(client: Client): Promise<RowWorld> {
         organization_id: idOf("organization", organization),
         user_id: idOf("user", name),
         role,
+        second_factor_due_at: name.endsWith("without second factor") ? longAgo : null,
       }),
     ),
   );

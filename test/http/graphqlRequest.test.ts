@@ -69,7 +69,7 @@ function arrived(body: unknown, claims?: { userId: string | null }) {
   beginRequest(request, state);
   return { request, state };
 }
-const handle = (request: unknown, next = () => {}) => graphqlRequest(request as never, {} as never, next);
+const handle = (request: unknown, next = () => {}) => graphqlRequest()(request as never, {} as never, next);
 
 test("the checked request stands for the bytes, and its log line has so much of the operation's name", async () => {
   const { request, state } = arrived(

@@ -4,7 +4,7 @@ import { differences, withoutKey } from "../../src/checks/messages.ts";
 import { catalogues } from "../../src/messages/catalogue.ts";
 import { acceptedLanguage, languageOf } from "../../src/messages/language.ts";
 import { tell } from "../../src/messages/recognize.ts";
-import { codeMessages } from "../../src/messages/sources.ts";
+import { codeMessages, pageMessages } from "../../src/messages/sources.ts";
 import { tellErrors } from "../../src/messages/tellErrors.ts";
 
 describe("a sentence", () => {
@@ -107,6 +107,8 @@ describe("the catalogues", () => {
   test("have what the code says", () => {
     expect(codeMessages().length).toBeGreaterThan(100);
     expect(withoutKey(codeMessages())).toEqual([]);
+    expect(pageMessages().length).toBeGreaterThan(15);
+    expect(withoutKey(pageMessages(), "mails")).toEqual([]);
   });
 
   test("are found wanting where a sentence has no key, no translation, or other places", () => {

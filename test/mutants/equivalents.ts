@@ -2,7 +2,7 @@
 export const equivalents: { pattern: RegExp; reason: string }[] = [
   {
     pattern:
-      /^app_public\.(agreements|contacts|deposits|lead_notes|phone_calls|tasks) policy \w+: using: and project_id = ANY \(ARRAY\(SELECT app_hidden\.viewer_own_projects\('(lead|buyer|sale)\.read'/,
+      /^app_public\.(agreements|contacts|deposits|lead_notes|phone_calls|tasks) policy \w+: using: and project_id = ANY \(\(SELECT app_hidden\.viewer_own_projects\('(lead|buyer|sale)\.read'/,
     reason:
       "The assignee is looked up in the lead or purchase, of those in these projects only. The condition comes first, so that of other projects none is looked up.",
   },

@@ -264,10 +264,10 @@ function ofAnswers({ source, definition }: Routine, predicates: ReadonlySet<stri
   );
 }
 
-/** The same code, without what strings and comments say. */
+/** The same code, without what strings and comments say, such as the policies that a generator makes. */
 function withoutTexts(source: string): string {
-  return source.replace(/--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'/g, (text) =>
-    text.startsWith("'") ? `'${"x".repeat(text.length - 2)}'` : " ".repeat(text.length),
+  return source.replace(/--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|(\$\w*\$)[\s\S]*?\1/g, (text) =>
+    /^['$]/.test(text) ? `'${"x".repeat(text.length - 2)}'` : " ".repeat(text.length),
   );
 }
 

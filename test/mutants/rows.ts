@@ -1,6 +1,7 @@
 /** Mutants tried on the rows of test/harness/rowWorld.ts, each in a transaction that is rolled back: a tenth of a second for most. */
 import { isDeepStrictEqual } from "node:util";
 import { Client, DatabaseError } from "pg";
+import { answersOf, differentSets, maskedOf, startAnswers } from "../harness/rowAnswers.ts";
 import { reachOf, readWhole, startRows, type Reach } from "../harness/rowReach.ts";
 import { calledIn, type Mutant } from "./mutants.ts";
 
@@ -20,20 +21,32 @@ export async function startRowTrial(databaseUrl: string): Promise<RowTrial> {
   client.on("error", () => {});
   await client.connect();
   const world = await startRows(client);
-  const reached = async (tables: string[]) => {
-    await client.query("begin");
-    try {
-      return await reachOf(client, world, tables);
-    } finally {
-      await client.query("rollback");
-    }
-  };
-  const before = await reached([...world.tables.keys()]);
+  const answering = await startAnswers(client, world);
+  await client.query("begin");
+  const before = new Map([
+    ...(await reachOf(client, world)),
+    ...(await answersOf(client, world, answering)),
+    ...[...(await maskedOf(client, world))].map(([what, told]) => [`${what} in the view`, told] as const),
+  ]);
+  await client.query("rollback");
   const asking = await tablesAsking(client, [...world.tables.keys()]);
 
-  function difference(after: Reach): string | undefined {
-    for (const [what, byViewer] of after) if (!isDeepStrictEqual(byViewer, before.get(what))) return what;
+  function difference(after: Reach, where = ""): string | undefined {
+    for (const [what, byViewer] of after)
+      if (!isDeepStrictEqual(byViewer, before.get(`${what}${where}`))) return `${what}${where}`;
     return undefined;
+  }
+
+  /** Questions about a function: what is reached in tables whose policies ask it, and what functions that call it tell. */
+  function* questions(about: string): Iterable<() => Promise<string | undefined>> {
+    for (const tables of portions(some(asking.get(about) ?? [])))
+      yield async () => difference(await reachOf(client, world, tables));
+    for (const functions of portions(some(answering.filter(({ uses }) => uses.has(about)))))
+      yield async () => difference(await answersOf(client, world, functions));
+    if (sets.test(about)) {
+      yield async () => (await differentSets(client, world)).different[0];
+      yield async () => difference(await maskedOf(client, world), " in the view");
+    }
   }
 
   /** Of a table that is the same for everybody. */
@@ -60,12 +73,15 @@ export async function startRowTrial(databaseUrl: string): Promise<RowTrial> {
   return {
     async notices({ about, sql, kind }) {
       if (kind !== "function" && !world.tables.has(about)) return await readsLess(about, sql);
-      const tables = kind === "function" ? some(asking.get(about) ?? []) : [about];
-      for (let from = 0; from < tables.length; from += 8) {
+      const asked =
+        kind === "function"
+          ? questions(about)
+          : [async () => difference(await reachOf(client, world, [about]))];
+      for (const ask of asked) {
         await client.query("begin");
         try {
           await client.query(sql);
-          const found = await reachOf(client, world, tables.slice(from, from + 8)).then(difference, failure);
+          const found = await ask().catch(failure);
           if (found) return found;
         } finally {
           await client.query("rollback");
@@ -83,10 +99,15 @@ function failure(error: unknown): string {
   throw error;
 }
 
+/** Functions whose answers test/schema/access.test.ts compares with each other. */
+const sets =
+  /^app_hidden\.(project_can|(find_)?(\w+_where|viewer_organizations|viewer_(own_)?projects)|handed_access)$|^app_private\.access_of$/;
+
 /** PERF: what every policy asks shows in a few tables of each area. */
-const mostTables = 16;
-const some = (tables: string[]): string[] =>
-  tables.filter((_table, index) => index % Math.ceil(tables.length / mostTables) === 0);
+const most = 16;
+const some = <T>(all: T[]): T[] => all.filter((_one, index) => index % Math.ceil(all.length / most) === 0);
+const portions = <T>(all: T[]): T[][] =>
+  Array.from({ length: Math.ceil(all.length / 8) }, (_, index) => all.slice(index * 8, index * 8 + 8));
 
 /** By function the tables whose policies ask it, be it through other functions. */
 async function tablesAsking(client: Client, tables: string[]): Promise<Map<string, string[]>> {

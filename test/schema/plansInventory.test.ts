@@ -90,7 +90,7 @@ test.each([
 });
 
 test("a portfolio is read organization by organization, only as far as the page goes", async () => {
-  const scope = `app_hidden.viewer_organizations('project.read') s (id)`;
+  const scope = `unnest(app_hidden.viewer_organizations('project.read')) s (id)`;
   const page = (condition: string) =>
     `select b.* from ${scope} cross join lateral (select t.* from app_hidden.masked_units t
      where t.organization_id = s.id and t.deleted_at is null ${condition} order by t.id limit 20) b`;

@@ -70,7 +70,7 @@ async function reads(user: string, sql: string, relation = "reservations") {
 
 /** The page of a portfolio as src/lists/portfolio.ts asks for it, of one kind of scope. */
 const page = (scope: string, condition: string) =>
-  `select b.* from app_hidden.${scope}('sale.read') s (id) cross join lateral (select t.* from app_hidden.masked_reservations t
+  `select b.* from unnest(app_hidden.${scope}('sale.read')) s (id) cross join lateral (select t.* from app_hidden.masked_reservations t
      where t.deleted_at is null and ${condition} order by t.inserted_at desc, t.id desc limit 50) b`;
 
 test.each([

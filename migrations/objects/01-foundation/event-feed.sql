@@ -44,8 +44,8 @@ create function app_hidden.deleted_records(_type anyelement) returns setof anyel
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
   return query execute format(
-    'select %s from %s t where t.deleted_at is not null and t.organization_id = any (array(select '
-    'app_hidden.viewer_organizations(''org.admin'')))',
+    'select %s from %s t where t.deleted_at is not null and t.organization_id = any ((select '
+    'app_hidden.viewer_organizations(''org.admin''))::uuid[])',
     (select string_agg(case when a.attname <> all (app_hidden.masked_columns(a.attrelid)) then format('t.%I', a.attname)
         else format('(app_hidden.masked(t)).%I', a.attname) end, ', ' order by a.attnum)
       from pg_attribute a where a.attrelid = pg_typeof(_type)::text::regclass and a.attnum > 0 and not a.attisdropped),

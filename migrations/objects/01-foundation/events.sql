@@ -11,16 +11,16 @@
 
 -- One policy, so that the record of an event is only asked for where the cheap answer is no.
 create policy auditors_and_seers_of_subject on app_public.events for select to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('audit.read')))
+  using (organization_id = any ((select app_hidden.viewer_organizations('audit.read'))::uuid[])
     -- Outside of an organization, events are of the user alone: colleagues do not read when somebody signed in.
     or (((stream_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
-        or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
-        or project_id = any (array(select app_hidden.viewer_projects('project.read'))))
+        or organization_id = any ((select app_hidden.viewer_organizations('org.member'))::uuid[])
+        or project_id = any ((select app_hidden.viewer_projects('project.read'))::uuid[]))
       -- Which mails a colleague gets is not for colleagues to read.
       and subject_type <> 'member'
       -- Of what stands between two organizations, each reads its own copy.
       and (subject_type not in ('affiliation', 'affiliation_invite')
-        or organization_id = any (array(select app_hidden.viewer_organizations('org.member'))))
+        or organization_id = any ((select app_hidden.viewer_organizations('org.member'))::uuid[]))
       and app_hidden.sees_subject(subject_type, subject_id)));
 
 grant select on app_public.events to plat_user, plat_anonymous;

@@ -319,16 +319,16 @@ declare
   -- PERF: (select true …) looks each record up by its id; exists (…) may be planned as a hash of all that there are.
   -- A picture is seen with its record. A document is so only where it is public, otherwise it takes the permission.
   sees_parent text := format('(select true from app_public.%I parent where parent.id = %I)', parent, parent_column);
-  members text := 'organization_id = any (array(select app_hidden.viewer_organizations(''inventory.read''))) or '
-    'project_id = any (array(select app_hidden.viewer_projects(''inventory.read'')))';
+  members text := 'organization_id = any ((select app_hidden.viewer_organizations(''inventory.read''))::uuid[]) or '
+    'project_id = any ((select app_hidden.viewer_projects(''inventory.read''))::uuid[])';
   user_sees text := coalesce(readers, case when is_image then sees_parent
     else format('(public and %s) or %s', sees_parent, members) end);
   anybody_sees text := coalesce(readers, case when is_image then sees_parent
     else format('public and %s', sees_parent) end);
-  may_write text := coalesce(writers, format('organization_id = any (array(select '
-    'app_hidden.viewer_organizations(%L)))', write_permission)
+  may_write text := coalesce(writers, format('organization_id = any ((select '
+    'app_hidden.viewer_organizations(%L))::uuid[])', write_permission)
     || case when parent = 'organizations' then ''
-      else format(' or project_id = any (array(select app_hidden.viewer_projects(%L)))', write_permission) end);
+      else format(' or project_id = any ((select app_hidden.viewer_projects(%L))::uuid[])', write_permission) end);
   columns text[] := array[case when is_image then 'alt' else 'description' end] || settable;
 begin
   insert into app_private.file_tables (table_name) values (table_name);

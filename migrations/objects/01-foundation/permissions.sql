@@ -65,47 +65,66 @@ comment on function app_private.is_open(timestamptz) is
   'Whether a membership gives its permissions: not where the organization requires a second factor that its member '
   'lacks. Whatever looks for memberships of the viewer asks it.';
 
-create function app_hidden.viewer_organizations(permission text) returns setof uuid
-language plpgsql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
+-- The five sets that follow are found by a function each (find_…), and read by policies through another, which
+-- PostgreSQL puts in the place of its call. Where the API hands on what was found for the viewer before (access.sql),
+-- that is what they read; it does so for queries alone, since what changes the sets changes them for the rest of its
+-- own transaction.
+create function app_hidden.handed_access(permission text, part int) returns uuid[]
+language sql stable parallel safe as $$
+  -- PERF: one expression, which PostgreSQL puts in the place of the call. plat.access is such as
+  -- ",lead.read=1,org.member=2,".
+  select split_part(current_setting('plat.access_' ||
+    split_part(split_part(current_setting('plat.access'), ',' || permission || '=', 2), ',', 1)), '|', part)::uuid[]
+$$;
+comment on function app_hidden.handed_access(text, int) is
+  'One of the five sets for a permission, of those that the API has handed on.';
+
+create function app_hidden.find_viewer_organizations(permission text) returns uuid[]
+language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
-    return;
+    return '{}';
   end if;
-  return query
+  return array(
     select m.organization_id from app_public.organization_user_connections m
-    join app_private.role_permissions r on r.role = m.role and r.permission = viewer_organizations.permission
+    join app_private.role_permissions r on r.role = m.role and r.permission = find_viewer_organizations.permission
       and not r.in_affiliated
     where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and (r.reach = 'ALL' or (r.reach = 'OWN_WHERE_PRIVATE' and not exists (
         select from app_public.projects p where p.organization_id = m.organization_id and p.lead_assignment = 'PRIVATE'
-          and p.deleted_at is null)));
+          and p.deleted_at is null))));
 end $$;
+create function app_hidden.viewer_organizations(permission text) returns uuid[]
+language sql stable parallel safe as $$
+  select case when current_setting('plat.access', true) <> '' then app_hidden.handed_access(permission, 1)
+    else app_hidden.find_viewer_organizations(permission) end
+$$;
 comment on function app_hidden.viewer_organizations(text) is
   'The organizations in all of whose records the viewer has the permission.';
 
-create function app_hidden.viewer_projects(permission text) returns setof uuid
-language plpgsql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
+create function app_hidden.find_viewer_projects(permission text) returns uuid[]
+language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
   organizations uuid[];
 begin
   if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
-    return;
+    return '{}';
   end if;
   -- PERF: asked once; as a sub-select of each part it would run for each.
-  organizations := array(select app_hidden.viewer_organizations(viewer_projects.permission));
-  return query
+  organizations := app_hidden.viewer_organizations(find_viewer_projects.permission);
+  return array(
     select p.project_id from app_public.organization_user_connections m
     join app_private.affiliate_permissions p on p.organization_id = m.organization_id
-      and p.permission = viewer_projects.permission and p.reach = 'ALL'
+      and p.permission = find_viewer_projects.permission and p.reach = 'ALL'
     where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and p.owner_id <> all (organizations)
     union
     select p.id from app_public.organization_user_connections m
-    join app_private.role_permissions r on r.role = m.role and r.permission = viewer_projects.permission
+    join app_private.role_permissions r on r.role = m.role and r.permission = find_viewer_projects.permission
       and not r.in_affiliated
       and r.reach = 'OWN_WHERE_PRIVATE'
     join app_public.projects p on p.organization_id = m.organization_id and p.lead_assignment <> 'PRIVATE'
@@ -113,28 +132,33 @@ begin
     where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
-      and m.organization_id <> all (organizations);
+      and m.organization_id <> all (organizations));
 end $$;
+create function app_hidden.viewer_projects(permission text) returns uuid[]
+language sql stable parallel safe as $$
+  select case when current_setting('plat.access', true) <> '' then app_hidden.handed_access(permission, 2)
+    else app_hidden.find_viewer_projects(permission) end
+$$;
 comment on function app_hidden.viewer_projects(text) is
   'Further projects in all of whose records the viewer has the permission: those of other organizations, or the open '
   'ones where some are private.';
 
-create function app_hidden.viewer_own_projects(permission text) returns setof uuid
-language plpgsql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
+create function app_hidden.find_viewer_own_projects(permission text) returns uuid[]
+language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
   organizations uuid[];
   projects uuid[];
 begin
   if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
-    return;
+    return '{}';
   end if;
   -- PERF: asked once; as a sub-select of each part it would run for each.
-  organizations := array(select app_hidden.viewer_organizations(viewer_own_projects.permission));
-  projects := array(select app_hidden.viewer_projects(viewer_own_projects.permission));
-  return query
+  organizations := app_hidden.viewer_organizations(find_viewer_own_projects.permission);
+  projects := app_hidden.viewer_projects(find_viewer_own_projects.permission);
+  return array(
     select p.project_id from app_public.organization_user_connections m
     join app_private.affiliate_permissions p on p.organization_id = m.organization_id
-      and p.permission = viewer_own_projects.permission and p.reach = 'OWN'
+      and p.permission = find_viewer_own_projects.permission and p.reach = 'OWN'
     where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
@@ -142,7 +166,7 @@ begin
       and p.project_id <> all (projects)
     union
     select p.id from app_public.organization_user_connections m
-    join app_private.role_permissions r on r.role = m.role and r.permission = viewer_own_projects.permission
+    join app_private.role_permissions r on r.role = m.role and r.permission = find_viewer_own_projects.permission
       and not r.in_affiliated
       and r.reach = 'OWN_WHERE_PRIVATE'
     join app_public.projects p on p.organization_id = m.organization_id and p.lead_assignment = 'PRIVATE'
@@ -151,8 +175,13 @@ begin
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
       and m.organization_id <> all (organizations)
-      and p.id <> all (projects);
+      and p.id <> all (projects));
 end $$;
+create function app_hidden.viewer_own_projects(permission text) returns uuid[]
+language sql stable parallel safe as $$
+  select case when current_setting('plat.access', true) <> '' then app_hidden.handed_access(permission, 3)
+    else app_hidden.find_viewer_own_projects(permission) end
+$$;
 comment on function app_hidden.viewer_own_projects(text) is
   'Projects where the viewer has the permission for the leads assigned to them only.';
 
@@ -176,7 +205,7 @@ comment on function app_hidden.colleague_ids() is
 create function app_hidden.partner_organizations() returns setof uuid
 language plpgsql stable security definer rows 20 set search_path = pg_catalog, pg_temp as $$
 declare
-  organizations uuid[] := array(select app_hidden.viewer_organizations('project.read'));
+  organizations uuid[] := app_hidden.viewer_organizations('project.read');
 begin
   if organizations <> '{}' then
     return query
@@ -222,7 +251,7 @@ begin
           union all select a.host_id from app_public.appointments a
             where a.lead_id = l.id and a.deleted_at is null) p
         where l.assignee_id = app_public.current_user_id() and l.deleted_at is null
-          and l.project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))
+          and l.project_id = any ((select app_hidden.viewer_own_projects('lead.read'))::uuid[])
       union
       select p.user_id from app_public.buyers b
         cross join lateral (
@@ -235,7 +264,7 @@ begin
           union all select a.host_id from app_public.appointments a
             where a.buyer_id = b.id and a.deleted_at is null) p
         where b.assignee_id = app_public.current_user_id() and b.deleted_at is null
-          and b.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')));
+          and b.project_id = any ((select app_hidden.viewer_own_projects('buyer.read'))::uuid[]);
   end if;
 end $$;
 comment on function app_hidden.partner_ids() is
@@ -272,7 +301,7 @@ comment on function app_private.viewer_sees(regclass, uuid) is
 
 create function app_hidden.organization_can(organization_id uuid, permission text) returns boolean
 language sql stable as $$
-  select organization_id = any (array(select app_hidden.viewer_organizations(permission)))
+  select organization_id = any ((select app_hidden.viewer_organizations(permission))::uuid[])
 $$;
 comment on function app_hidden.organization_can(uuid, text) is
   'Whether the viewer has the permission in the organization.';
@@ -305,37 +334,47 @@ comment on function app_hidden.project_can(uuid, uuid, text) is
   'Whether the viewer has the permission in the project, be it for their own leads only.';
 
 -- The two sets that project_can looks into, for those who ask of many rows.
-create function app_hidden.organizations_where(permission text) returns setof uuid
-language plpgsql stable security definer rows 3 set search_path = pg_catalog, pg_temp as $$
+create function app_hidden.find_organizations_where(permission text) returns uuid[]
+language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
-    return;
+    return '{}';
   end if;
-  return query
+  return array(
     select m.organization_id from app_public.organization_user_connections m
-    join app_private.role_permissions r on r.role = m.role and r.permission = organizations_where.permission
+    join app_private.role_permissions r on r.role = m.role and r.permission = find_organizations_where.permission
       and not r.in_affiliated
     where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
-        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+        or m.organization_id = app_hidden.setting('organization_id')::uuid));
 end $$;
+create function app_hidden.organizations_where(permission text) returns uuid[]
+language sql stable parallel safe as $$
+  select case when current_setting('plat.access', true) <> '' then app_hidden.handed_access(permission, 4)
+    else app_hidden.find_organizations_where(permission) end
+$$;
 comment on function app_hidden.organizations_where(text) is
   'The organizations in whose projects the viewer has the permission, be it for their own leads only.';
 
-create function app_hidden.projects_where(permission text) returns setof uuid
-language plpgsql stable security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+create function app_hidden.find_projects_where(permission text) returns uuid[]
+language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
-    return;
+    return '{}';
   end if;
-  return query
+  return array(
     select p.project_id from app_public.organization_user_connections m
     join app_private.affiliate_permissions p on p.organization_id = m.organization_id
-      and p.permission = projects_where.permission
+      and p.permission = find_projects_where.permission
     where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
-        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+        or m.organization_id = app_hidden.setting('organization_id')::uuid));
 end $$;
+create function app_hidden.projects_where(permission text) returns uuid[]
+language sql stable parallel safe as $$
+  select case when current_setting('plat.access', true) <> '' then app_hidden.handed_access(permission, 5)
+    else app_hidden.find_projects_where(permission) end
+$$;
 comment on function app_hidden.projects_where(text) is
   'Projects of others in which the viewer has the permission, be it for their own leads only.';
 
@@ -346,17 +385,17 @@ declare
   permission constant text := '(''[\w.]+'')';
 begin
   condition := regexp_replace(condition, format('app_hidden\.project_can\(%s, %s, %s\)', a, a, permission),
-    '(\2 = any (array(select app_hidden.organizations_where(\3))) or \1 = any (array(select '
-    'app_hidden.projects_where(\3))))', 'g');
+    '(\2 = any ((select app_hidden.organizations_where(\3))::uuid[]) or \1 = any ((select '
+    'app_hidden.projects_where(\3))::uuid[]))', 'g');
   condition := regexp_replace(condition, format('app_hidden\.organization_can\(%s, %s\)', a, permission),
-    '(\1 = any (array(select app_hidden.viewer_organizations(\2))))', 'g');
+    '(\1 = any ((select app_hidden.viewer_organizations(\2))::uuid[]))', 'g');
   condition := regexp_replace(condition, format('app_hidden\.sees_finance\(%s, %s\)', a, a),
-    '(\2 = any (array(select app_hidden.viewer_organizations(''finance.read''))) or coalesce(\1 = any (array(select '
-    'app_hidden.viewer_projects(''finance.read''))), false))', 'g');
+    '(\2 = any ((select app_hidden.viewer_organizations(''finance.read''))::uuid[]) or coalesce(\1 = any ((select '
+    'app_hidden.viewer_projects(''finance.read''))::uuid[]), false))', 'g');
   return regexp_replace(condition, format('app_hidden\.deal_can\(%s, %s, %s, %s\)', a, a, a, permission),
-    'coalesce(\1 = any (array(select app_hidden.viewer_organizations(\4))) or \2 = any (array(select '
-    'app_hidden.viewer_projects(\4))) or (\3 = (select app_public.current_user_id()) and \2 = any (array(select '
-    'app_hidden.viewer_own_projects(\4)))), false)', 'g');
+    'coalesce(\1 = any ((select app_hidden.viewer_organizations(\4))::uuid[]) or \2 = any ((select '
+    'app_hidden.viewer_projects(\4))::uuid[]) or (\3 = (select app_public.current_user_id()) and \2 = any ((select '
+    'app_hidden.viewer_own_projects(\4))::uuid[])), false)', 'g');
 end $$;
 comment on function app_private.asked_once(text) is
   'A condition on a row that calls project_can, organization_can, sees_finance or deal_can, written so that a view '

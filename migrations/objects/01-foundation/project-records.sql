@@ -43,10 +43,10 @@ create function app_private.make_project_table(table_name text, subject text, re
   write_permission text) returns void
 language plpgsql volatile as $$
 declare
-  readers text := format('organization_id = any (array(select app_hidden.viewer_organizations(%1$L)))
-    or project_id = any (array(select app_hidden.viewer_projects(%1$L)))', read_permission);
-  writers text := format('organization_id = any (array(select app_hidden.viewer_organizations(%1$L)))
-    or project_id = any (array(select app_hidden.viewer_projects(%1$L)))', write_permission);
+  readers text := format('organization_id = any ((select app_hidden.viewer_organizations(%1$L))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects(%1$L))::uuid[])', read_permission);
+  writers text := format('organization_id = any ((select app_hidden.viewer_organizations(%1$L))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects(%1$L))::uuid[])', write_permission);
 begin
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name,
     format(

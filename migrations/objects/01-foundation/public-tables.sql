@@ -12,8 +12,8 @@ declare
   alive text := case when is_soft then 'deleted_at is null and ' else '' end;
   outsiders text := format('(%s) and exists (select from app_public.projects p where p.id = %I.project_id)', shown,
     table_name);
-  writers text := format('organization_id = any (array(select app_hidden.viewer_organizations(%1$L)))
-    or project_id = any (array(select app_hidden.viewer_projects(%1$L)))', write_permission);
+  writers text := format('organization_id = any ((select app_hidden.viewer_organizations(%1$L))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects(%1$L))::uuid[])', write_permission);
 begin
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name,
     case when list_name is null then E'@fieldName project\n@backwardBehavior -*\n\nThe project.'
@@ -22,8 +22,8 @@ begin
   execute format('create policy public_parts on app_public.%I for select to plat_anonymous using (%s%s)', table_name,
     alive, outsiders);
   execute format('create policy portfolio_and_public_parts on app_public.%I for select to plat_user using (%s(
-    organization_id = any (array(select app_hidden.viewer_organizations(''project.read'')))
-    or project_id = any (array(select app_hidden.viewer_projects(''project.read'')))
+    organization_id = any ((select app_hidden.viewer_organizations(''project.read''))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects(''project.read''))::uuid[])
     or (%s)))', table_name, alive, outsiders);
   if made_by_hand then
     execute format('create policy writers_insert on app_public.%I for insert to plat_user with check (%s)', table_name,

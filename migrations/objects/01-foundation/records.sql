@@ -360,16 +360,23 @@ comment on function app_hidden.checked(text, regtype, text, jsonb) is
   'The value, where the type takes it; the operations of functions use it, so that a refusal names the argument, and '
   'all other bad ones among {field, value, type}.';
 
-create function app_hidden.clean_value(value jsonb, is_json boolean default false) returns jsonb
+create function app_hidden.clean_text(value jsonb) returns jsonb
 language sql immutable parallel safe as $$
-  select case
-    when jsonb_typeof(value) = 'string'
-      then coalesce(to_jsonb(nullif(btrim(value #>> '{}', E' \t\n\r'), '')), 'null')
-    when jsonb_typeof(value) = 'object' and not is_json then coalesce((
-      select jsonb_object_agg(m.key, case when jsonb_typeof(m.value) = 'string'
-        then coalesce(to_jsonb(nullif(btrim(m.value #>> '{}', E' \t\n\r'), '')), 'null') else m.value end)
-      from jsonb_each(value) m), '{}')
-    else value end
+  -- PERF: one expression, which PostgreSQL puts in the place of the call, as that of clean_value.
+  select case when jsonb_typeof(value) = 'string'
+    then coalesce(to_jsonb(nullif(btrim(value #>> '{}', E' \t\n\r'), '')), 'null') else value end
+$$;
+comment on function app_hidden.clean_text(jsonb) is 'A member of an input: text trimmed, empty text null.';
+
+create function app_hidden.clean_members(value jsonb) returns jsonb
+language sql immutable parallel safe as $$
+  select coalesce(jsonb_object_agg(m.key, app_hidden.clean_text(m.value)), '{}') from jsonb_each(value) m
+$$;
+
+create function app_hidden.clean_value(value jsonb, is_json boolean) returns jsonb
+language sql immutable parallel safe as $$
+  select case when jsonb_typeof(value) = 'object' and not is_json then app_hidden.clean_members(value)
+    else app_hidden.clean_text(value) end
 $$;
 comment on function app_hidden.clean_value(jsonb, boolean) is
   'A member of an input, or the members of an object, with text trimmed and empty text null; what a column of JSON '

@@ -14,13 +14,13 @@ comment on column app_public.notification_settings.escalation is E'@notNull\n\nA
 comment on column app_public.notification_settings.export_ready is E'@notNull\n\nAn export is ready.';
 
 create policy members on app_public.organizations for select to plat_user
-  using (deleted_at is null and (id = any (array(select app_hidden.viewer_organizations('org.member')))
+  using (deleted_at is null and (id = any ((select app_hidden.viewer_organizations('org.member'))::uuid[])
     or has_public_project
     or id = any (array(select app_hidden.partner_organizations()))));
 create policy everybody on app_public.organizations for select to plat_anonymous
   using (deleted_at is null and has_public_project);
 create policy admins on app_public.organizations for update to plat_user
-  using (id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+  using (id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]));
 
 select app_private.make_record('organizations', 'organization', 'org.admin', slug_from => 'name');
 
@@ -45,7 +45,7 @@ comment on constraint organizations_phone_e164 on app_public.organizations is
 comment on index app_public.organizations_slug is 'This slug is taken; choose another.';
 
 create policy members on app_public.organization_user_connections for select to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('org.member'))::uuid[]));
 
 select app_private.make_record('organization_user_connections', 'member', 'org.owner');
 

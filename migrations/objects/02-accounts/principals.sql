@@ -32,7 +32,7 @@ comment on function app_private.claims() is 'Who acts in this transaction at the
 create function app_private.set_claims(claims jsonb) returns void
 language sql volatile as $$
   select set_config('plat.' || c.name, coalesce(claims ->> c.name, ''), true)
-  from unnest('{user_id, token_id, organization_id, scopes}'::text[]) c (name)
+  from unnest('{user_id, token_id, organization_id, scopes, access}'::text[]) c (name)
 $$;
 comment on function app_private.set_claims(jsonb) is
   'Says who acts from here on; the role stays, so row security is not what decides.';
@@ -86,7 +86,7 @@ language sql stable as $$
   select p from unnest(permissions) with ordinality n (p, place)
   where not app_hidden.organization_can(lacking_permission.organization_id, n.p)
     and (lacking_permission.project_id is null
-      or lacking_permission.project_id <> all (array(select app_hidden.viewer_projects(n.p))))
+      or lacking_permission.project_id <> all ((select app_hidden.viewer_projects(n.p))::uuid[]))
   order by n.place limit 1
 $$;
 comment on function app_private.lacking_permission(uuid, uuid, text[]) is

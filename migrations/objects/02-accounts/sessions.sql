@@ -76,6 +76,11 @@ begin
   update app_private.sessions s set ended_at = now() where s.id = any (array(
     select o.id from app_private.sessions o where o.user_id = open_session.user_id and o.ended_at is null
       and o.expires_at > now() order by coalesce(o.last_used_at, o.created_at) desc, o.id desc offset most - 1));
+  -- Nor does whoever signs in again and again leave more behind. Those that were taken up stay: their tokens do not say
+  -- that they had a row.
+  delete from app_private.sessions s where s.id = any (array(
+    select o.id from app_private.sessions o where o.user_id = open_session.user_id and o.ended_at is not null
+      and not o.is_adopted order by o.ended_at desc, o.id desc offset most));
   insert into app_private.sessions (user_id, device, network, is_refreshable, expires_at)
     values (user_id, open_session.device, network, coalesce(is_refreshable, false), date_trunc('second', now())
       + case when open_session.is_refreshable then interval '90 days' else interval '30 days' end)
@@ -84,7 +89,7 @@ begin
 end $$;
 comment on function app_private.open_session(uuid, int, boolean, text) is
   'Opens a session of a user, who is locked and has proved who they are. Of more than 100 at a time, the one ends that '
-  'was not used for longest.';
+  'was not used for longest; of those that have ended, 100 are kept.';
 
 create function app_private.end_sessions(user_id uuid, but uuid default null) returns void
 language plpgsql volatile as $$
@@ -245,6 +250,7 @@ begin
     perform app_hidden.fail('UNAUTHENTICATED',
       'The session has ended: this refresh token is unknown, expired or was used before. Sign in again.');
   end if;
+  perform app_private.rate_limit('session.refresh', session.id::text);
   perform set_config('plat.user_id', session.user_id::text, true), set_config('plat.token_id', '', true),
     set_config('plat.session_id', session.id::text, true);
   -- The one that was given for it, where it comes again, is void.

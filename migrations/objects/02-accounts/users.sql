@@ -131,7 +131,7 @@ begin
   end if;
   return array(
     select distinct r.permission from app_private.role_permissions r
-    where case when project is null then exists (select from app_hidden.viewer_organizations(r.permission))
+    where case when project is null then app_hidden.viewer_organizations(r.permission) <> '{}'
       else exists (select from app_public.projects p where p.id = project and p.deleted_at is null
         and app_hidden.project_can(p.id, p.organization_id, r.permission)) end
     order by r.permission);

@@ -9,8 +9,8 @@
 -- with the role, permissions and message given last.
 
 create policy both_sides on app_public.project_organization_invites for select to plat_user
-  using (owner_id = any (array(select app_hidden.viewer_organizations('project.manage')))
-    or organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+  using (owner_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[])
+    or organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]));
 
 select app_private.make_record('project_organization_invites', 'affiliation_invite', 'project.manage',
   other_party => 'owner_id');
@@ -237,7 +237,7 @@ declare
 begin
   perform app_hidden.require_viewer();
   select i.* into invite from app_public.project_organization_invites i where i.id = require_project_invite.id
-    and i.owner_id = any (array(select app_hidden.viewer_organizations('project.manage'))) for update;
+    and i.owner_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[]) for update;
   if invite.id is null then
     if app_private.viewer_sees('app_public.project_organization_invites', require_project_invite.id) then
       perform app_hidden.fail('FORBIDDEN', 'This is for whoever invites; acceptProjectOrganizationInvite and '
@@ -304,7 +304,7 @@ begin
   end if;
   if token is null then
     select i.* into invite from app_public.project_organization_invites i where i.id = answer_project_invite.id
-      and i.organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))) for update;
+      and i.organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]) for update;
     if invite.id is null then
       if app_private.viewer_sees('app_public.project_organization_invites', answer_project_invite.id) then
         perform app_hidden.fail('FORBIDDEN', 'This is for whoever administers the invited organization.',
@@ -506,7 +506,7 @@ begin
   -- What the service does by itself, such as deleting a project, is told elsewhere.
   if app_public.current_user_id() is not null then
     perform app_private.tell_affiliation(case when tg_op = 'UPDATE' then 'CHANGED'
-      when old.owner_id = any (array(select app_hidden.viewer_organizations('project.manage'))) then 'ENDED'
+      when old.owner_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[]) then 'ENDED'
       else 'LEFT' end, old.project_id, old.organization_id, case when tg_op = 'UPDATE' then new.role else old.role end);
   end if;
   return null;

@@ -8,14 +8,14 @@
 
 -- Which others have a part in a project is for its owner to know.
 create policy portfolio on app_public.project_organizations for select to plat_user
-  using (owner_id = any (array(select app_hidden.viewer_organizations('project.read')))
-    or organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
-    or (role = 'OWNER' and project_id = any (array(select app_hidden.viewer_projects('project.read')))));
+  using (owner_id = any ((select app_hidden.viewer_organizations('project.read'))::uuid[])
+    or organization_id = any ((select app_hidden.viewer_organizations('project.read'))::uuid[])
+    or (role = 'OWNER' and project_id = any ((select app_hidden.viewer_projects('project.read'))::uuid[])));
 create policy managers_update on app_public.project_organizations for update to plat_user
-  using (role <> 'OWNER' and owner_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+  using (role <> 'OWNER' and owner_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[]));
 create policy both_delete on app_public.project_organizations for delete to plat_user
-  using (role <> 'OWNER' and (owner_id = any (array(select app_hidden.viewer_organizations('project.manage')))
-    or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))));
+  using (role <> 'OWNER' and (owner_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[])
+    or organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[])));
 
 select app_private.make_record('project_organizations', 'affiliation', 'project.manage', other_party => 'owner_id');
 
@@ -371,8 +371,8 @@ declare
   losing uuid[];
 begin
   select a.* into affiliation from app_public.project_organizations a where a.id = id and a.role <> 'OWNER'
-    and (a.owner_id = any (array(select app_hidden.viewer_organizations('project.manage')))
-      or (role is null and a.organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))));
+    and (a.owner_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[])
+      or (role is null and a.organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[])));
   -- Whether there is one, and who may, is told by what follows.
   if affiliation.id is null or not (coalesce(hand_over, false) or assignee_id is not null)
     or (role is not null and (not app_private.affiliate_sells(affiliation.role, affiliation.permissions)
@@ -479,8 +479,9 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   cross join lateral app_private.open_deals(p.project_id, array(select m.user_id
     from app_public.organization_user_connections m where m.organization_id = p.organization_id)) d
   where p.id = a.id
-    and (p.owner_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-      or (p.role <> 'OWNER' and p.organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))))
+    and (p.owner_id = any ((select app_hidden.viewer_organizations('lead.read'))::uuid[])
+      or (p.role <> 'OWNER'
+        and p.organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[])))
 $$;
 
 create function app_hidden.people_of_affiliation(id uuid) returns setof uuid

@@ -44,8 +44,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     select p.id from app_public.projects p where p.visibility = 'PUBLIC' and p.archived_at is null
       and p.deleted_at is null
     union select p.id from app_public.projects p
-      where p.organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
-    union select app_hidden.viewer_projects('project.read')
+      where p.organization_id = any ((select app_hidden.viewer_organizations('project.read'))::uuid[])
+    union select unnest(app_hidden.viewer_projects('project.read'))
   )
   select jsonb_object_agg(c.project_id, d.km)
   from seen p

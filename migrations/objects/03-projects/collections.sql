@@ -2,14 +2,15 @@ create policy public_ones on app_public.project_collections for select to plat_a
   using (deleted_at is null and public
     and exists (select from app_public.organizations o where o.id = organization_id));
 create policy own_and_public_ones on app_public.project_collections for select to plat_user
-  using (deleted_at is null and (organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
+  using (deleted_at is null
+    and (organization_id = any ((select app_hidden.viewer_organizations('project.read'))::uuid[])
     or (public and exists (select from app_public.organizations o where o.id = organization_id))));
 create policy marketers_insert on app_public.project_collections for insert to plat_user
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('marketing.manage'))));
+  with check (organization_id = any ((select app_hidden.viewer_organizations('marketing.manage'))::uuid[]));
 create policy marketers_update on app_public.project_collections for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('marketing.manage'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('marketing.manage'))::uuid[]));
 create policy marketers_delete on app_public.project_collections for delete to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('marketing.manage'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('marketing.manage'))::uuid[]));
 
 select app_private.make_record('project_collections', 'project_collection', 'marketing.manage');
 

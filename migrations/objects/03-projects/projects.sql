@@ -5,16 +5,16 @@ create policy everybody on app_public.projects for select to plat_anonymous
   using (deleted_at is null and visibility in ('PUBLIC', 'UNLISTED') and archived_at is null);
 create policy portfolio_and_public on app_public.projects for select to plat_user
   using (deleted_at is null and (
-    organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
-    or id = any (array(select app_hidden.viewer_projects('project.read')))
+    organization_id = any ((select app_hidden.viewer_organizations('project.read'))::uuid[])
+    or id = any ((select app_hidden.viewer_projects('project.read'))::uuid[])
     or (visibility in ('PUBLIC', 'UNLISTED') and archived_at is null)
     or id = any (array(select app_hidden.viewer_purchase_projects()))));
 create policy managers_insert on app_public.projects for insert to plat_user
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+  with check (organization_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[]));
 create policy managers_update on app_public.projects for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[]));
 create policy managers_delete on app_public.projects for delete to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[]));
 
 select app_private.make_record('projects', 'project', 'project.manage', slug_from => 'title');
 select app_private.make_state_machine('projects', 'project',
@@ -355,8 +355,8 @@ create function app_private.sees_project(project_id uuid) returns boolean
 language sql stable as $$
   select exists (select from app_public.projects p where p.id = $1 and p.deleted_at is null
     and ((p.visibility in ('PUBLIC', 'UNLISTED') and p.archived_at is null)
-      or p.organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
-      or p.id = any (array(select app_hidden.viewer_projects('project.read')))
+      or p.organization_id = any ((select app_hidden.viewer_organizations('project.read'))::uuid[])
+      or p.id = any ((select app_hidden.viewer_projects('project.read'))::uuid[])
       or p.id = any (array(select app_hidden.viewer_purchase_projects()))))
 $$;
 comment on function app_private.sees_project(uuid) is

@@ -39,20 +39,20 @@ comment on function app_private.tg__column_permissions() is
 
 create policy team_and_public on app_public.floor_plans for select to plat_user
   using (deleted_at is null and (
-    organization_id = any (array(select app_hidden.viewer_organizations('inventory.read')))
-    or project_id = any (array(select app_hidden.viewer_projects('inventory.read')))
-    or project_id = any (array(select app_hidden.viewer_projects('construction.write')))
+    organization_id = any ((select app_hidden.viewer_organizations('inventory.read'))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects('inventory.read'))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects('construction.write'))::uuid[])
     or id = any (array(select app_hidden.viewer_purchase_floor_plans()))
     or (status <> 'DRAFT' and project_id <> all (array(select app_hidden.viewer_bought_projects()))
       and (select true from app_public.projects p where p.id = project_id))));
 create policy everybody on app_public.floor_plans for select to plat_anonymous
   using (deleted_at is null and status <> 'DRAFT' and (select true from app_public.projects p where p.id = project_id));
 create policy managers_insert on app_public.floor_plans for insert to plat_user
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('inventory.manage'))));
+  with check (organization_id = any ((select app_hidden.viewer_organizations('inventory.manage'))::uuid[]));
 create policy managers_update on app_public.floor_plans for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('inventory.manage'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('inventory.manage'))::uuid[]));
 create policy managers_delete on app_public.floor_plans for delete to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('inventory.manage'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('inventory.manage'))::uuid[]));
 
 select app_private.make_project_record('floor_plans', 'floor_plan', 'inventory.manage',
   event_permission => 'inventory.read');

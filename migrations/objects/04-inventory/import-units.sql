@@ -424,9 +424,9 @@ begin
     where r.lot is not null and not exists (select from app_public.lots l
       where l.project_id = project.id and l.deleted_at is null and lower(l.number) = lower(r.lot));
 
-  -- What each row makes of its unit: what it says, else what the unit has.
+  -- What each row makes of its unit: what it says, else what the unit has. New ids follow the order of the file.
   create temp table import_ready on commit drop as
-    select r.row, u.id as existing_id, u.version as version_before, u.status as status_before,
+    select r.row, uuidv7() as new_id, u.id as existing_id, u.version as version_before, u.status as status_before,
       u.lot_id as lot_before, r.number,
       coalesce(r.title, u.title, left('Unit ' || r.number, 300)) as title,
       coalesce(r.subtitle, u.subtitle) as subtitle,
@@ -467,7 +467,8 @@ begin
     left join pg_temp.import_plans p on p.name = lower(r.floor_plan)
     left join app_public.lots l on l.project_id = project.id and l.deleted_at is null and lower(l.number) = lower(r.lot)
     left join app_public.units u on u.project_id = project.id and u.deleted_at is null
-      and lower(u.number) = lower(r.number);
+      and lower(u.number) = lower(r.number)
+    order by r.row;
   if not coalesce(update_existing, false) then
     delete from pg_temp.import_ready r where r.existing_id is not null
       and not exists (select from pg_temp.import_errors e where e.row = r.row);
@@ -521,7 +522,7 @@ begin
   begin
     -- Complete, so that no row has to be completed by itself.
     perform set_config('plat.numbers_at_once', 'on', true);
-    insert into app_public.units (project_id, organization_id, currency, number, title, subtitle, description,
+    insert into app_public.units (id, project_id, organization_id, currency, number, title, subtitle, description,
       floor_plan_id, lot_id, building, level,
         phase, status, price, hoa_fee, bedrooms, baths, half_baths, garage, sqft, orientation, view, address, model,
           is_spec, is_bmr, is_furnished,
@@ -529,7 +530,8 @@ begin
           effective_baths, effective_half_baths,
         effective_garage, effective_sqft, effective_hoa_fee, effective_orientation, move_in_ready, original_list_price,
           market_since, market_before)
-      select project.id, project.organization_id, project.currency, r.number, r.title, r.subtitle, r.description,
+      select r.new_id, project.id, project.organization_id, project.currency, r.number, r.title, r.subtitle,
+        r.description,
         r.floor_plan_id, r.lot_id, r.building,
         r.level, r.phase, r.status, round(r.price, digits), round(r.hoa_fee, digits), r.bedrooms, r.baths, r.half_baths,
           r.garage, r.sqft, r.orientation,
@@ -559,11 +561,12 @@ begin
           estimated_delivery_date = r.estimated_delivery_date
       from pg_temp.import_ready r where u.id = r.existing_id;
     get diagnostics result.updated_count = row_count;
-    -- PERF: LIMIT makes it one look-up in the index for each, whatever the planner thinks of a table that just grew.
+    -- PERF: by id, and LIMIT makes it one look-up in that index for each, whatever the planner thinks of a table that
+    -- just grew: among the indexes of a project's units it takes the wrong one.
     result.units := array(select u.record
-      from (select r.row, r.number from pg_temp.import_ready r order by r.row limit 1000) r
-      cross join lateral (select u as record from app_public.units u
-        where u.project_id = project.id and u.deleted_at is null and lower(u.number) = lower(r.number) limit 1) u
+      from (select r.row, coalesce(r.existing_id, r.new_id) as id from pg_temp.import_ready r
+        order by r.row limit 1000) r
+      cross join lateral (select u as record from app_public.units u where u.id = r.id limit 1) u
       order by r.row);
     if dry_run then
       raise exception 'dry run' using errcode = 'PLATD';

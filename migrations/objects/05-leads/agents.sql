@@ -1,7 +1,7 @@
 -- Members know the agents of their organization; who has a part in its projects knows those of the leads they see.
 create policy sellers on app_public.agents for select to plat_user
-  using (deleted_at is null and (organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
-    or organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+  using (deleted_at is null and (organization_id = any ((select app_hidden.viewer_organizations('org.member'))::uuid[])
+    or organization_id = any ((select app_hidden.viewer_organizations('lead.read'))::uuid[])
     or exists (select from app_public.leads l where l.agent_id = agents.id)));
 
 select app_private.make_record('agents', 'agent', 'lead.write');
@@ -9,13 +9,13 @@ select app_private.make_record('agents', 'agent', 'lead.write');
 create policy sellers_of_buyers on app_public.agents for select to plat_user
   using (deleted_at is null and id = any (array(select app_hidden.viewer_deal_agents())));
 create policy sellers_insert on app_public.agents for insert to plat_user
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+  with check (organization_id = any ((select app_hidden.viewer_organizations('org.member'))::uuid[])
     and (select app_hidden.scopes_allow('lead.write')));
 create policy sellers_update on app_public.agents for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+  using (organization_id = any ((select app_hidden.viewer_organizations('org.member'))::uuid[])
     and (select app_hidden.scopes_allow('lead.write')));
 create policy sellers_delete on app_public.agents for delete to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]));
 
 select app_private.make_searchable('agents', 'BUYER_AGENT', 'r.name',
   'concat_ws('' '', r.brokerage, r.license_number, r.email, r.phone)',

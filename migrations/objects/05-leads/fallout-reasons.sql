@@ -1,14 +1,14 @@
 create policy sellers on app_public.fallout_reasons for select to plat_user
-  using (deleted_at is null and (organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-    or organization_id = any (array(select app_hidden.viewer_organizations('project.manage')))
-    or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
-    or project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))));
+  using (deleted_at is null and (organization_id = any ((select app_hidden.viewer_organizations('lead.read'))::uuid[])
+    or organization_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects('lead.read'))::uuid[])
+    or project_id = any ((select app_hidden.viewer_own_projects('lead.read'))::uuid[])));
 create policy managers_insert on app_public.fallout_reasons for insert to plat_user
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+  with check (organization_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[]));
 create policy managers_update on app_public.fallout_reasons for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[]));
 create policy managers_delete on app_public.fallout_reasons for delete to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[]));
 
 select app_private.make_project_record('fallout_reasons', 'fallout_reason', 'project.manage');
 

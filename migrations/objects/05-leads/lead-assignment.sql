@@ -70,7 +70,7 @@ language plpgsql stable as $$
 begin
   -- Refused elsewhere, or theirs to hand on.
   if coalesce(assignee_id <> app_public.current_user_id(), true) or wanted = assignee_id::text
-    or project_id <> all (array(select app_hidden.viewer_own_projects(permission))) then
+    or project_id <> all ((select app_hidden.viewer_own_projects(permission))::uuid[]) then
     return false;
   end if;
   if wanted is not null then

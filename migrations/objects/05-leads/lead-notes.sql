@@ -50,7 +50,7 @@ begin
     and (visibility = 'TEAM'
       or author_id = (select app_public.current_user_id())
       or (visibility = 'ORGANIZATION'
-        and organization_id = any (array(select app_hidden.viewer_organizations('org.member'))))
+        and organization_id = any ((select app_hidden.viewer_organizations('org.member'))::uuid[]))
       or (visibility = 'ASSIGNEE' and case
         when lead_id is not null then (select d.assignee_id from app_public.leads d
           where d.id = lead_notes.lead_id) = (select app_public.current_user_id())
@@ -59,8 +59,8 @@ begin
     with check (author_id = (select app_public.current_user_id()) and (%s))$s$, writers);
   execute format($s$create policy writers_update on app_public.lead_notes for update to plat_user
     using ((author_id = (select app_public.current_user_id())
-      or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))) and (%s))$s$, writers);
+      or organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[])) and (%s))$s$, writers);
   execute format($s$create policy writers_delete on app_public.lead_notes for delete to plat_user
     using ((author_id = (select app_public.current_user_id())
-      or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))) and (%s))$s$, writers);
+      or organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[])) and (%s))$s$, writers);
 end $$;

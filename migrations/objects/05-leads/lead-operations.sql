@@ -248,9 +248,9 @@ grant execute on function app_public.delete_lead_source to plat_user, plat_anony
 create function app_private.find_leads(condition text) returns setof uuid
 language plpgsql stable security definer rows 50 set search_path = pg_catalog, pg_temp as $$
 declare
-  organizations uuid[] := array(select app_hidden.viewer_organizations('lead.read'));
-  projects uuid[] := array(select app_hidden.viewer_projects('lead.read'));
-  own_projects uuid[] := array(select app_hidden.viewer_own_projects('lead.read'));
+  organizations uuid[] := app_hidden.viewer_organizations('lead.read');
+  projects uuid[] := app_hidden.viewer_projects('lead.read');
+  own_projects uuid[] := app_hidden.viewer_own_projects('lead.read');
 begin
   -- Written out, so that it is planned for its own words: a rare one by the index, a frequent one without.
   return query execute 'select l.id from app_public.leads l where l.organization_id = any ($1) and ' || condition || '

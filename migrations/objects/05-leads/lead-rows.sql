@@ -445,8 +445,8 @@ comment on function app_private.lead_row_results(int) is
 
 create function app_private.own_leads_only(project app_public.projects) returns boolean
 language sql stable as $$
-  select not coalesce(project.organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
-    or project.id = any (array(select app_hidden.viewer_projects('lead.write'))), false)
+  select not coalesce(project.organization_id = any ((select app_hidden.viewer_organizations('lead.write'))::uuid[])
+    or project.id = any ((select app_hidden.viewer_projects('lead.write'))::uuid[]), false)
 $$;
 comment on function app_private.own_leads_only(app_public.projects) is
   'Whether of the leads of a project the viewer, who may enter some, changes those assigned to them only.';

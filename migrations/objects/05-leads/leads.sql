@@ -13,25 +13,25 @@ comment on column app_public.agent_input.license_number is 'Number of the licenc
 
 create policy sellers on app_public.leads for select to plat_user
   using (deleted_at is null and (
-    organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-    or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+    organization_id = any ((select app_hidden.viewer_organizations('lead.read'))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects('lead.read'))::uuid[])
     or (assignee_id = (select app_public.current_user_id())
-      and project_id = any (array(select app_hidden.viewer_own_projects('lead.read'))))));
+      and project_id = any ((select app_hidden.viewer_own_projects('lead.read'))::uuid[]))));
 create policy sellers_insert on app_public.leads for insert to plat_user
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
-    or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
+  with check (organization_id = any ((select app_hidden.viewer_organizations('lead.write'))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects('lead.write'))::uuid[])
     or (assignee_id = (select app_public.current_user_id())
-      and project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))));
+      and project_id = any ((select app_hidden.viewer_own_projects('lead.write'))::uuid[])));
 create policy sellers_update on app_public.leads for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
-    or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
+  using (organization_id = any ((select app_hidden.viewer_organizations('lead.write'))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects('lead.write'))::uuid[])
     or (assignee_id = (select app_public.current_user_id())
-      and project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))));
+      and project_id = any ((select app_hidden.viewer_own_projects('lead.write'))::uuid[])));
 create policy sellers_delete on app_public.leads for delete to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
-    or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
+  using (organization_id = any ((select app_hidden.viewer_organizations('lead.write'))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects('lead.write'))::uuid[])
     or (assignee_id = (select app_public.current_user_id())
-      and project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))));
+      and project_id = any ((select app_hidden.viewer_own_projects('lead.write'))::uuid[])));
 
 select app_private.make_project_record('leads', 'lead', 'lead.write');
 
@@ -174,7 +174,7 @@ begin
   -- Of many at once the list has said whose they are.
   if tg_op = 'INSERT' and new.assignee_id is null and app_public.current_user_id() is not null
     and not coalesce(app_hidden.is_service(), false) and app_hidden.setting('leads_at_once') is null then
-    if new.project_id = any (array(select app_hidden.viewer_own_projects('lead.write'))) then
+    if new.project_id = any ((select app_hidden.viewer_own_projects('lead.write'))::uuid[]) then
       new.assignee_id := app_public.current_user_id();
     end if;
   end if;

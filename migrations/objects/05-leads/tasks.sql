@@ -166,7 +166,7 @@ comment on function app_public.tasks_filter_due is
 create function app_hidden.viewer_tasks_of_deals() returns setof uuid
 language plpgsql stable security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 declare
-  projects constant uuid[] := array(select app_hidden.viewer_own_projects('lead.read'));
+  projects constant uuid[] := app_hidden.viewer_own_projects('lead.read');
 begin
   return query
     select t.id from app_public.leads l join app_public.tasks t on t.lead_id = l.id and t.deleted_at is null
@@ -192,7 +192,7 @@ declare
   -- Whoever sees the lead or the purchase on behalf of the team works on its tasks.
   condition constant text := $s$case
     when num_nonnulls(lead_id, buyer_id) > 0 then %s
-    else organization_id = any (array(select app_hidden.viewer_organizations('org.member'))) and %s end$s$;
+    else organization_id = any ((select app_hidden.viewer_organizations('org.member'))::uuid[]) and %s end$s$;
   seers constant text := format(condition, app_private.deal_child_condition('tasks', 'lead.read', 'buyer.read'),
     'true');
   workers constant text := format(condition, app_private.deal_child_condition('tasks', 'lead.write', 'buyer.write'),
@@ -204,5 +204,5 @@ begin
   execute format('create policy workers_update on app_public.tasks for update to plat_user using (%s)', workers);
   execute format('create policy workers_delete on app_public.tasks for delete to plat_user
     using ((created_by_id = (select app_public.current_user_id())
-      or organization_id = any (array(select app_hidden.viewer_organizations(''org.admin'')))) and %s)', workers);
+      or organization_id = any ((select app_hidden.viewer_organizations(''org.admin''))::uuid[])) and %s)', workers);
 end $$;

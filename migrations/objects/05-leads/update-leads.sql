@@ -35,7 +35,7 @@ begin
   if change -> 'assignee_id' = 'null' then
     given_back := array(select l.id from app_public.leads l where l.id = any (ids)
       and l.assignee_id = app_public.current_user_id()
-      and l.project_id = any (array(select app_hidden.viewer_own_projects('lead.write'))));
+      and l.project_id = any ((select app_hidden.viewer_own_projects('lead.write'))::uuid[]));
     if given_back <> '{}' then
       if change - 'assignee_id' <> '{}' or cardinality(add_tags || remove_tags) > 0 then
         perform app_hidden.change_leads(given_back, change - 'assignee_id', add_tags, remove_tags);

@@ -146,15 +146,15 @@ comment on constraint agreement_signers_project_id_fkey on app_public.agreement_
 create function app_public.agreement_signers_email(s app_public.agreement_signers) returns app_public.email_address
 language sql stable as $$
   select case when app_hidden.organization_can(s.organization_id, 'buyer.read')
-    or s.project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
-    or s.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+    or s.project_id = any ((select app_hidden.viewer_projects('buyer.read'))::uuid[])
+    or s.project_id = any ((select app_hidden.viewer_own_projects('buyer.read'))::uuid[])
     or s.id = any (array(select app_hidden.viewer_signers())) then s.email end
 $$;
 create function app_public.agreement_signers_phone(s app_public.agreement_signers) returns app_public.phone_number
 language sql stable as $$
   select case when s.phone is not null and (app_hidden.organization_can(s.organization_id, 'buyer.read')
-    or s.project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
-    or s.project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+    or s.project_id = any ((select app_hidden.viewer_projects('buyer.read'))::uuid[])
+    or s.project_id = any ((select app_hidden.viewer_own_projects('buyer.read'))::uuid[])
     or s.id = any (array(select app_hidden.viewer_signers()))) then s.phone end
 $$;
 create function app_public.agreement_signers_allowed_transitions(s app_public.agreement_signers)

@@ -4,8 +4,8 @@
 
 select app_private.make_file_table('buyer_documents', 'buyer_document', parent => 'buyers',
   list => 'private_documents', settable => '{title, category}',
-  readers => $$organization_id = any (array(select app_hidden.viewer_organizations('buyer.pii')))
-    or project_id = any (array(select app_hidden.viewer_projects('buyer.pii')))
+  readers => $$organization_id = any ((select app_hidden.viewer_organizations('buyer.pii'))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects('buyer.pii'))::uuid[])
     or buyer_id = any (array(select app_hidden.viewer_purchases()))$$,
   write_permission => 'buyer.pii', event_permission => 'buyer.pii');
 
@@ -32,9 +32,19 @@ comment on constraint buyer_documents_private on app_public.buyer_documents is
 
 create function app_private.tg_buyer_documents__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  most constant int := 50;
 begin
   if exists (select from app_public.buyers b where b.id = new.buyer_id and b.status = 'CANCELLED') then
     perform app_hidden.fail('CONFLICT', 'This purchase was cancelled.', '{"field": "buyerId"}');
+  end if;
+  -- They count for the quota of the organization, which no outsider is to use up.
+  perform app_private.limit_buyer('buyer.document', new.buyer_id);
+  if new.buyer_id = any (array(select app_hidden.viewer_purchases())) and (select count(*) from
+      app_public.buyer_documents d where d.buyer_id = new.buyer_id and d.uploaded_by_id = app_public.current_user_id()
+        and d.deleted_at is null) >= most then
+    perform app_hidden.fail('LIMIT_EXCEEDED', format('A buyer keeps %s documents of a purchase at most; delete one '
+      'that is no longer needed.', most), jsonb_build_object('field', 'file', 'limit', most));
   end if;
   return new;
 end $$;

@@ -222,8 +222,8 @@ begin
   if projects <> '{}' then
     return query select p.id from app_public.projects p
       where p.id = any (projects) and not (p.visibility in ('PUBLIC', 'UNLISTED') and p.archived_at is null)
-        and p.organization_id <> all (array(select app_hidden.viewer_organizations('project.read')))
-        and p.id <> all (array(select app_hidden.viewer_projects('project.read')));
+        and p.organization_id <> all ((select app_hidden.viewer_organizations('project.read'))::uuid[])
+        and p.id <> all ((select app_hidden.viewer_projects('project.read'))::uuid[]);
   end if;
 end $$;
 comment on function app_hidden.viewer_bought_projects() is

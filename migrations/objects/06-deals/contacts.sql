@@ -14,9 +14,9 @@ comment on function app_hidden.viewer_purchase_leads() is 'The leads that the vi
 create function app_hidden.viewer_assigned_buyers(permission text) returns setof uuid
 language sql stable security definer rows 20 set search_path = pg_catalog, pg_temp as $$
   select b.id from app_public.buyers b where b.assignee_id = app_public.current_user_id() and b.deleted_at is null
-    and (b.organization_id = any (array(select app_hidden.viewer_organizations(permission)))
-      or b.project_id = any (array(select app_hidden.viewer_projects(permission)))
-      or b.project_id = any (array(select app_hidden.viewer_own_projects(permission))))
+    and (b.organization_id = any ((select app_hidden.viewer_organizations(permission))::uuid[])
+      or b.project_id = any ((select app_hidden.viewer_projects(permission))::uuid[])
+      or b.project_id = any ((select app_hidden.viewer_own_projects(permission))::uuid[]))
 $$;
 grant execute on function app_hidden.viewer_assigned_buyers(text) to plat_user;
 comment on function app_hidden.viewer_assigned_buyers(text) is
@@ -70,9 +70,9 @@ create function app_private.deal_child_condition(table_name text, lead_permissio
   has_assignee boolean default false) returns text
 language plpgsql immutable as $$
 declare
-  branch constant text := $s$organization_id = any (array(select app_hidden.viewer_organizations(%1$L)))
-    or project_id = any (array(select app_hidden.viewer_projects(%1$L)))
-    or (project_id = any (array(select app_hidden.viewer_own_projects(%1$L))) and %2$s)$s$;
+  branch constant text := $s$organization_id = any ((select app_hidden.viewer_organizations(%1$L))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects(%1$L))::uuid[])
+    or (project_id = any ((select app_hidden.viewer_own_projects(%1$L))::uuid[]) and %2$s)$s$;
   mine constant text := 'assignee_id = (select app_public.current_user_id())';
 begin
   -- An agent has many leads, so each is looked up; and few purchases, so all are known before.

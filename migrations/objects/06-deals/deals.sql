@@ -18,6 +18,17 @@ end $$;
 comment on function app_hidden.viewer_purchases() is
   'The purchases that the viewer makes: those whose invitation they accepted. A token with scopes needs purchase.own.';
 
+create function app_private.limit_buyer(name text, buyer_id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if limit_buyer.buyer_id = any (array(select app_hidden.viewer_purchases())) then
+    perform app_private.rate_limit(limit_buyer.name, app_public.current_user_id()::text);
+  end if;
+end $$;
+comment on function app_private.limit_buyer(text, uuid) is
+  'Counts what a buyer does to their own purchase, which takes room and attention of the organization: RATE_LIMITED '
+  'above the limit. Whoever works on the purchase is not limited.';
+
 create function app_hidden.viewer_purchase_reservations() returns setof uuid
 language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 declare
@@ -61,10 +72,10 @@ create function app_private.make_deal_table(table_name text, read_permission tex
   own text default 'false', deletable boolean default true) returns void
 language plpgsql volatile as $$
 declare
-  scopes text := $s$organization_id = any (array(select app_hidden.viewer_organizations(%1$L)))
-    or project_id = any (array(select app_hidden.viewer_projects(%1$L)))
+  scopes text := $s$organization_id = any ((select app_hidden.viewer_organizations(%1$L))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects(%1$L))::uuid[])
     or (assignee_id = (select app_public.current_user_id())
-      and project_id = any (array(select app_hidden.viewer_own_projects(%1$L))))$s$;
+      and project_id = any ((select app_hidden.viewer_own_projects(%1$L))::uuid[]))$s$;
   readers text := format(scopes, read_permission);
   writers text := format(scopes, write_permission);
 begin

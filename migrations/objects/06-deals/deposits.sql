@@ -31,22 +31,22 @@ create or replace trigger _010_deal before insert on app_public.deposits for eac
 create policy own_reservations on app_public.deposits for select to plat_user
   using (deleted_at is null and (reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
     or (lead_id is null and buyer_id is null
-      and project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+      and project_id = any ((select app_hidden.viewer_own_projects('sale.read'))::uuid[])
       and (select r.assignee_id from app_public.reservations r
         where r.id = reservation_id) = (select app_public.current_user_id()))));
 create policy own_reservations_insert on app_public.deposits for insert to plat_user
   with check (lead_id is null and buyer_id is null
-    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and project_id = any ((select app_hidden.viewer_own_projects('sale.write'))::uuid[])
     and (select r.assignee_id from app_public.reservations r
       where r.id = reservation_id) = (select app_public.current_user_id()));
 create policy own_reservations_update on app_public.deposits for update to plat_user
   using (lead_id is null and buyer_id is null
-    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and project_id = any ((select app_hidden.viewer_own_projects('sale.write'))::uuid[])
     and (select r.assignee_id from app_public.reservations r
       where r.id = reservation_id) = (select app_public.current_user_id()));
 create policy own_reservations_delete on app_public.deposits for delete to plat_user
   using (lead_id is null and buyer_id is null
-    and project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+    and project_id = any ((select app_hidden.viewer_own_projects('sale.write'))::uuid[])
     and (select r.assignee_id from app_public.reservations r
       where r.id = reservation_id) = (select app_public.current_user_id()));
 select app_private.make_state_machine('deposits', 'deposit',

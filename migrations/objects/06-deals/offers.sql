@@ -15,10 +15,10 @@
 -- - While a unit is somebody else's, no offer on it is made or accepted; what is pending may be rejected, or runs out.
 
 create policy sellers on app_public.offers for select to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
-    or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+  using (organization_id = any ((select app_hidden.viewer_organizations('sale.read'))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects('sale.read'))::uuid[])
     or (assignee_id = (select app_public.current_user_id())
-      and project_id = any (array(select app_hidden.viewer_own_projects('sale.read'))))
+      and project_id = any ((select app_hidden.viewer_own_projects('sale.read'))::uuid[]))
     or negotiation_id = any (array(select app_hidden.viewer_purchase_negotiations())));
 
 select app_private.make_project_record('offers', 'offer', 'sale.write');

@@ -201,6 +201,16 @@ begin
   end if;
   return new;
 end $$;
+create function app_private.tg_personalizations__limit_buyer() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.limit_buyer('buyer.change', new.buyer_id);
+  return new;
+end $$;
+comment on function app_private.tg_personalizations__limit_buyer() is
+  'Each change makes an event, and may notify the team: a buyer makes a limited number of them.';
+create trigger _005_limit_buyer before insert or update on app_public.personalizations for each row
+  when (new.buyer_id is not null) execute function app_private.tg_personalizations__limit_buyer();
 create trigger _010_prepare before insert on app_public.personalizations for each row
   execute function app_private.tg_personalizations__prepare();
 create trigger _310_prepare before update on app_public.personalizations for each row

@@ -3,9 +3,9 @@
 select app_private.make_file_table('reservation_documents', 'reservation_document', parent => 'reservations',
   list => 'documents',
   settable => '{title, category, visible_to_buyer}',
-  readers => $$organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
-    or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
-    or (project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
+  readers => $$organization_id = any ((select app_hidden.viewer_organizations('sale.read'))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects('sale.read'))::uuid[])
+    or (project_id = any ((select app_hidden.viewer_own_projects('sale.read'))::uuid[])
       and (select r.assignee_id from app_public.reservations r
         where r.id = reservation_id) = (select app_public.current_user_id()))
     or (visible_to_buyer and reservation_id = any (array(select app_hidden.viewer_purchase_reservations())))$$,
@@ -15,15 +15,15 @@ drop policy everybody on app_public.reservation_documents;
 
 -- Who writes to own deals only, writes to the documents of those.
 create policy own_insert on app_public.reservation_documents for insert to plat_user
-  with check (project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+  with check (project_id = any ((select app_hidden.viewer_own_projects('sale.write'))::uuid[])
     and (select r.assignee_id from app_public.reservations r
       where r.id = reservation_id) = (select app_public.current_user_id()));
 create policy own_update on app_public.reservation_documents for update to plat_user
-  using (project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+  using (project_id = any ((select app_hidden.viewer_own_projects('sale.write'))::uuid[])
     and (select r.assignee_id from app_public.reservations r
       where r.id = reservation_id) = (select app_public.current_user_id()));
 create policy own_delete on app_public.reservation_documents for delete to plat_user
-  using (project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
+  using (project_id = any ((select app_hidden.viewer_own_projects('sale.write'))::uuid[])
     and (select r.assignee_id from app_public.reservations r
       where r.id = reservation_id) = (select app_public.current_user_id()));
 

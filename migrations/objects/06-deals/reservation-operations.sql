@@ -161,10 +161,10 @@ comment on function app_private.tg_claims__reservation() is
 create function app_hidden.deal_can(organization_id uuid, project_id uuid, assignee_id uuid,
   permission text) returns boolean
 language sql stable as $$
-  select coalesce(organization_id = any (array(select app_hidden.viewer_organizations(permission)))
-    or project_id = any (array(select app_hidden.viewer_projects(permission)))
+  select coalesce(organization_id = any ((select app_hidden.viewer_organizations(permission))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects(permission))::uuid[])
     or (assignee_id = (select app_public.current_user_id())
-      and project_id = any (array(select app_hidden.viewer_own_projects(permission)))), false)
+      and project_id = any ((select app_hidden.viewer_own_projects(permission))::uuid[])), false)
 $$;
 comment on function app_hidden.deal_can(uuid, uuid, uuid, text) is
   'Whether the viewer has the permission for a deal, as one of the sales team: the same as the policies of '

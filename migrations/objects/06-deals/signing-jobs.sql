@@ -108,7 +108,8 @@ comment on function app_private.note_code_sent(uuid, text) is 'A code went out, 
 
 create function app_private.signing_certificate(agreement_id uuid) returns jsonb
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select jsonb_build_object('title', a.title, 'agreementId', a.id, 'organizationId', a.organization_id,
+  select jsonb_build_object('title', a.title, 'agreementId', a.id, 'agreementNumber', a.number,
+    'language', o.language, 'organizationId', a.organization_id,
     'organization', o.name, 'project', p.title, 'timeZone', p.time_zone, 'status', a.status,
     'filename', (f).filename, 'filesize', (f).filesize, 'checksum', (f).checksum, 'number', (f).number,
     'signers', (select jsonb_agg(jsonb_build_object('name', s.name, 'role', r.description, 'email', s.email,

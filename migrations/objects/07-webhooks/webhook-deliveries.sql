@@ -13,7 +13,7 @@ comment on table app_private.webhook_redeliveries is
   'Ranges of the stream that are to be sent once more, and how far that has come.';
 
 create policy admins on app_public.webhook_deliveries for select to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]));
 
 grant select on app_public.webhook_deliveries to plat_user, plat_anonymous;
 

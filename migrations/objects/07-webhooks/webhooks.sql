@@ -26,11 +26,13 @@ comment on table app_private.webhook_progress is
 
 create policy admins on app_public.webhooks for select to plat_user
   using (deleted_at is null and integration_id is null
-    and organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+    and organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]));
 create policy admins_update on app_public.webhooks for update to plat_user
-  using (integration_id is null and organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+  using (integration_id is null
+    and organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]));
 create policy admins_delete on app_public.webhooks for delete to plat_user
-  using (integration_id is null and organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+  using (integration_id is null
+    and organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]));
 
 select app_private.make_record('webhooks', 'webhook', 'org.admin', event_condition => 'integration_id is null');
 select app_private.make_state_machine('webhooks', 'webhook',
@@ -166,13 +168,13 @@ create trigger _200_prepare before insert or update on app_public.webhooks for e
 create function app_public.webhooks_failure_count(w app_public.webhooks) returns int
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select p.failure_count from app_private.webhook_progress p
-  where p.webhook_id = w.id and p.organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
+  where p.webhook_id = w.id and p.organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[])
 $$;
 
 create function app_public.webhooks_last_delivery_at(w app_public.webhooks) returns timestamptz
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select p.last_delivery_at from app_private.webhook_progress p
-  where p.webhook_id = w.id and p.organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
+  where p.webhook_id = w.id and p.organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[])
 $$;
 
 create function app_public.webhooks_allowed_transitions(w app_public.webhooks) returns app_public.transition[]
@@ -194,7 +196,7 @@ begin
   perform app_hidden.require_viewer();
   select w.* into webhook from app_public.webhooks w where w.id = require_webhook.id and w.deleted_at is null
     and w.integration_id is null
-    and w.organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))) for no key update;
+    and w.organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]) for no key update;
   if webhook.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such webhook.', '{"field": "id"}');
   end if;

@@ -10,14 +10,14 @@
 
 -- A ticket about a lead or purchase is seen by those who see that. Whoever sees all of them is not asked about each.
 create policy seers on app_public.escalation_tickets for select to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))) and (
-    (organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-      and organization_id = any (array(select app_hidden.viewer_organizations('buyer.read'))))
+  using (organization_id = any ((select app_hidden.viewer_organizations('workflow.read'))::uuid[]) and (
+    (organization_id = any ((select app_hidden.viewer_organizations('lead.read'))::uuid[])
+      and organization_id = any ((select app_hidden.viewer_organizations('buyer.read'))::uuid[]))
     -- PERF: looked up one by one; as `exists` it would be a set of all leads that the viewer sees.
     or ((lead_id is null or (select true from app_public.leads l where l.id = lead_id))
       and (buyer_id is null or (select true from app_public.buyers b where b.id = buyer_id)))));
 create policy managers_update on app_public.escalation_tickets for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.manage'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('workflow.manage'))::uuid[]));
 
 select app_private.make_record('escalation_tickets', 'escalation_ticket', 'workflow.manage');
 select app_private.make_state_machine('escalation_tickets', 'escalation_ticket',

@@ -639,7 +639,7 @@ declare
 begin
   perform app_hidden.require_viewer();
   select w.* into workflow from app_public.workflows w where w.id = require_managed_workflow.id and w.deleted_at is null
-    and w.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))) for no key update;
+    and w.organization_id = any ((select app_hidden.viewer_organizations('workflow.read'))::uuid[]) for no key update;
   if workflow.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such workflow.', '{"field": "id"}');
   end if;

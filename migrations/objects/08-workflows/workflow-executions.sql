@@ -10,12 +10,12 @@ comment on table app_private.workflow_batches is
   'started (the others have their execution already).';
 
 create policy readers on app_public.workflow_executions for select to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
+  using (organization_id = any ((select app_hidden.viewer_organizations('workflow.read'))::uuid[])
     -- PERF: whoever sees all of them need not look one up.
-    and ((organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-        and organization_id = any (array(select app_hidden.viewer_organizations('buyer.read'))))
-      or (project_id = any (array(select app_hidden.viewer_projects('lead.read')))
-        and project_id = any (array(select app_hidden.viewer_projects('buyer.read'))))
+    and ((organization_id = any ((select app_hidden.viewer_organizations('lead.read'))::uuid[])
+        and organization_id = any ((select app_hidden.viewer_organizations('buyer.read'))::uuid[]))
+      or (project_id = any ((select app_hidden.viewer_projects('lead.read'))::uuid[])
+        and project_id = any ((select app_hidden.viewer_projects('buyer.read'))::uuid[]))
       or num_nonnulls(lead_id, buyer_id) = 0
       or exists (select from app_public.leads l where l.id = lead_id)
       or exists (select from app_public.buyers b where b.id = buyer_id)));

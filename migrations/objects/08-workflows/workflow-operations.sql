@@ -7,7 +7,7 @@ declare
 begin
   perform app_hidden.require_viewer();
   select w.* into workflow from app_public.workflows w where w.id = require_workflow.id and w.deleted_at is null
-    and w.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')));
+    and w.organization_id = any ((select app_hidden.viewer_organizations('workflow.read'))::uuid[]);
   if workflow.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such workflow.', jsonb_build_object('field', field));
   end if;

@@ -4,9 +4,10 @@
 -- with.
 
 create policy readers on app_public.workflows for select to plat_user
-  using (deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))));
+  using (deleted_at is null
+    and organization_id = any ((select app_hidden.viewer_organizations('workflow.read'))::uuid[]));
 create policy managers_delete on app_public.workflows for delete to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.manage'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('workflow.manage'))::uuid[]));
 
 select app_private.make_record('workflows', 'workflow', 'workflow.manage');
 select app_private.make_state_machine('workflows', 'workflow',
@@ -53,7 +54,7 @@ comment on constraint workflows_created_by_id_fkey on app_public.workflows is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nWho created it.';
 
 create policy readers on app_public.workflow_steps for select to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('workflow.read'))::uuid[]));
 
 grant select on app_public.workflow_steps to plat_user, plat_anonymous;
 
@@ -139,7 +140,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
       select count(*) from app_public.workflow_executions e where e.workflow_id = w.id and e.status = v.value)), '{}')
   from app_public.workflow_execution_status_values v
   where exists (select from app_public.workflows k where k.id = w.id
-    and k.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))))
+    and k.organization_id = any ((select app_hidden.viewer_organizations('workflow.read'))::uuid[]))
 $$;
 
 grant execute on function app_public.workflows_executions, app_public.workflows_counts,
@@ -194,22 +195,22 @@ create trigger _800_keep_history before delete on app_public.workflows for each 
 create function app_public.workflows_last_run_at(w app_public.workflows) returns timestamptz
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select e.inserted_at from app_public.workflow_executions e
-  where e.workflow_id = w.id and e.organization_id = any (array(select
-    app_hidden.viewer_organizations('workflow.read'))) order by e.id desc limit 1
+  where e.workflow_id = w.id and e.organization_id = any ((select
+    app_hidden.viewer_organizations('workflow.read'))::uuid[]) order by e.id desc limit 1
 $$;
 
 create function app_public.workflows_next_run_at(w app_public.workflows) returns timestamptz
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select t.next_run_at from app_private.workflow_triggers t
-  where t.workflow_id = w.id and t.organization_id = any (array(select
-    app_hidden.viewer_organizations('workflow.read')))
+  where t.workflow_id = w.id and t.organization_id = any ((select
+    app_hidden.viewer_organizations('workflow.read'))::uuid[])
 $$;
 
 create function app_public.workflows_trigger_error(w app_public.workflows) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select t.error from app_private.workflow_triggers t
-  where t.workflow_id = w.id and t.organization_id = any (array(select
-    app_hidden.viewer_organizations('workflow.read')))
+  where t.workflow_id = w.id and t.organization_id = any ((select
+    app_hidden.viewer_organizations('workflow.read'))::uuid[])
 $$;
 grant execute on function app_public.workflows_last_run_at, app_public.workflows_next_run_at,
   app_public.workflows_trigger_error to plat_user, plat_anonymous;

@@ -7,7 +7,7 @@ begin
   return query
     -- Those of the viewer's own organizations are among theirs anyway.
     select c.id from app_public.processor_charges c where c.user_id = app_public.current_user_id()
-      and c.organization_id <> all (array(select app_hidden.viewer_organizations('finance.read')))
+      and c.organization_id <> all ((select app_hidden.viewer_organizations('finance.read'))::uuid[])
     union select c.id from app_public.processor_charges c
       where c.buyer_id = any (array(select app_hidden.viewer_purchases()))
     union select c.id from app_public.processor_charges c
@@ -132,7 +132,7 @@ begin
   elsif input ->> 'organizationId' is not null then
     intent.organization_id := app_hidden.record_id('organizations', input ->> 'organizationId', 'organizationId');
     if not exists (select from app_public.organizations o where o.id = intent.organization_id and o.deleted_at is null
-        and (o.has_public_project or o.id = any (array(select app_hidden.viewer_organizations('org.member'))))) then
+        and (o.has_public_project or o.id = any ((select app_hidden.viewer_organizations('org.member'))::uuid[]))) then
       perform app_hidden.fail('NOT_FOUND', 'There is no such organization.', '{"field": "organizationId"}');
     end if;
     is_own := true;
@@ -454,8 +454,8 @@ Charges a card of the viewer. A charge that the bank refuses is FAILED, and fail
 
 create function app_hidden.sees_finance(project_id uuid, organization_id uuid) returns boolean
 language sql stable as $$
-  select organization_id = any (array(select app_hidden.viewer_organizations('finance.read')))
-    or coalesce(project_id = any (array(select app_hidden.viewer_projects('finance.read'))), false)
+  select organization_id = any ((select app_hidden.viewer_organizations('finance.read'))::uuid[])
+    or coalesce(project_id = any ((select app_hidden.viewer_projects('finance.read'))::uuid[]), false)
 $$;
 comment on function app_hidden.sees_finance(uuid, uuid) is
   'Whether the viewer sees the charges of the project, or of the organization where there is none, as one of its team.';

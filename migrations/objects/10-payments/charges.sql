@@ -19,8 +19,8 @@ comment on table app_private.payment_intent_secrets is
   'What the client of a payer completes a payment with; good for that one payment.';
 
 create policy finance on app_public.processor_charges for select to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('finance.read')))
-    or project_id = any (array(select app_hidden.viewer_projects('finance.read')))
+  using (organization_id = any ((select app_hidden.viewer_organizations('finance.read'))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects('finance.read'))::uuid[])
     or user_id = (select app_hidden.viewer_payer())
     or buyer_id = any (array(select app_hidden.viewer_purchases()))
     or lead_id = any (array(select app_hidden.viewer_purchase_leads()))
@@ -45,8 +45,8 @@ select app_private.make_state_machine('processor_charges', 'charge',
   initial => array['PENDING', 'REQUIRES_ACTION', 'SUCCEEDED', 'FAILED']);
 
 create policy bookkeepers on app_public.processor_charges for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('finance.write')))
-    or project_id = any (array(select app_hidden.viewer_projects('finance.write'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('finance.write'))::uuid[])
+    or project_id = any ((select app_hidden.viewer_projects('finance.write'))::uuid[]));
 
 grant select on app_public.processor_charges to plat_user, plat_anonymous;
 grant update (metadata) on app_public.processor_charges to plat_user;

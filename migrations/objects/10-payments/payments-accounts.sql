@@ -8,7 +8,7 @@ comment on table app_private.payments_accounts is
   'The accounts of organizations at the payment processor, and what it says of them.';
 
 create policy billing on app_public.organization_payments_representatives for select to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('org.billing'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('org.billing'))::uuid[]));
 
 select app_private.make_record('organization_payments_representatives', 'organization_payments_representative',
   'org.billing');
@@ -100,7 +100,7 @@ begin
   if operation = 'updateOrganizationPaymentsRepresentative' then
     select r.* into result from app_public.organization_payments_representatives r
       where r.id = app_hidden.record_id('organization_payments_representatives', input ->> 'id')
-        and r.organization_id = any (array(select app_hidden.viewer_organizations('org.billing')));
+        and r.organization_id = any ((select app_hidden.viewer_organizations('org.billing'))::uuid[]);
     if result.id is null then
       perform app_hidden.fail('NOT_FOUND', 'There is no such representative.', '{"field": "id"}');
     end if;
@@ -261,7 +261,7 @@ begin
   perform app_hidden.require_viewer();
   select r.* into result from app_public.organization_payments_representatives r
     where r.id = remove_organization_payments_representative.id
-      and r.organization_id = any (array(select app_hidden.viewer_organizations('org.billing'))) for update;
+      and r.organization_id = any ((select app_hidden.viewer_organizations('org.billing'))::uuid[]) for update;
   if result.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such representative.', '{"field": "id"}');
   end if;

@@ -41,7 +41,8 @@ begin
   result := app_private.lock_integration(of_scope, id);
   if result is null or not coalesce(case of_scope when 'USER'
     then (result ->> 'user_id')::uuid = app_hidden.viewer_integrator()
-      else (result ->> 'organization_id')::uuid = any (array(select app_hidden.viewer_organizations('org.admin'))) end,
+      else (result ->> 'organization_id')::uuid
+        = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]) end,
         false) then
     perform app_hidden.fail('NOT_FOUND', 'There is no such integration.', '{"field": "id"}');
   end if;

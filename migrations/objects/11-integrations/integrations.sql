@@ -42,7 +42,7 @@ comment on function app_hidden.viewer_integrator() is
   'The viewer as somebody with integrations of their own; null for a token of one organization, or with scopes.';
 
 create policy admins on app_public.organization_integrations for select to plat_user
-  using (deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+  using (deleted_at is null and organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]));
 
 select app_private.make_record('organization_integrations', 'organization_integration', 'org.admin');
 select app_private.make_state_machine(t.name, t.subject,
@@ -209,7 +209,7 @@ language sql stable as $$
   select case a.scope when 'USER' then exists (select from app_public.user_integrations i where i.app_id = a.id
     and i.user_id = (select app_hidden.viewer_integrator()))
     else exists (select from app_public.organization_integrations i where i.app_id = a.id
-      and i.organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))) end
+      and i.organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[])) end
 $$;
 comment on function app_public.integration_apps_installed is
   E'@notNull\n\nWhether the viewer has connected it, or an organization that the viewer administers.';

@@ -19,9 +19,9 @@ grant execute on function app_hidden.units_with_words to plat_user, plat_anonymo
 create function app_private.find_texts(type text, permission text, words text, raw_text text) returns setof uuid
 language plpgsql stable security definer rows 50 set search_path = pg_catalog, pg_temp as $$
 declare
-  organizations uuid[] := array(select app_hidden.viewer_organizations(permission));
-  projects uuid[] := array(select app_hidden.viewer_projects(permission));
-  own_projects uuid[] := array(select app_hidden.viewer_own_projects(permission));
+  organizations uuid[] := app_hidden.viewer_organizations(permission);
+  projects uuid[] := app_hidden.viewer_projects(permission);
+  own_projects uuid[] := app_hidden.viewer_own_projects(permission);
   asked text[] := array(select w from regexp_split_to_table(app_hidden.fold(btrim(words)), '\s+') w where w <> '');
   -- Pieces of letters or of digits; a word of several is looked for in the record itself, too.
   pieces text[] := array(select distinct p from unnest(asked) w

@@ -56,30 +56,30 @@ begin
     ids := '{}';
     case kind
       when 'LEAD', 'BUYER' then
-        organizations := array(select app_hidden.viewer_organizations(lower(kind) || '.read'));
-        projects := array(select app_hidden.viewer_projects(lower(kind) || '.read'));
-        own := array(select app_hidden.viewer_own_projects(lower(kind) || '.read'));
+        organizations := app_hidden.viewer_organizations(lower(kind) || '.read');
+        projects := app_hidden.viewer_projects(lower(kind) || '.read');
+        own := app_hidden.viewer_own_projects(lower(kind) || '.read');
         if kind = 'BUYER' then
           ids := array(select app_hidden.viewer_purchases());
         end if;
       when 'BUYER_AGENT' then
-        organizations := array(select app_hidden.viewer_organizations('org.member') union
-          select app_hidden.viewer_organizations('lead.read'));
+        organizations := array(select unnest(app_hidden.viewer_organizations('org.member')) union
+          select unnest(app_hidden.viewer_organizations('lead.read')));
         projects := '{}';
         ids := array(select app_hidden.viewer_deal_agents() union
           select l.agent_id from app_public.leads l where l.agent_id is not null and l.deleted_at is null
             and l.organization_id <> all (organizations)
-            and (l.project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+            and (l.project_id = any ((select app_hidden.viewer_projects('lead.read'))::uuid[])
               or (l.assignee_id = app_public.current_user_id()
-                and l.project_id = any (array(select app_hidden.viewer_own_projects('lead.read'))))));
+                and l.project_id = any ((select app_hidden.viewer_own_projects('lead.read'))::uuid[]))));
       when 'PROJECT' then
-        organizations := array(select app_hidden.viewer_organizations('project.read'));
-        projects := array(select app_hidden.viewer_projects('project.read'));
+        organizations := app_hidden.viewer_organizations('project.read');
+        projects := app_hidden.viewer_projects('project.read');
         ids := array(select app_hidden.viewer_purchase_projects());
       else
-        organizations := array(select app_hidden.viewer_organizations('inventory.read'));
-        projects := array(select app_hidden.viewer_projects('inventory.read') union
-          select app_hidden.viewer_projects('construction.write'));
+        organizations := app_hidden.viewer_organizations('inventory.read');
+        projects := array(select unnest(app_hidden.viewer_projects('inventory.read')) union
+          select unnest(app_hidden.viewer_projects('construction.write')));
         if kind = 'UNIT' then
           ids := array(select app_hidden.viewer_purchase_units());
         else
@@ -112,8 +112,8 @@ begin
         if exists (select from app_public.projects p where p.id = only_project and p.deleted_at is null
           and ((p.visibility in ('PUBLIC', 'UNLISTED') and p.archived_at is null
             and p.id <> all (array(select app_hidden.viewer_bought_projects())))
-            or p.organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
-            or p.id = any (array(select app_hidden.viewer_projects('project.read'))))) then
+            or p.organization_id = any ((select app_hidden.viewer_organizations('project.read'))::uuid[])
+            or p.id = any ((select app_hidden.viewer_projects('project.read'))::uuid[]))) then
           return next row(kind, '', array[only_project], owner, array[only_project], null, null,
             true)::app_private.search_scope;
         end if;
@@ -121,8 +121,9 @@ begin
         return next row(kind, '', array[everybody], null, null, null, null, true)::app_private.search_scope;
         if kind <> 'PROJECT' then
           return query select * from app_private.search_parts_of(kind,
-            array(select app_hidden.viewer_organizations('project.read') except select unnest(organizations)),
-            array(select app_hidden.viewer_projects('project.read') except select unnest(projects)), '{}', true);
+            array(select unnest(app_hidden.viewer_organizations('project.read')) except select unnest(organizations)),
+            array(select unnest(app_hidden.viewer_projects('project.read')) except select unnest(projects)), '{}',
+            true);
         end if;
       end if;
     end if;
@@ -307,12 +308,12 @@ create function app_hidden.search_number_projects(permissions text[], only_proje
 language plpgsql stable security definer rows 20 set search_path = pg_catalog, pg_temp as $$
 declare
   organizations constant uuid[] := array(select o from unnest(permissions) n
-    cross join lateral app_hidden.viewer_organizations(n) o);
+    cross join unnest(app_hidden.viewer_organizations(n)) o);
 begin
   return query select s.id from (
     select p.id from app_public.projects p where p.organization_id = any (organizations)
-    union select p from unnest(permissions) n cross join lateral app_hidden.viewer_projects(n) p
-    union select p from unnest(permissions) n cross join lateral app_hidden.viewer_own_projects(n) p
+    union select p from unnest(permissions) n cross join unnest(app_hidden.viewer_projects(n)) p
+    union select p from unnest(permissions) n cross join unnest(app_hidden.viewer_own_projects(n)) p
     union select b.project_id from app_public.buyers b where b.id = any (array(select app_hidden.viewer_purchases()))
     union select r.project_id from app_public.reservations r
       where r.id = any (array(select app_hidden.viewer_purchase_reservations()))) s

@@ -1,13 +1,14 @@
 -- Exports that an organization puts together once and runs again and again.
 
 create policy readers on app_public.custom_exports for select to plat_user
-  using (deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('report.read'))));
+  using (deleted_at is null
+    and organization_id = any ((select app_hidden.viewer_organizations('report.read'))::uuid[]));
 create policy managers_insert on app_public.custom_exports for insert to plat_user
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('report.manage'))));
+  with check (organization_id = any ((select app_hidden.viewer_organizations('report.manage'))::uuid[]));
 create policy managers_update on app_public.custom_exports for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('report.manage'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('report.manage'))::uuid[]));
 create policy managers_delete on app_public.custom_exports for delete to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('report.manage'))));
+  using (organization_id = any ((select app_hidden.viewer_organizations('report.manage'))::uuid[]));
 
 select app_private.make_record('custom_exports', 'custom_export', 'report.manage');
 

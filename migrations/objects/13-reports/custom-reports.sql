@@ -5,19 +5,19 @@ comment on table app_private.report_runs is
   'When a report was looked at last, to the minute: apart from the record, so that looking is no change of it.';
 
 create policy readers on app_public.custom_reports for select to plat_user
-  using (deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('report.read')))
+  using (deleted_at is null and organization_id = any ((select app_hidden.viewer_organizations('report.read'))::uuid[])
     and (created_by_id = (select app_public.current_user_id()) or visibility = 'ORGANIZATION'
       or (visibility = 'PROJECT' and exists (select from app_public.projects p where p.id = project_id))));
 create policy managers_insert on app_public.custom_reports for insert to plat_user
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('report.manage'))));
+  with check (organization_id = any ((select app_hidden.viewer_organizations('report.manage'))::uuid[]));
 
 -- A report that is PRIVATE is changed and deleted by whoever made it, as it is found by them only.
 create policy managers_update on app_public.custom_reports for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('report.manage')))
+  using (organization_id = any ((select app_hidden.viewer_organizations('report.manage'))::uuid[])
     and (created_by_id = (select app_public.current_user_id()) or visibility <> 'PRIVATE'))
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('report.manage'))));
+  with check (organization_id = any ((select app_hidden.viewer_organizations('report.manage'))::uuid[]));
 create policy managers_delete on app_public.custom_reports for delete to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('report.manage')))
+  using (organization_id = any ((select app_hidden.viewer_organizations('report.manage'))::uuid[])
     and (created_by_id = (select app_public.current_user_id()) or visibility <> 'PRIVATE'));
 
 select app_private.make_record('custom_reports', 'custom_report', 'report.manage');
@@ -115,7 +115,7 @@ grant execute on function app_private.note_report_run to plat_user;
 create function app_public.custom_reports_last_run_at(r app_public.custom_reports) returns timestamptz
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select n.last_run_at from app_private.report_runs n
-  where n.report_id = r.id and r.organization_id = any (array(select app_hidden.viewer_organizations('report.read')))
+  where n.report_id = r.id and r.organization_id = any ((select app_hidden.viewer_organizations('report.read'))::uuid[])
 $$;
 
 create function app_public.custom_reports_definition(r app_public.custom_reports) returns jsonb

@@ -15,8 +15,8 @@ comment on column app_private.export_runs.holder is
 
 create policy requesters_and_managers on app_public.exports for select to plat_user
   using ((requested_by_id = (select app_public.current_user_id())
-    and organization_id = any (array(select app_hidden.viewer_organizations('report.run'))))
-    or organization_id = any (array(select app_hidden.viewer_organizations('report.manage'))));
+    and organization_id = any ((select app_hidden.viewer_organizations('report.run'))::uuid[]))
+    or organization_id = any ((select app_hidden.viewer_organizations('report.manage'))::uuid[]));
 
 select app_private.make_record('exports', 'export', 'report.run');
 select app_private.make_state_machine('exports', 'export',
@@ -290,8 +290,8 @@ begin
   perform app_hidden.require_viewer();
   select * into result from app_public.exports e where e.id = cancel_export.id and (
       (e.requested_by_id = app_public.current_user_id()
-        and e.organization_id = any (array(select app_hidden.viewer_organizations('report.run'))))
-      or e.organization_id = any (array(select app_hidden.viewer_organizations('report.manage')))) for no key update;
+        and e.organization_id = any ((select app_hidden.viewer_organizations('report.run'))::uuid[]))
+      or e.organization_id = any ((select app_hidden.viewer_organizations('report.manage'))::uuid[])) for no key update;
   if result.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such export.', '{"field": "id"}');
   end if;
@@ -492,14 +492,14 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select case when e.status in ('COMPLETED', 'EXPIRED') then 1
     else coalesce((select round(least(0.99, r.rows_done / greatest(r.rows_total, 1)::numeric), 2)
     from app_private.export_runs r where r.export_id = e.id
-      and exists (select from app_hidden.viewer_organizations('report.run') o where o = e.organization_id)), 0) end
+      and e.organization_id = any ((select app_hidden.viewer_organizations('report.run'))::uuid[])), 0) end
 $$;
 
 create function app_public.exports_queue_position(e app_public.exports) returns int
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select q.place from app_private.export_queue(e.organization_id) q
   where q.id = e.id and e.status = 'PENDING'
-    and exists (select from app_hidden.viewer_organizations('report.run') o where o = e.organization_id)
+    and e.organization_id = any ((select app_hidden.viewer_organizations('report.run'))::uuid[])
 $$;
 
 create function app_public.exports_allowed_transitions(e app_public.exports) returns app_public.transition[]

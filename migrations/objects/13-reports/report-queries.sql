@@ -7,10 +7,10 @@ comment on type app_hidden.report_query is 'What a report or export asks for, in
 
 create function app_hidden.report_can(organization_id uuid, project_id uuid, permission text) returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select organization_id = any (array(select app_hidden.viewer_organizations(permission)))
+  select organization_id = any ((select app_hidden.viewer_organizations(permission))::uuid[])
     or exists (select from app_public.projects p
-      where p.id = any (array(select app_hidden.viewer_projects(permission))
-        || array(select app_hidden.viewer_own_projects(permission)))
+      where p.id = any ((select
+          app_hidden.viewer_projects(permission) || app_hidden.viewer_own_projects(permission))::uuid[])
         and p.organization_id = report_can.organization_id and p.id = coalesce(report_can.project_id, p.id))
 $$;
 comment on function app_hidden.report_can(uuid, uuid, text) is
@@ -22,12 +22,12 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select coalesce(array_agg(p.permission || '@' || r.reach order by 1), '{}') from unnest(permissions) p (permission),
     lateral (
     select 'organization' as reach
-      where organization_id = any (array(select app_hidden.viewer_organizations(p.permission)))
+      where organization_id = any ((select app_hidden.viewer_organizations(p.permission))::uuid[])
     union all select 'project ' || j.id from app_public.projects j
-      where j.id = any (array(select app_hidden.viewer_projects(p.permission)))
+      where j.id = any ((select app_hidden.viewer_projects(p.permission))::uuid[])
       and j.organization_id = report_rights.organization_id and j.id = coalesce(report_rights.project_id, j.id)
     union all select 'own ' || j.id from app_public.projects j
-      where j.id = any (array(select app_hidden.viewer_own_projects(p.permission)))
+      where j.id = any ((select app_hidden.viewer_own_projects(p.permission))::uuid[])
       and j.organization_id = report_rights.organization_id and j.id = coalesce(report_rights.project_id, j.id)) r
 $$;
 comment on function app_hidden.report_rights(uuid, uuid, text[]) is

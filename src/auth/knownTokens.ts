@@ -1,0 +1,70 @@
+/** Tokens that this process has looked up a moment ago. */
+import type { Claims } from "./claims.ts";
+import type { Access, TokenFacts } from "./tokenCheck.ts";
+
+/** What is known of one token. */
+export interface KnownToken {
+  readonly claims: Claims;
+  readonly facts: TokenFacts;
+  /** When it expires by itself, in seconds since 1970; undefined: the database knows. */
+  readonly expiresAt: number | undefined;
+  /** The minute of its last look-up, which notes when the token was used. */
+  readonly minute: number;
+  /** Undefined before it is asked for, null where there is none to hand on. */
+  access: Access | null | undefined;
+}
+
+const MOST_TOKENS = 10_000;
+/** Of all access together. */
+const MOST_CHARACTERS = 20_000_000;
+
+export const minuteOf = (ms: number): number => Math.floor(ms / 60_000);
+
+/** By the SHA-256 of the token, least recently used first. */
+export class KnownTokens {
+  readonly #tokens = new Map<string, KnownToken>();
+  #characters = 0;
+
+  /** A token that was looked up within this minute and has not expired since. */
+  find(key: string, now = Date.now()): KnownToken | undefined {
+    const known = this.#tokens.get(key);
+    if (!known || known.minute !== minuteOf(now)) return undefined;
+    if (known.expiresAt !== undefined && known.expiresAt * 1000 <= now) return undefined;
+    this.#tokens.delete(key);
+    this.#tokens.set(key, known);
+    return known;
+  }
+
+  keep(key: string, token: Omit<KnownToken, "minute" | "access">): void {
+    // Access has versions of its own.
+    const access = this.#tokens.get(key)?.access ?? undefined;
+    this.forget(key);
+    this.#tokens.set(key, { ...token, minute: minuteOf(Date.now()), access });
+    this.#characters += charactersOf(access);
+    this.#shrink();
+  }
+
+  /** Keeps what a token gives access to, unless the token was looked up anew meanwhile. */
+  keepAccess(key: string, known: KnownToken, access: Access | null | undefined): void {
+    if (this.#tokens.get(key) !== known) return;
+    this.#characters += charactersOf(access) - charactersOf(known.access);
+    known.access = access;
+    this.#shrink();
+  }
+
+  forget(key: string): void {
+    this.#characters -= charactersOf(this.#tokens.get(key)?.access);
+    this.#tokens.delete(key);
+  }
+
+  #shrink(): void {
+    for (const key of this.#tokens.keys()) {
+      if (this.#tokens.size <= MOST_TOKENS && this.#characters <= MOST_CHARACTERS) return;
+      this.forget(key);
+    }
+  }
+}
+
+function charactersOf(access: Access | null | undefined): number {
+  return access ? Object.values(access.settings).reduce((sum, text) => sum + text.length, 0) : 0;
+}

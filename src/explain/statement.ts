@@ -1,0 +1,42 @@
+/** How PostgreSQL carries out one statement of the API. */
+import pg, { escapeLiteral, type ClientBase } from "pg";
+import { isPlannedForValues } from "../database/planMark.ts";
+
+const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): string | null } }).utils;
+
+function literal(value: unknown): string {
+  const text = prepareValue(value);
+  return text === null ? "null" : escapeLiteral(`${text}`);
+}
+
+/**
+ * Carries out a statement under these settings, and takes it back. The plan is the one that the API uses: made for any values of the
+ * parameters, unless the statement asks for another.
+ * @param client of plat_authenticator, or of who may become the role of the settings.
+ * @param settings as pgSettings of src/auth/claims.ts makes them; `role` among them.
+ * @param options of EXPLAIN, besides ANALYZE.
+ * @returns the rows of the answer: one of JSON, or one for each line of text.
+ */
+export async function explainStatement(
+  client: ClientBase,
+  settings: Readonly<Record<string, string>>,
+  { text, values = [] }: { text: string; values?: readonly unknown[] },
+  options: string,
+): Promise<{ "QUERY PLAN": any }[]> {
+  await client.query("begin");
+  try {
+    await client.query("select set_config(s.key, s.value, true) from json_each_text($1) s", [
+      JSON.stringify({
+        ...settings,
+        plan_cache_mode: isPlannedForValues(text) ? "force_custom_plan" : "force_generic_plan",
+      }),
+    ]);
+    await client.query(`prepare explained as ${text}`);
+    const given = values.length > 0 ? `(${values.map(literal).join(", ")})` : "";
+    const { rows } = await client.query(`explain (analyze, ${options}) execute explained${given}`);
+    return rows;
+  } finally {
+    await client.query("rollback");
+    await client.query("deallocate all");
+  }
+}

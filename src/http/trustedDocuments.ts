@@ -1,0 +1,79 @@
+/** Documents that programs ask for by their ids: registered at a release by `npm run documents`; see docs/queries.md. */
+import { CodedError } from "../errors.ts";
+import { documentLookups } from "../limits/admission.ts";
+import type { Party } from "../limits/party.ts";
+import type { AskedRequest, GraphQLRequest } from "./graphqlRequest.ts";
+
+/** Puts the document in the place of its id. */
+export interface TrustedDocuments {
+  /**
+   * @throws CodedError NOT_FOUND for an id that nobody has registered; FORBIDDEN for a document that is sent as text where only registered
+   * ones are answered
+   */
+  resolve(asked: AskedRequest, party: Party): Promise<GraphQLRequest>;
+}
+
+/** What an id of a document can be. */
+export const documentIdForm = /^[A-Za-z0-9:_-]{1,128}$/;
+
+/** Characters of documents that a process keeps by their ids. */
+const MOST_CHARACTERS = 8_000_000;
+
+/** @param options.find the text of a document; undefined where none has the id. */
+export function createTrustedDocuments(options: {
+  find(id: string): Promise<string | undefined>;
+  /** Whether other documents are refused. */
+  only: boolean;
+}): TrustedDocuments {
+  /** What an id stands for never changes; the one that was asked for longest ago comes first. */
+  const known = new Map<string, string>();
+  let characters = 0;
+  /** Look-ups under way: however many ask for the same id, one asks the database. */
+  const running = new Map<string, Promise<string | undefined>>();
+
+  const keep = (id: string, text: string): void => {
+    known.set(id, text);
+    characters += text.length;
+    while (characters > MOST_CHARACTERS) {
+      const [oldest, dropped] = known.entries().next().value!;
+      known.delete(oldest);
+      characters -= dropped.length;
+    }
+  };
+
+  const lookUp = (id: string, party: Party): Promise<string | undefined> => {
+    const under = running.get(id);
+    if (under) return under;
+    const looking = documentLookups.run(party, () => options.find(id)).finally(() => running.delete(id));
+    running.set(id, looking);
+    return looking;
+  };
+
+  return {
+    async resolve({ documentId, query, ...asked }, party) {
+      if (query !== undefined) {
+        if (!options.only) return { ...asked, query };
+        throw new CodedError(
+          "FORBIDDEN",
+          "This service answers registered documents alone: send the id of one as documentId, in the place of query.",
+          { field: "query" },
+        );
+      }
+      const id = documentId ?? "";
+      const before = known.get(id);
+      if (before !== undefined) return { ...asked, query: before };
+      const found = documentIdForm.test(id) ? await lookUp(id, party) : undefined;
+      if (found === undefined)
+        throw new CodedError(
+          "NOT_FOUND",
+          "No document is registered by this id. Register those of a release with npm run documents, or send the document as query.",
+          { field: "documentId" },
+        );
+      if (!known.has(id)) keep(id, found);
+      return { ...asked, query: found };
+    },
+  };
+}
+
+/** Where no document is registered. */
+export const noTrustedDocuments = createTrustedDocuments({ find: async () => undefined, only: false });

@@ -1,0 +1,58 @@
+/**
+ * Sentences that stand among the data of an answer, such as why a row of an import is refused, in the language of whoever reads them.
+ * The database says them in English, as it does those of errors.
+ */
+import { context, lambda } from "postgraphile/grafast";
+import type { Language } from "../messages/catalogue.ts";
+import { tell } from "../messages/recognize.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      ToldTextsPlugin: true;
+    }
+  }
+}
+
+/** The fields with sentences, by their types. */
+const told: Readonly<Record<string, readonly string[]>> = {
+  ImportRowError: ["message"],
+  LeadRowError: ["message"],
+  LeadRowResult: ["warnings"],
+  CancellationEffect: ["reason"],
+};
+
+type Texts = string | readonly string[] | null | undefined;
+
+const inLanguage = (texts: Texts, language: Language): Texts =>
+  typeof texts === "string"
+    ? tell(texts, language).message
+    : texts?.map((text) => tell(text, language).message);
+
+export const ToldTextsPlugin: GraphileConfig.Plugin = {
+  name: "ToldTextsPlugin",
+  version: "1.0.0",
+  schema: {
+    hooks: {
+      GraphQLObjectType_fields_field: {
+        after: ["default"],
+        callback(field, _build, { Self, scope: { fieldName } }) {
+          if (!told[Self.name]?.includes(fieldName)) return field;
+          const { plan = ($row: any) => $row.get(fieldName) } = field;
+          return {
+            ...field,
+            plan: (...values: Parameters<NonNullable<typeof plan>>) =>
+              lambda(
+                [(plan as any)(...values), context().get("language")],
+                // Nobody's language is looked for where there is nothing to say.
+                async ([found, language]) => {
+                  const texts = found as Texts;
+                  return texts?.length ? inLanguage(texts, (await language?.()) ?? "en") : texts;
+                },
+              ),
+          };
+        },
+      },
+    },
+  },
+};
