@@ -18,11 +18,11 @@ export interface UploadOptions {
 }
 
 /** The body of a GraphQL multipart request: `files` by path, such as `variables.input.file`. */
-export function multipartBody(...request: Parameters<typeof multipartPieces>): {
+export function multipartBody(...given: Parameters<typeof multipartPieces>): {
   body: Buffer;
   type: string;
 } {
-  const { type, pieces } = multipartPieces(...request);
+  const { type, pieces } = multipartPieces(...given);
   return { type, body: Buffer.concat(pieces) };
 }
 
