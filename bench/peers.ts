@@ -155,7 +155,7 @@ export default async function peers(): Promise<void> {
             // The first one warms up.
             if (round < 0) continue;
             figures.get(contestant.name)!.push({
-              perSecond: run.count / (run.elapsed / 1000),
+              perSecond: run.took.length / (run.elapsed / 1000),
               p50: percentile(run.took, 0.5),
               p95: percentile(run.took, 0.95),
               p99: percentile(run.took, 0.99),
@@ -163,7 +163,9 @@ export default async function peers(): Promise<void> {
               database: since(before[1], after[1]) / run.count,
               statements: Number.NaN,
               roundTrips: Number.NaN,
+              failures: run.failures.length,
             });
+            if (run.failures.length > 0) console.log(`  ${contestant.name}: ${run.failures[0]}`);
           }
         }
         const ofWork = new Map<string, Figures>();
@@ -180,6 +182,7 @@ export default async function peers(): Promise<void> {
             p99: median("p99"),
             server: median("server"),
             database: median("database"),
+            failures: list.reduce((sum, one) => sum + one.failures, 0),
             ...(counted.get(who)!.get(name) ?? { statements: Number.NaN, roundTrips: Number.NaN }),
           });
         }

@@ -31,7 +31,9 @@ async function peakMb(pid: number, work: () => Promise<unknown>): Promise<{ befo
   const before = await residentMb(pid);
   let peak = before;
   const sample = setInterval(() => {
-    void residentMb(pid).then((now) => (peak = Math.max(peak, now)));
+    residentMb(pid)
+      .then((now) => (peak = Math.max(peak, now)))
+      .catch(() => {});
   }, 20);
   await work();
   clearInterval(sample);

@@ -67,6 +67,10 @@ export interface Config {
   readonly webUrl: string | undefined;
   /** Where the numbers of the process are read; undefined means beside the port. */
   readonly monitoring: { readonly host: string; readonly port: number } | "off" | undefined;
+  /** How long requests are answered while a stop has begun. */
+  readonly stopDelayMs: number;
+  /** How long a stop may take after that. */
+  readonly stopTimeoutMs: number;
   readonly logLevel: string;
   readonly explorer: boolean;
   /** Whether documents that are not registered are refused. */
@@ -208,6 +212,8 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     operatorEmail: read("OPERATOR_EMAIL") ?? (mailFrom && bareAddress(mailFrom)),
     webUrl: read("WEB_URL"),
     monitoring: read("MONITORING"),
+    stopDelayMs: (read("STOP_DELAY") ?? (production ? 5 : 0)) * 1000,
+    stopTimeoutMs: must("STOP_TIMEOUT") * 1000,
     logLevel: must("LOG_LEVEL"),
     trustedDocumentsOnly: read("TRUSTED_DOCUMENTS") === "only",
     explorer: read("EXPLORER") ?? !production,

@@ -1,4 +1,5 @@
-import { destination as openDestination, pino, symbols, type Logger } from "pino";
+import { writeSync } from "node:fs";
+import { pino, symbols, type Logger } from "pino";
 
 export type { Logger };
 
@@ -29,13 +30,24 @@ const FLUSH_MS = 20;
 /** Characters that are written at once, whoever waits. */
 const FLUSH_CHARACTERS = 8_192;
 
+/** Milliseconds that a reader who is behind has to take a part, until it is given up. */
+const PATIENCE_MS = 1_000;
+
 /**
  * Standard output, several lines at a time: a write for each request took a twelfth of the processor time of one. Warnings and errors are
- * written at once, with all before them; so is the rest when the process ends, unless it is killed.
+ * written at once, with all before them; so is the rest when the process ends, unless it is killed. Where nobody reads any more, or has
+ * stopped reading, lines are given up: no log is worth that the service stands still.
  */
 function bufferedOutput() {
-  const output = openDestination({ dest: 1, sync: true, minLength: FLUSH_CHARACTERS });
-  const flush = () => output.flushSync();
+  let lines: string[] = [];
+  let length = 0;
+  let isClosed = false;
+  const flush = () => {
+    const text = lines.join("");
+    lines = [];
+    length = 0;
+    if (text !== "" && !isClosed) isClosed = !writeOut(text);
+  };
   let timer: NodeJS.Timeout | undefined;
   process.on("exit", flush);
   return {
@@ -43,8 +55,9 @@ function bufferedOutput() {
     /** Set by the logger before it writes. */
     lastLevel: 0,
     write(line: string): void {
-      output.write(line);
-      if (this.lastLevel >= pino.levels.values["warn"]!) return flush();
+      lines.push(line);
+      length += line.length;
+      if (length >= FLUSH_CHARACTERS || this.lastLevel >= pino.levels.values["warn"]!) return flush();
       timer ??= setTimeout(() => {
         timer = undefined;
         flush();
@@ -52,6 +65,22 @@ function bufferedOutput() {
     },
     flushSync: flush,
   };
+}
+
+/** @returns whether there is still somebody who reads */
+function writeOut(text: string): boolean {
+  let rest = Buffer.from(text);
+  let latest = performance.now() + PATIENCE_MS;
+  while (rest.length > 0)
+    try {
+      rest = rest.subarray(writeSync(1, rest));
+      latest = performance.now() + PATIENCE_MS;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") return false;
+      if (performance.now() > latest) return true;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+  return true;
 }
 
 /** The service's log: JSON lines on standard output, with nothing in them that opens a door. */

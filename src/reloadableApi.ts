@@ -32,7 +32,7 @@ export async function reloadableApi<Given>(
       const done = present.retire();
       present = next;
       retiring.add(done);
-      void done.finally(() => retiring.delete(done));
+      done.finally(() => retiring.delete(done)).catch(() => {}); // whoever releases is told
     },
     release: async () => {
       await Promise.all([present.retire(), ...retiring]);

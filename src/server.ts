@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { decideAddress, ownAddress } from "./address.ts";
@@ -10,6 +11,7 @@ import { migrate } from "./database/migrate.ts";
 import { makeWorkPool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { requireLimited } from "./database/roles.ts";
+import { exitCodes } from "./exitCodes.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
 import { incomingFolder } from "./files/incoming.ts";
@@ -36,7 +38,8 @@ import { startWorker } from "./worker.ts";
 import { startWorkflows } from "./workflows/runner.ts";
 import { startTriggers } from "./workflows/triggers.ts";
 
-const requestsFinishWithinMs = 10_000;
+/** Of what a stop may take: requests have less than half of it, so that jobs have the rest. */
+const requestsShare = 0.4;
 
 /** What follows the files of the schema while the service runs: in development. */
 export type Follow = (running: {
@@ -67,18 +70,32 @@ const keepHeapSmall = () => setFlagsFromString("--heap-growing-percent=30");
 export async function runService(argv: readonly string[], follow?: Follow): Promise<void> {
   const config = await decideAddress(loadConfig(process.env, argv));
   const log = createLog(config.logLevel);
-  const shutdown = orderedShutdown(log);
+  const shutdown = orderedShutdown(log, config.stopDelayMs + config.stopTimeoutMs);
   const readiness = new Readiness();
+  const { createMetrics } = await import("./http/metrics.ts");
+  const metrics = createMetrics();
+  const fail = (reason: string, exitCode: number) =>
+    void shutdown.begin(reason, exitCode).catch(() => process.exit(exitCode));
   process.on("uncaughtException", (error) => {
-    log.fatal({ err: error }, "An unexpected failure.");
-    void shutdown.begin("failure", 1);
+    log.fatal({ event: "process.exception", err: error }, "An unexpected failure.");
+    fail("failure", exitCodes.failed);
   });
+  // What nobody waits for any more, such as a part of a job that has failed already: nothing else has to end for it.
+  process.on("unhandledRejection", (error) => {
+    metrics.strayRejections.inc();
+    log.error({ event: "process.stray_rejection", err: error }, "A failure was heard by nobody.");
+  });
+  // Whoever has read the output may be gone, which is no reason to stop.
+  for (const output of [process.stdout, process.stderr]) output.on("error", () => {});
 
   try {
     prepareDataDir(config.dataDir);
     const database = await openDatabase(config, log);
     shutdown.add("database", database.end);
-    void database.exited.then(() => shutdown.begin("the embedded database ended", 1));
+    database.exited.then(() => fail("the embedded database ended", exitCodes.failed)).catch(() => {});
+    let monitoring: Awaited<ReturnType<typeof openMonitoring>>;
+    // Tells until the end that the process is alive, and not ready.
+    shutdown.add("monitoring", async () => monitoring?.close());
 
     if (config.mode === "all" || config.mode === "migrate")
       await migrate(database.loginUrl, {
@@ -153,6 +170,10 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         connectionString,
         concurrency: config.workerConcurrency,
         log,
+        onFailure: (error) => {
+          log.fatal({ event: "worker.failed", err: error }, "Jobs cannot be run in this process any more.");
+          fail("jobs cannot be run", exitCodes.unable);
+        },
         presets: [
           taskContext({
             mail,
@@ -197,8 +218,6 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     // Before those who wait for a computation: what they hold is given back.
     shutdown.add("computations", compute.stop);
 
-    const { createMetrics } = await import("./http/metrics.ts");
-    const metrics = createMetrics();
     if (config.mode === "all" || config.mode === "api") {
       // PERF: half of all that is loaded; workers, migrations and refused starts do without.
       const { signs, startGraphql } = await import("./graphql.ts");
@@ -232,8 +251,13 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       shutdown.add("GraphQL", api.release);
       readiness.add("database", api.isReachable);
 
-      const listener = await serve(api.handler, config);
-      shutdown.add("HTTP", () => listener.close(requestsFinishWithinMs));
+      const listener = await serve(api.handler, config, { log, reloaded: metrics.certificate });
+      shutdown.add("HTTP", () => listener.close(config.stopTimeoutMs * requestsShare));
+      // Whoever sends requests here sees that the process is not ready any more, and has time to.
+      shutdown.add("new requests", async ({ exitCode }) => {
+        listener.drain();
+        if (exitCode === exitCodes.stopped) await pause(config.stopDelayMs);
+      });
       if (follow) {
         const { loginUrl, authenticatorUrl } = database;
         const following = await follow({
@@ -247,15 +271,14 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       }
     }
 
-    const monitoring = await openMonitoring(config, { metrics, readiness, log });
-    shutdown.add("monitoring", async () => monitoring?.close());
+    monitoring = await openMonitoring(config, { metrics, readiness, log });
     shutdown.add("readiness", () => readiness.stop());
     if (!follow) keepHeapSmall();
     announce(config, log, demo === "absent" ? undefined : demoUser);
   } catch (error) {
     log.debug({ err: error }, "The start failed.");
     console.error((error as Error).message);
-    await shutdown.begin("the start failed", 1);
+    await shutdown.begin("the start failed", exitCodes.failed);
   }
 }
 

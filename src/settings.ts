@@ -408,6 +408,18 @@ export const settings = {
       "Address of `/metrics`, and of `/healthz` and `/readyz` in every mode, over plain HTTP; `host:port`, or `off`.",
     parse: monitoring,
   }),
+  STOP_DELAY: setting({
+    defaultText: "5 in production, else 0",
+    description:
+      "Seconds that requests are still answered after a signal to stop, while `/readyz` says 503 already: longer than a load balancer takes to notice.",
+    parse: whole(0, 300),
+  }),
+  STOP_TIMEOUT: setting({
+    default: "25",
+    description:
+      "Seconds that a stop may take after STOP_DELAY; what is not over by then is cut off, and the process ends with 130.",
+    parse: whole(1, 3_600),
+  }),
   LOG_LEVEL: setting({
     default: "info",
     description: "`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`.",

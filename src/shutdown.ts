@@ -1,11 +1,17 @@
+import { exitCodes } from "./exitCodes.ts";
 import type { Logger } from "./log.ts";
 
 // Ctrl-C under `npm start` arrives twice at once: from the terminal, and passed on by npm.
 const sameSignalWithinMs = 1000;
 
+/** Why a part is stopped: what the process will end with, 0 for a signal. */
+export interface Stop {
+  readonly exitCode: number;
+}
+
 export interface Shutdown {
   /** Steps are taken in the reverse order of adding: what was started last stops first. */
-  add(what: string, stop: () => void | Promise<void>): void;
+  add(what: string, stop: (why: Stop) => void | Promise<void>): void;
   /** Stops everything once, then ends the process with that code. */
   begin(reason: string, exitCode: number): Promise<never>;
 }
@@ -13,24 +19,35 @@ export interface Shutdown {
 /**
  * Ordered end of the process: on SIGINT and SIGTERM each part stops in turn. A second signal, a second or more
  * after the first, does not wait.
- * Steps are bounded by themselves; one that fails is logged and does not keep the others from stopping.
+ * A step that fails is logged and does not keep the others from stopping; what is not over in time is cut off by the end of the process.
+ * @param withinMs milliseconds that all steps together may take
  */
-export function orderedShutdown(log: Logger): Shutdown {
-  const steps: { what: string; stop: () => void | Promise<void> }[] = [];
+export function orderedShutdown(log: Logger, withinMs: number): Shutdown {
+  const steps: { what: string; stop: (why: Stop) => void | Promise<void> }[] = [];
   let begun: Promise<never> | undefined;
   let signalledAt = 0;
 
   const stopAll = async (reason: string, exitCode: number): Promise<never> => {
     log.info({ reason }, "Stopping.");
+    const left = new Set(steps.map(({ what }) => what));
+    const late = setTimeout(() => {
+      log.error(
+        { event: "stop.timeout", parts: [...left] },
+        "The stop took too long; what was left is cut off.",
+      );
+      process.exit(exitCode || exitCodes.cut);
+    }, withinMs);
     for (const { what, stop } of steps.toReversed()) {
       try {
-        await stop();
+        await stop({ exitCode });
         log.debug({ part: what }, "Stopped.");
       } catch (error) {
         log.error({ part: what, err: error }, "A part did not stop cleanly.");
-        exitCode ||= 1;
+        exitCode ||= exitCodes.failed;
       }
+      left.delete(what);
     }
+    clearTimeout(late);
     log.info("Stopped.");
     process.exit(exitCode);
   };
@@ -40,9 +57,9 @@ export function orderedShutdown(log: Logger): Shutdown {
   };
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.on(signal, () => {
-      if (signalledAt && Date.now() - signalledAt > sameSignalWithinMs) process.exit(130);
+      if (signalledAt && Date.now() - signalledAt > sameSignalWithinMs) process.exit(exitCodes.cut);
       signalledAt ||= Date.now();
-      void shutdown.begin(signal, 0);
+      shutdown.begin(signal, exitCodes.stopped).catch(() => process.exit(exitCodes.failed));
     });
   return shutdown;
 }

@@ -1,8 +1,17 @@
 import { EventEmitter } from "node:events";
 import { join } from "node:path";
-import { Logger as WorkerLogger, run, WorkerPreset, type Task, type WorkerEvents } from "graphile-worker";
-import { withLockTimeout } from "./database/pool.ts";
+import { setTimeout as pause } from "node:timers/promises";
+import {
+  Logger as WorkerLogger,
+  run,
+  type Runner,
+  WorkerPreset,
+  type Task,
+  type WorkerEvents,
+} from "graphile-worker";
+import { backoff } from "./backoff.ts";
 import { watchWorkers, type Liveness } from "./jobs/liveness.ts";
+import { RunnerPool } from "./jobs/runnerPool.ts";
 import type { Logger } from "./log.ts";
 
 export interface WorkerOptions {
@@ -17,9 +26,14 @@ export interface WorkerOptions {
   taskDirectory?: string;
   /** How often it looks for workers that died. */
   lookEveryMs?: number;
+  /** Told when jobs cannot be run for good, though the database is there: another process may be able to. */
+  onFailure?: (error: unknown) => void;
+  /** How long it is tried to begin anew, while the database is there, until that is so. */
+  failAfterMs?: number;
 }
 
 export interface Worker {
+  /** Whether it takes jobs now. */
   isRunning(): boolean;
   /** Takes no further jobs, waits for the running ones; after 15 seconds they are given up and retried later. */
   stop(): Promise<void>;
@@ -27,55 +41,111 @@ export interface Worker {
 
 const giveUpAfterMs = 15_000;
 
-/** Runs the background jobs in this process: one file of src/tasks each, and src/crontab. */
+/** The job runner's own exit code where the database has become too new for it. */
+const TOO_OLD = 57;
+
+/**
+ * Runs the background jobs in this process: one file of src/tasks each, and src/crontab. Where the job runner ends by itself, as it does
+ * when it has lost track of a job, another one begins in its place.
+ * @throws where the database cannot be reached, or the jobs cannot be begun.
+ */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { connectionString, concurrency, log, presets = [] } = options;
-  const { taskDirectory = join(import.meta.dirname, "tasks"), lookEveryMs } = options;
+  const { connectionString, concurrency, log, presets = [], onFailure = () => {} } = options;
+  const { taskDirectory = join(import.meta.dirname, "tasks"), lookEveryMs, failAfterMs = 120_000 } = options;
   const liveness = await watchWorkers({
     connectionString,
     log,
     ...(lookEveryMs !== undefined && { lookEveryMs }),
   });
-  const events: WorkerEvents = new EventEmitter();
-  events.on("pool:create", ({ workerPool }) => liveness.begin(workerPool.id));
-  const runner = await run({
-    noHandleSignals: true,
-    events,
-    preset: {
-      extends: [WorkerPreset, ...presets, setAsidePreset(liveness, log)],
-      worker: {
-        connectionString: withLockTimeout(connectionString),
-        taskDirectory,
-        // Not among the tasks: the job runner would take it for one.
-        crontabFile: join(import.meta.dirname, "crontab"),
-        concurrentJobs: concurrency,
-        maxPoolSize: concurrency + 3,
-        // With batching, one job that was done stays locked at each graceful stop and runs again hours later.
-        completeJobBatchDelay: 0,
-        failJobBatchDelay: 0,
-        logger: workerLog(log),
+  const pgPool = new RunnerPool({
+    connectionString,
+    max: concurrency + 3,
+    log,
+    noted: (ids) => ids.forEach((id) => liveness.held.delete(id)),
+  });
+  const stopping = new AbortController();
+  let runner: Runner | undefined;
+
+  const begin = () => {
+    const events: WorkerEvents = new EventEmitter();
+    events.on("pool:create", ({ workerPool }) => liveness.begin(workerPool.id));
+    events.on("job:start", ({ job }) => void liveness.held.add(String(job.id)));
+    events.on("worker:getJob:error", () => liveness.noteLostAnswer());
+    return run({
+      noHandleSignals: true,
+      events,
+      pgPool,
+      preset: {
+        extends: [WorkerPreset, ...presets, setAsidePreset(liveness, log)],
+        worker: {
+          taskDirectory,
+          // Not among the tasks: the job runner would take it for one.
+          crontabFile: join(import.meta.dirname, "crontab"),
+          concurrentJobs: concurrency,
+          // With batching, one job that was done stays locked at each graceful stop and runs again hours later.
+          completeJobBatchDelay: 0,
+          failJobBatchDelay: 0,
+          // Processes that lost the same server do not come back in the same moment.
+          pollInterval: 1_500 + 1_000 * Math.random(),
+          logger: workerLog(log),
+        },
       },
-    },
-  }).catch(async (error: unknown) => {
+    });
+  };
+
+  /** Runs one job runner after the other, until it is stopped or there is no use in it. */
+  async function goOn(first: Runner): Promise<void> {
+    const pauses = backoff(200, 10_000);
+    let downSince: number | undefined;
+    runner = first;
+    while (!stopping.signal.aborted) {
+      try {
+        runner ??= await begin();
+        const begun = performance.now();
+        await runner.promise;
+        if (stopping.signal.aborted) return;
+        if (process.exitCode === TOO_OLD) {
+          onFailure(new Error("The tables of the job runner have become too new for this process."));
+          return;
+        }
+        if (performance.now() - begun > failAfterMs) {
+          pauses.reset();
+          downSince = undefined;
+        }
+        log.error({ event: "worker.ended" }, "The job runner ended by itself; another one begins.");
+      } catch (error) {
+        if (stopping.signal.aborted) return;
+        log.error({ event: "worker.ended", err: error }, "The job runner failed; it is begun anew.");
+      }
+      runner = undefined;
+      // Without a database it waits for it, however long that takes.
+      if (!liveness.isConnected()) downSince = undefined;
+      else downSince ??= performance.now();
+      if (downSince !== undefined && performance.now() - downSince > failAfterMs) {
+        onFailure(new Error("The job runner could not be begun anew."));
+        return;
+      }
+      await pause(pauses.pause(), undefined, { signal: stopping.signal }).catch(() => {});
+    }
+  }
+
+  const first = await begin().catch(async (error: unknown) => {
     await liveness.end();
+    await pgPool.end();
     throw error;
   });
-  let running = true;
-  const ended = runner.promise
-    .catch((error: unknown) => log.error({ err: error }, "The job runner failed."))
-    .finally(() => {
-      running = false;
-      return liveness.end();
-    });
+  const ended = goOn(first)
+    .finally(() => liveness.end())
+    .finally(() => pgPool.end());
   return {
-    isRunning: () => running,
+    isRunning: () => runner !== undefined,
     stop: async () => {
-      if (!running) return;
-      const giveUp = setTimeout(
-        () => void runner.kill("a job did not end in time").catch(() => {}),
-        giveUpAfterMs,
-      );
-      await runner.stop();
+      stopping.abort();
+      pgPool.hurry();
+      const giveUp = setTimeout(() => {
+        runner?.kill("a job did not end in time").catch(() => {});
+      }, giveUpAfterMs);
+      await runner?.stop().catch((error: unknown) => log.debug({ err: error }, "It had stopped already."));
       await ended;
       clearTimeout(giveUp);
     },

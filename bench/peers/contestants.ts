@@ -6,6 +6,7 @@ import { removeDataDir } from "../../src/database/dataDirs.ts";
 import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { testCertificate } from "../../test/harness/certificate.ts";
 import { killChild, startChild } from "../../test/harness/child.ts";
+import { startScript } from "../../test/harness/service.ts";
 import { signToken } from "./serve.ts";
 import type { Viewer } from "./data.ts";
 import { smoke } from "../data/size.ts";
@@ -31,6 +32,7 @@ export interface Contestant {
 
 /** What the work of those is that were written for what is asked alone. */
 const lacking = { Search: null, CreateReservation: null };
+const repository = join(import.meta.dirname, "../..");
 const kit = join(import.meta.dirname, "node_modules");
 const secret = "the-secret-of-the-benchmark-with-32-characters";
 export const keys: readonly LoginTokenKey[] = [{ kid: "bench", secret }];
@@ -39,12 +41,13 @@ export const keys: readonly LoginTokenKey[] = [{ kid: "bench", secret }];
 const plat = (env: NodeJS.ProcessEnv = {}): Contestant["start"] => {
   return async ({ ownerUrl, authenticatorUrl }) => {
     const dataDir = await scratchFolder("peers");
-    const child = startChild([join(import.meta.dirname, "../../src/server.ts"), "--api-only"], {
-      cwd: join(import.meta.dirname, "../.."),
+    const start = startScript(repository);
+    const child = startChild([...start.options, join(repository, "src/server.ts"), "--api-only"], {
+      cwd: repository,
       stdio: ["ignore", "pipe", "inherit"],
       env: {
+        ...start.env,
         PATH: process.env.PATH,
-        NODE_COMPILE_CACHE: "node_modules/.cache/node",
         GRAPHILE_ENV: "production",
         NODE_ENV: "test",
         PORT: "0",

@@ -45,6 +45,10 @@ export class Line {
     return new Promise((done, fail) => (this.#waiting = { done, fail }));
   }
 
+  get isClosed(): boolean {
+    return this.#socket.destroyed;
+  }
+
   close(): void {
     this.#waiting = undefined;
     this.#socket.destroy();
@@ -110,7 +114,7 @@ async function answerTo(line: Line, asked: Asked, token: string | undefined): Pr
 
 /**
  * Keeps all lines busy for a time.
- * @returns milliseconds of each piece of work, and of the whole
+ * @returns milliseconds of each piece of work that succeeded, and of the whole; the failures, by what was said
  */
 export async function load(
   lines: readonly Line[],
@@ -118,8 +122,11 @@ export async function load(
   seconds: number,
   asking: Asking,
   from: number,
-): Promise<{ took: number[]; elapsed: number; count: number }> {
+  /** Ends after so many pieces of work, where the time is not over before. */
+  most = Infinity,
+): Promise<{ took: number[]; elapsed: number; count: number; failures: string[] }> {
   const took: number[] = [];
+  const failures: string[] = [];
   let n = from;
   const start = performance.now();
   const end = start + seconds * 1000;
@@ -128,10 +135,16 @@ export async function load(
       do {
         const work = works[n % works.length]!;
         const began = performance.now();
-        await carryOut(line, work, n++, asking);
-        took.push(performance.now() - began);
-      } while (performance.now() < end);
+        try {
+          await carryOut(line, work, n++, asking);
+          took.push(performance.now() - began);
+        } catch (error) {
+          failures.push((error as Error).message);
+          // Of an answer there may be more; of a connection that broke there is not.
+          if (line.isClosed) throw error;
+        }
+      } while (performance.now() < end && n - from < most);
     }),
   );
-  return { took, elapsed: performance.now() - start, count: n - from };
+  return { took, elapsed: performance.now() - start, count: n - from, failures };
 }

@@ -12,6 +12,8 @@ export interface Figures {
   database: number;
   statements: number;
   roundTrips: number;
+  /** Pieces of work that were answered with an error, in all rounds. */
+  failures: number;
 }
 
 /** By the title of the work, then by the contestant. */
@@ -27,13 +29,13 @@ export const machine = (): string =>
 /** A table of all, one line for each contestant at each work. */
 export function table(results: Results, memory: ReadonlyMap<string, { now: number; most: number }>): string {
   const lines = [
-    "| Work | Contestant | Requests/s | p50 | p95 | p99 ms | CPU µs: server | database | Statements | Round trips |",
-    "| --- | --- | --: | --: | --: | --: | --: | --: | --: | --: |",
+    "| Work | Contestant | Requests/s | p50 | p95 | p99 ms | CPU µs: server | database | Statements | Round trips | Failures |",
+    "| --- | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |",
   ];
   for (const [work, of] of results)
     for (const [contestant, f] of of)
       lines.push(
-        `| ${work} | ${contestant} | ${whole(f.perSecond)} | ${milliseconds(f.p50)} | ${milliseconds(f.p95)} | ${milliseconds(f.p99)} | ${whole(f.server)} | ${whole(f.database)} | ${whole(f.statements)} | ${whole(f.roundTrips)} |`,
+        `| ${work} | ${contestant} | ${whole(f.perSecond)} | ${milliseconds(f.p50)} | ${milliseconds(f.p95)} | ${milliseconds(f.p99)} | ${whole(f.server)} | ${whole(f.database)} | ${whole(f.statements)} | ${whole(f.roundTrips)} | ${f.failures} |`,
       );
   lines.push("", "| Contestant | Memory after all work, MB | Most |", "| --- | --: | --: |");
   for (const [contestant, { now, most }] of memory)

@@ -1,6 +1,7 @@
 /** Base backups over PostgreSQL's replication protocol: https://www.postgresql.org/docs/18/protocol-replication.html */
 import type { Writable } from "node:stream";
-import { Client, type Connection, type Submittable } from "pg";
+import type { Client, Connection, Submittable } from "pg";
+import { DatabaseClient } from "../database/client.ts";
 
 /** What the server says of a base backup that it has sent whole. */
 export interface BaseBackup {
@@ -30,8 +31,13 @@ type Messages = Connection & { stream: { pause(): void; resume(): void } };
  */
 export async function baseBackup(options: BaseBackupOptions): Promise<BaseBackup> {
   // "true" asks for a connection that takes commands of replication and no SQL.
-  const settings = { connectionString: options.connectionString, replication: "true" };
-  const client = new Client(settings);
+  const settings = {
+    connectionString: options.connectionString,
+    replication: "true",
+    // The checkpoint that it begins with says nothing until it is written.
+    answerWithin: 60 * 60_000,
+  };
+  const client: Client = new DatabaseClient(settings);
   await client.connect().catch((error: Error) => {
     throw new Error(
       `The database does not take a base backup from this login: ${error.message}. It needs the attribute REPLICATION and an entry "replication" in pg_hba.conf.`,

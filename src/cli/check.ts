@@ -40,7 +40,7 @@ const parts: CheckPart[] = [
       ".",
     ),
   },
-  { name: "lint", chatty: true, ...tool("oxlint") },
+  { name: "lint", chatty: true, ...tool("oxlint", "--type-aware") },
   { name: "migrations", ...script("checkMigrations.ts") },
   { name: "settings", ...script("settings.ts", "--check") },
 ];

@@ -175,7 +175,7 @@ export function createCompute({
         if (!thread.job || thread.since !== since) return;
         if (Atomics.load(thread.progress, 0) !== item) watch(thread);
         else if (used && used.user + used.system < taskMs * 1000 && performance.now() < latest) look();
-        else void worker.terminate();
+        else worker.terminate().catch(() => {});
       }, taskMs);
     };
     look();
@@ -207,7 +207,7 @@ export function createCompute({
     thread.worker.unref();
     thread.timer = setTimeout(() => {
       threads.delete(thread);
-      void thread.worker.terminate();
+      thread.worker.terminate().catch(() => {});
     }, idleMs).unref();
   }
 

@@ -1,7 +1,7 @@
 /** The migration that is being written, migrations/current.sql: development applies it before it is committed. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Client } from "pg";
+import type { Client } from "pg";
 import { readCatalog, type CatalogObject } from "./catalog.ts";
 import type { Migration } from "./committed.ts";
 import { isStructure } from "./differences.ts";

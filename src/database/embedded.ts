@@ -2,7 +2,8 @@ import { execFile } from "node:child_process";
 import { chown, lstat, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { Client, escapeIdentifier, escapeLiteral } from "pg";
+import { escapeIdentifier, escapeLiteral } from "pg";
+import { DatabaseClient } from "./client.ts";
 import { backupsOf, openSeries, walFolder } from "../backup/archive.ts";
 import { prepareDataDir } from "../dataDir.ts";
 import { lockFolder } from "../folderLock.ts";
@@ -219,7 +220,7 @@ async function createCluster({ initdb, folder, data, password, runAs, fast }: Ne
 }
 
 async function createDatabase(connectionString: string): Promise<void> {
-  const client = new Client({ connectionString });
+  const client = new DatabaseClient({ connectionString });
   await client.connect();
   try {
     const { rowCount } = await client.query("select from pg_database where datname = $1", [database]);

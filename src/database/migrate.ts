@@ -11,7 +11,7 @@ import { migrateJobRunner, runChain } from "./chain.ts";
 import { migrationsFolder, readMigrations } from "./committed.ts";
 import { adoptCommitted, appliedCurrent, applyCurrent, readCurrent } from "./current.ts";
 import type { MigrationLog } from "./migrationLog.ts";
-import { onConnection } from "./onConnection.ts";
+import { migrateOn } from "./onConnection.ts";
 import { applyObjects, schemaHash } from "./objects.ts";
 import { reconcile, type Reconciled } from "./reconcile.ts";
 import { readReference } from "./reference.ts";
@@ -64,7 +64,7 @@ export async function migrate(loginUrl: string, options: MigrateOptions = {}): P
     await ensureRoles(login, loginsOf(loginUrl, options));
     await takeOwnership(login, log);
     const state = { migrations, baseline, applied, old };
-    return await onConnection(ownerUrl(loginUrl), (owner) => bring(owner, login, loginUrl, state, options));
+    return await migrateOn(ownerUrl(loginUrl), (owner) => bring(owner, login, loginUrl, state, options));
   });
 }
 
@@ -99,7 +99,7 @@ async function bring(
   const files = { folder, current, validate: true };
   // PERF: made, and what is there read, beside what else there is to do.
   const making = isNew || isDone ? undefined : options.reference?.(files);
-  const reading = making && onConnection(connectionString, (client) => readCatalog(client, { unknown() {} }));
+  const reading = making && migrateOn(connectionString, (client) => readCatalog(client, { unknown() {} }));
   for (const ahead of [making, reading]) ahead?.catch(() => undefined);
   await migrateJobRunner(connectionString, log);
 
@@ -145,7 +145,7 @@ async function bring(
 
 /** In a session of its own: what others wrote in theirs would count as declared. */
 async function createObjects(connectionString: string, folder: string, hash: string): Promise<void> {
-  await onConnection(connectionString, async (client) => {
+  await migrateOn(connectionString, async (client) => {
     await client.query("begin");
     await applyObjects(client, { folder, validate: true });
     await noteSchemaState(client, hash);
@@ -166,7 +166,7 @@ export async function prepare(loginUrl: string, options: MigrateOptions = {}): P
 
 /** Runs work as the only process that migrates the database; the end of the connection gives the lock back, however it ends. */
 async function whileLocked<T>(connectionString: string, work: (owner: Client) => Promise<T>): Promise<T> {
-  return await onConnection(connectionString, async (owner) => {
+  return await migrateOn(connectionString, async (owner) => {
     await requireVersion(owner);
     await owner.query("select pg_advisory_lock($1)", [lockKey]);
     return await work(owner);

@@ -1,5 +1,6 @@
-import { Pool } from "pg";
+import { Pool, type PoolConfig } from "pg";
 import { appliedMigrations } from "./baseline.ts";
+import { DatabaseClient, type DatabaseClientConfig } from "./client.ts";
 import { migrationsFolder, readMigrations } from "./committed.ts";
 import { schemaHash } from "./objects.ts";
 import { schemaStates } from "./schemaState.ts";
@@ -22,13 +23,15 @@ export async function migratedCheck(
 ): Promise<MigratedCheck> {
   const migrations = await readMigrations(`${folder}/committed`);
   const hash = await schemaHash(folder);
-  const pool = new Pool({
+  const config: PoolConfig & DatabaseClientConfig = {
+    Client: DatabaseClient,
     connectionString: loginUrl,
     max: 1,
     application_name: "plat readiness",
-    connectionTimeoutMillis: 2000,
-    query_timeout: 2000,
-  });
+    connectWithin: 2000,
+    answerWithin: 2000,
+  };
+  const pool = new Pool(config);
   // Without a listener a database that restarts would end the process.
   pool.on("error", onError);
   return {

@@ -1,6 +1,7 @@
 import { DatabaseError, Pool, type PoolClient, type PoolConfig } from "pg";
 import { FairSemaphore } from "../limits/fairSemaphore.ts";
 import type { Party } from "../limits/party.ts";
+import { DatabaseClient, type DatabaseClientConfig } from "./client.ts";
 import { closesConnection, DatabaseConnectionError } from "./databaseErrors.ts";
 
 type ConnectCallback = Parameters<Pool["connect"]>[0];
@@ -17,8 +18,13 @@ const callers: Party = { group: "callers", key: "callers" };
 export class OrderedPool extends Pool {
   readonly #order: FairSemaphore;
 
-  constructor(config: PoolConfig & { max: number; connectionTimeoutMillis: number }) {
-    super(config);
+  constructor(
+    config: PoolConfig &
+      Pick<DatabaseClientConfig, "answerWithin"> & { max: number; connectionTimeoutMillis: number },
+  ) {
+    const { connectionTimeoutMillis: connectWithin, ...rest } = config;
+    // Whoever waits for a connection waits in our order, and the client knows how long it may take to be made.
+    super({ ...rest, connectWithin, Client: DatabaseClient } as PoolConfig);
     this.#order = new FairSemaphore({
       capacity: config.max,
       timeoutMs: config.connectionTimeoutMillis,

@@ -5,6 +5,9 @@ import { OrderedPool } from "./orderedPool.ts";
 /** How long anything of the service waits for a lock, unless it says so itself: whoever holds one for longer holds up many. */
 const LOCK_TIMEOUT_MS = 5_000;
 
+/** How much longer than its `statement_timeout` an answer may be on its way, until the connection is given up. */
+const GRACE_MS = 3_000;
+
 /** What a pool of connections needs to know. Times are milliseconds. */
 export interface PoolOptions {
   readonly connectionString: string;
@@ -18,6 +21,8 @@ export interface PoolOptions {
   readonly lockTimeout?: number;
   /** How long to wait for a connection before giving up with 08001. */
   readonly connectTimeout?: number;
+  /** Silence during a statement after which the connection is given up; a little longer than `statementTimeout` unless given. */
+  readonly answerWithin?: number;
   /**
    * Whether a statement is planned once for all values of its parameters, and never for the ones it comes with. Planning a list takes
    * longer than running it; the texts of our statements differ wherever another plan is wanted.
@@ -43,7 +48,7 @@ export function makePool(options: PoolOptions): OrderedPool {
     max,
     application_name: options.applicationName ?? "plat",
     connectionTimeoutMillis: connectTimeout,
-    keepAlive: true,
+    answerWithin: options.answerWithin ?? statementTimeout + GRACE_MS,
     options: [
       given,
       "-c jit=off",
@@ -52,6 +57,11 @@ export function makePool(options: PoolOptions): OrderedPool {
       `-c statement_timeout=${statementTimeout}`,
       `-c lock_timeout=${lockTimeout}`,
       "-c idle_in_transaction_session_timeout=60000",
+      // The other way about: what a process held that vanished without a word is free after this.
+      "-c tcp_user_timeout=30000",
+      "-c tcp_keepalives_idle=10",
+      "-c tcp_keepalives_interval=5",
+      "-c tcp_keepalives_count=3",
     ]
       .join(" ")
       .trim(),

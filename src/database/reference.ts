@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { Client, escapeIdentifier } from "pg";
 import { readCatalog } from "./catalog.ts";
 import { migrateJobRunner, runChain } from "./chain.ts";
-import { onConnection } from "./onConnection.ts";
+import { migrateOn } from "./onConnection.ts";
 import { readObjectsOn, type Reference, type ReferenceOptions } from "./referenceCatalog.ts";
 import { limitDatabase, ownerUrl } from "./roles.ts";
 import { startReferenceCluster } from "./referenceCluster.ts";
@@ -64,7 +64,7 @@ async function build(connectionString: string, options: ReferenceOptions): Promi
   // It lives for seconds, so it need not survive a crash.
   const given = url.searchParams.get("options");
   url.searchParams.set("options", `${given ? `${given} ` : ""}-c synchronous_commit=off`);
-  const chain = await onConnection(url.href, async (client) => {
+  const chain = await migrateOn(url.href, async (client) => {
     await migrateJobRunner(url.href);
     await runChain(client, url.href, { folder: options.folder });
     return options.current ? await readCatalog(client) : undefined;

@@ -1,7 +1,7 @@
 import type { Client } from "pg";
 import { readCatalog, type CatalogObject } from "./catalog.ts";
 import { runCurrent } from "./current.ts";
-import { onConnection } from "./onConnection.ts";
+import { migrateOn } from "./onConnection.ts";
 import { applyObjects, readObjects } from "./objects.ts";
 import { validateFunctions } from "./validateFunctions.ts";
 
@@ -38,19 +38,19 @@ export async function readObjectsOn(
 ): Promise<Reference> {
   const { current, folder } = options;
   if (current)
-    await onConnection(connectionString, async (client) => {
+    await migrateOn(connectionString, async (client) => {
       await client.query("begin");
       await runCurrent(client, folder, current);
       await client.query("commit");
     });
-  return await onConnection(connectionString, async (client) => {
+  return await migrateOn(connectionString, async (client) => {
     await client.query("begin");
     const { declaredTables } = await applyObjects(client, { folder });
     await client.query("commit");
     made();
     // PERF: side by side; most bodies were checked when they were saved.
     const [checked, catalog] = await Promise.allSettled([
-      options.validate && onConnection(connectionString, (other) => validate(other, folder)),
+      options.validate && migrateOn(connectionString, (other) => validate(other, folder)),
       readCatalog(client, { rowsOf: declaredTables }),
     ]);
     for (const part of [checked, catalog]) if (part.status === "rejected") throw part.reason;

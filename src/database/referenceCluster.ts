@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { Client } from "pg";
+import type { Client } from "pg";
+import { DatabaseClient } from "./client.ts";
 import { readCatalog, type CatalogObject } from "./catalog.ts";
 import { migrateJobRunner, runChain } from "./chain.ts";
 import { migrationsHash } from "./committed.ts";
 import { removeDataDir } from "./dataDirs.ts";
 import { startEmbeddedPostgres } from "./embedded.ts";
-import { onConnection } from "./onConnection.ts";
+import { migrateOn } from "./onConnection.ts";
 import { readObjectsOn, type Reference, type ReferenceOptions } from "./referenceCatalog.ts";
 import { authenticatorUrl, ensureRoles, limitDatabase, ownerUrl, workerUrl } from "./roles.ts";
 import { removeLeftoverFolders, scratchFolder } from "./scratchFolder.ts";
@@ -78,7 +79,7 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
 export async function openReferences(serverUrl: string): Promise<ReferenceCluster> {
   const loginAt = (database: string) => Object.assign(new URL(serverUrl), { pathname: `/${database}` }).href;
   const at = (database: string) => ownerUrl(loginAt(database));
-  const root = new Client({ connectionString: loginAt("postgres") });
+  const root = new DatabaseClient({ connectionString: loginAt("postgres") });
   let chain: Promise<Chain> | undefined;
   /** A clone of the migrations' database for the next reference. */
   let spare: Promise<{ hash: string; name: string }> | undefined;
@@ -95,7 +96,7 @@ export async function openReferences(serverUrl: string): Promise<ReferenceCluste
     const name = `chain_${randomBytes(4).toString("hex")}`;
     await root.query(`create database ${name} template template0`);
     await limitDatabase(root, name);
-    const catalog = await onConnection(at(name), async (client) => {
+    const catalog = await migrateOn(at(name), async (client) => {
       await migrateJobRunner(at(name));
       await runChain(client, at(name), { folder: migrations });
       return await readCatalog(client);

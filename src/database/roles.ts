@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
-import { Client, type DatabaseError, escapeIdentifier, escapeLiteral } from "pg";
+import { type Client, type DatabaseError, escapeIdentifier, escapeLiteral } from "pg";
+import { DatabaseClient } from "./client.ts";
 import { onConnection } from "./onConnection.ts";
 
 /** The API logs in as it. It owns nothing, inherits nothing and can only become one of the viewers' roles. */
@@ -161,7 +162,7 @@ async function ensureLogin(owner: Client, loginUrl: string): Promise<void> {
 }
 
 async function canLogIn(connectionString: string): Promise<boolean> {
-  const client = new Client({ connectionString });
+  const client = new DatabaseClient({ connectionString });
   try {
     await client.connect();
     return true;

@@ -1,4 +1,6 @@
-import { Client, Pool } from "pg";
+import type { Client } from "pg";
+import { DatabaseClient } from "../database/client.ts";
+import { makePool } from "../database/pool.ts";
 import { createFiles, type Files } from "../files/files.ts";
 import type { FileStore } from "../providers/files/index.ts";
 import { catalogue } from "./catalogue.ts";
@@ -41,7 +43,7 @@ async function withFiles(
   { store, incomingFolder }: DemoFiles,
   work: (files: Files) => Promise<void>,
 ): Promise<void> {
-  const pool = new Pool({ connectionString, max: 1 });
+  const pool = makePool({ connectionString, max: 1 });
   try {
     await work(createFiles({ store, pool, incomingFolder }));
   } finally {
@@ -61,7 +63,7 @@ export type DemoState = "loaded" | "present" | "absent";
  * @param files where its pictures go; without it the demo has none.
  */
 export async function loadDemo(ownerUrl: string, files?: DemoFiles): Promise<DemoState> {
-  const client = new Client({ connectionString: ownerUrl });
+  const client: Client = new DatabaseClient({ connectionString: ownerUrl });
   await client.connect();
   try {
     await client.query("begin");

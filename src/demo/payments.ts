@@ -1,4 +1,6 @@
-import { Client, Pool } from "pg";
+import type { Client } from "pg";
+import { DatabaseClient } from "../database/client.ts";
+import { makePool } from "../database/pool.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { paymentTransforms } from "../payments/transforms.ts";
 import type { PaymentProcessor } from "../providers/payments/index.ts";
@@ -12,8 +14,8 @@ export async function demoPayments(
   { ownerUrl, authenticatorUrl }: { ownerUrl: string; authenticatorUrl: string },
   processor: PaymentProcessor,
 ): Promise<void> {
-  const owner = new Client({ connectionString: ownerUrl });
-  const pool = new Pool({ connectionString: authenticatorUrl, max: 2 });
+  const owner: Client = new DatabaseClient({ connectionString: ownerUrl });
+  const pool = makePool({ connectionString: authenticatorUrl, max: 2 });
   const asUser = (userId: string, text: string, values: unknown[]) =>
     inTransaction(pool, async (client) => {
       await client.query(

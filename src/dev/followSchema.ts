@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { currentFile, readCurrent } from "../database/current.ts";
 import { migrationsFolder } from "../database/committed.ts";
-import { onConnection } from "../database/onConnection.ts";
+import { migrateOn } from "../database/onConnection.ts";
 import { authenticatorUrl as authenticatorUrlOf } from "../database/roles.ts";
 import { readObjects, type ObjectFile } from "../database/objects.ts";
 import { ownerUrl } from "../database/roles.ts";
@@ -67,7 +67,7 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       if (current.text !== appliedCurrent) names.unshift(currentFile);
       if (names.length === 0) return false;
       await thread.unchanging();
-      if (!(await onConnection(ownerUrl(loginUrl), (owner) => applyChanges(owner, changed, current))))
+      if (!(await migrateOn(ownerUrl(loginUrl), (owner) => applyChanges(owner, changed, current))))
         return false;
       applied = statementsOf(files);
       if (isServed && current.text === appliedCurrent && !changesApi(changed)) {

@@ -1,6 +1,7 @@
 /** What a file of each format is, and how it is written. */
 import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
+import { heard } from "../heard.ts";
 import type { FileStore } from "../providers/files/index.ts";
 import type { Pictures } from "./pages.ts";
 import type { ExportLines, ExportSource } from "./source.ts";
@@ -59,7 +60,7 @@ function texts(lines: AsyncIterable<ExportLines>, wrote: Writing["wrote"], first
       wrote(length);
     }
   }
-  return Readable.from(written(), { objectMode: false });
+  return heard(Readable.from(written(), { objectMode: false }));
 }
 
 /** Pictures of the store, as pages take them: in a format that PDF knows, and small enough for a page. */

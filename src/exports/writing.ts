@@ -5,6 +5,7 @@
 import { once } from "node:events";
 import { PassThrough, type Readable } from "node:stream";
 import { Worker } from "node:worker_threads";
+import { heard } from "../heard.ts";
 import type { Pictures } from "./pages.ts";
 import type { ExportColumn, ExportRow, ExportSource } from "./source.ts";
 
@@ -75,7 +76,7 @@ export function writtenInThread(
   { title, wrote, picture, heapMb: maxOldGenerationSizeMb = heapMb }: WritingOptions,
 ): Readable {
   const { columns, timeZone } = source;
-  const output = new PassThrough();
+  const output = heard(new PassThrough());
   const worker = new Worker(new URL("./thread.ts", import.meta.url), {
     workerData: { kind, columns, timeZone, title } satisfies WritingData,
     resourceLimits: { maxOldGenerationSizeMb, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
@@ -104,7 +105,8 @@ export function writtenInThread(
     }
   }
   worker.on("message", (message: FromThread) => {
-    if ("call" in message) void answer(message.call, message.id, message.argument);
+    if ("call" in message)
+      answer(message.call, message.id, message.argument).catch((error: Error) => output.destroy(error));
     else if ("wrote" in message) wrote(message.wrote);
     else if ("done" in message) output.end();
     else output.destroy(message.fault);
@@ -113,6 +115,6 @@ export function writtenInThread(
   worker.once("exit", () => {
     if (!output.writableEnded) output.destroy(new Error("The thread of an export ended before its file."));
   });
-  output.once("close", () => void worker.terminate());
+  output.once("close", () => worker.terminate().catch(() => {}));
   return output;
 }

@@ -6,6 +6,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { Transform, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { heard } from "../heard.ts";
 import { tooLarge } from "./admission.ts";
 
 /** Where content on its way in rests. */
@@ -39,6 +40,7 @@ export async function withIncoming<T>(
   content: Readable,
   work: (incoming: Incoming) => Promise<T>,
 ): Promise<T> {
+  heard(content);
   const path = join(folder, `${name}${randomBytes(12).toString("hex")}.part`);
   const hash = createHash("sha256");
   let size = 0;

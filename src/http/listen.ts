@@ -31,6 +31,8 @@ export interface Listening {
   readonly port: number;
   /** Takes a renewed certificate for connections from now on. */
   renew(cert: string, key: string): void;
+  /** Goes on accepting, and has each connection end with its next answer, so that clients make the next one elsewhere. */
+  drain(): void;
   /** Stops accepting, lets running requests end, and cuts what is left after `graceMs` milliseconds. */
   close(graceMs?: number): Promise<void>;
 }
@@ -89,7 +91,12 @@ async function begin(socket: Socket, server: EventEmitter): Promise<void> {
  */
 export async function listen(app: RequestListener, options: ListenOptions): Promise<Listening> {
   const { headersWithin = HEADERS_MS, limits = connectionLimits() } = options;
-  const paced = keepPace(app, options.pace ?? defaultPace);
+  let isDraining = false;
+  const drained: RequestListener = (request, response) => {
+    if (isDraining) response.setHeader("Connection", "close");
+    app(request, response);
+  };
+  const paced = keepPace(drained, options.pace ?? defaultPace);
   const times = timeouts(headersWithin);
   const secure = createHttpsServer(
     {
@@ -137,7 +144,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
       socket.setTimeout(0);
       socket.off("timeout", cut);
       socket.unshift(first);
-      void begin(socket, first[0] === TLS_HANDSHAKE ? secure : plain);
+      begin(socket, first[0] === TLS_HANDSHAKE ? secure : plain).catch(cut);
     });
   });
   front.maxConnections = limits.total;
@@ -153,8 +160,10 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
 
   return {
     port: (front.address() as AddressInfo).port,
+    drain: () => void (isDraining = true),
     renew: (cert, key) => secure.setSecureContext({ cert, key }),
     async close(graceMs = 10_000) {
+      isDraining = true;
       const closed = new Promise((resolve) => front.close(resolve));
       const cut = setTimeout(() => sockets.forEach((socket) => socket.destroy()), graceMs);
       for (const socket of silent) socket.destroy();

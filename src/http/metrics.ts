@@ -14,6 +14,10 @@ const routes = new Set(["/", "/graphql", "/healthz", "/readyz"]);
 
 /** What a process counts about itself, for Prometheus. */
 export interface Metrics {
+  /** Rejections of promises that nobody waited for. */
+  readonly strayRejections: Counter;
+  /** Takes when the certificate that is used expires (seconds since 1970); undefined where it could not be read again. */
+  readonly certificate: (expiresAt: number | undefined) => void;
   /** Counts the requests that pass. */
   readonly count: RequestHandler;
   /** Takes the pools whose numbers are asked for at each scrape, by their names, in the place of those before. */
@@ -58,8 +62,28 @@ export function createMetrics(): Metrics {
           connections.set({ pool, state }, numbers[state]);
     },
   });
+  const strayRejections = new Counter({
+    name: "plat_stray_rejections_total",
+    help: "Failures that nobody heard: each is a fault of the service",
+    registers,
+  });
+  const expiry = new Gauge({
+    name: "plat_certificate_expires_timestamp_seconds",
+    help: "When the certificate that is used expires",
+    registers,
+  });
+  const reloadFailures = new Counter({
+    name: "plat_certificate_reload_failures_total",
+    help: "Times that the files of the certificate could not be read again",
+    registers,
+  });
   const methods = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
   return {
+    strayRejections,
+    certificate(expiresAt) {
+      if (expiresAt === undefined) reloadFailures.inc();
+      else expiry.set(expiresAt);
+    },
     count(request, response, next) {
       const state = requestState(request);
       const route = routes.has(request.path) ? request.path : "other";

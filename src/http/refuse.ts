@@ -26,6 +26,18 @@ function transportError(error: unknown): CodedError | undefined {
   );
 }
 
+/** Headers that were said of a content before it was refused. That of 416 tells how long the content is. */
+const ofContent = [
+  "Accept-Ranges",
+  "Content-Disposition",
+  "Content-Encoding",
+  "Content-Length",
+  "Content-Range",
+  "Content-Type",
+  "ETag",
+  "Last-Modified",
+];
+
 /** The one place that writes a refusal: JSON with a code, in the language of whoever asks, whatever went wrong and wherever. */
 export const refuse =
   (languageOfUser?: LanguageOfUser): ErrorRequestHandler =>
@@ -42,7 +54,9 @@ export const refuse =
       response.setHeader("WWW-Authenticate", `Bearer realm="plat"${failed}`);
     }
     retryAfter(response, coded);
-    response.removeHeader("Content-Encoding");
+    for (const name of ofContent)
+      if (name !== "Content-Range" || coded.status !== 416) response.removeHeader(name);
+    response.setHeader("Cache-Control", "no-store");
     if (!request.complete && !state.isDrained) response.once("finish", () => stopReading(request));
     const body = errorBody(coded, state.id);
     const answer = (language: Language) => {

@@ -1,16 +1,32 @@
+import { X509Certificate } from "node:crypto";
 import type { RequestListener } from "node:http";
 import type { Config } from "../config.ts";
-import { loadCertificate } from "./certificate.ts";
+import type { Logger } from "../log.ts";
+import { type Certificate, loadCertificate } from "./certificate.ts";
 import { listen, type Listening } from "./listen.ts";
 
-const reloadEveryMs = 12 * 60 * 60 * 1000;
+const RELOAD_MS = 60 * 60 * 1000;
+
+export interface ServeOptions {
+  log: Pick<Logger, "error">;
+  /** Told when the certificate that is used expires (seconds since 1970), whenever it was read; undefined where that failed. */
+  reloaded?: (expiresAt: number | undefined) => void;
+  /** Milliseconds after which the certificate is read again; an hour unless given. */
+  reloadEveryMs?: number;
+}
+
+const expiryOf = (cert: string): number => new Date(new X509Certificate(cert).validTo).getTime() / 1000;
 
 /**
  * Opens the configured address to the application. A certificate that was renewed, by us or by whoever provides
  * the files, comes into use without a restart.
  * @throws Error with a sentence for the user when the address or the certificate cannot be had.
  */
-export async function serve(app: RequestListener, config: Config): Promise<Pick<Listening, "close">> {
+export async function serve(
+  app: RequestListener,
+  config: Config,
+  { log, reloaded = () => {}, reloadEveryMs = RELOAD_MS }: ServeOptions,
+): Promise<Pick<Listening, "close" | "drain">> {
   const { host, port } = config;
   const isProxy = await proxiesOf(config);
   const certificate = await loadCertificate(config);
@@ -19,13 +35,25 @@ export async function serve(app: RequestListener, config: Config): Promise<Pick<
       throw new Error(sentence(error, host, port), { cause: error });
     },
   );
+  const renew = ({ cert, key }: Certificate) => {
+    listening.renew(cert, key);
+    reloaded(expiryOf(cert));
+  };
+  reloaded(expiryOf(certificate.cert));
   const reload = setInterval(() => {
     // Files that are just being replaced may not fit together; the next round finds them.
-    void loadCertificate(config)
-      .then(({ cert, key }) => listening.renew(cert, key))
-      .catch(() => undefined);
+    loadCertificate(config)
+      .then(renew)
+      .catch((error: unknown) => {
+        reloaded(undefined);
+        log.error(
+          { event: "tls.reload_failed", err: error },
+          "The certificate could not be read again; the one before goes on being used.",
+        );
+      });
   }, reloadEveryMs).unref();
   return {
+    drain: listening.drain,
     close: (graceMs) => {
       clearInterval(reload);
       return listening.close(graceMs);

@@ -120,8 +120,9 @@ export function uploads(deps: UploadDeps, documents: TrustedDocuments = noTruste
               "Files were not deleted; the sweep does so.",
             ),
           );
-      if (state.running) void state.running.then(release, release);
-      else void release();
+      // What is not released is swept.
+      if (state.running) state.running.then(release, release).catch(() => {});
+      else release().catch(() => {});
     });
     if (!isMultipart(request)) return next();
     try {

@@ -65,7 +65,10 @@ export interface Integrations {
   takeConsent(parameters: URLSearchParams): Promise<Connected | undefined>;
   /** Refreshes by itself. @returns why it could not; undefined where it could */
   retry(scope: Connection["scope"], id: string): Promise<string | undefined>;
-  /** Refreshes what ends soon, and seals with the present key what a former one sealed. */
+  /**
+   * Refreshes what expires soon, and seals with the present key what a former one sealed.
+   * @throws AggregateError with what went wrong on our side, after all were tried
+   */
   keep(): Promise<void>;
   /** Sends a mail from the user's own account. @returns undefined where they have none, or it did not take the mail */
   sendAs(userId: string, message: MailMessage): Promise<SentAs | undefined>;
@@ -285,8 +288,13 @@ export function createIntegrations({
     },
     async keep() {
       const { rows: due } = await query("select * from app_private.due_integrations($1)", [batch]);
+      const faults: unknown[] = [];
       for (const { scope, id } of due as { scope: Connection["scope"]; id: string }[])
-        await integrations.retry(scope, id);
+        // Each by itself: what is wrong with one keeps no other one from being refreshed in time.
+        await integrations.retry(scope, id).catch((error: unknown) => {
+          faults.push(new Error(`Integration ${id} could not be refreshed.`, { cause: error }));
+        });
+      if (faults.length > 0) throw new AggregateError(faults, (faults[0] as Error).message);
     },
     async account(id) {
       const { rows } = await query("select app_private.integration_facts('ORGANIZATION', $1) as facts", [id]);

@@ -1,10 +1,10 @@
 /**
  * Whether workers live. Each says so by a lock on a connection of its own, which ends with the process; what a dead one held
- * is freed, at the start of another and every few seconds, rather than after the four hours that the job runner waits. A job
- * during which its process died twice is set aside before anybody takes it again: it would end the next process as well.
+ * is freed, at the start of another and every few seconds, rather than after the four hours that the job runner waits. A connection
+ * that broke is made anew at once, and others wait a while for it. A job during which its process died twice is set aside before
+ * anybody takes it again: it would end the next process as well.
  */
-import type { Client } from "pg";
-import { openCallLine } from "../database/callLine.ts";
+import { openCallLine, type Line } from "../database/callLine.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
 
@@ -17,8 +17,14 @@ export interface LivenessOptions {
 }
 
 export interface Liveness {
-  /** Says from now on that the worker lives. */
+  /** Says from now on that the worker lives; the one before it, if any, has stopped. */
   begin(workerId: string): void;
+  /** The jobs that this process works on, or has worked on without that being noted yet. */
+  readonly held: Set<string>;
+  /** An answer to the question for a job was lost: the database may have locked one that nobody works on. */
+  noteLostAnswer(): void;
+  /** Whether the database knows that this process lives. */
+  isConnected(): boolean;
   /**
    * Whether a process died during a job of that key; with a ticket where it is set aside. Keys count, because the clock adds such a
    * job again and again.
@@ -37,6 +43,9 @@ interface Held {
   ticket: string | null;
 }
 
+/** Milliseconds for which it is looked for jobs of lost answers: as long as the database takes to notice, and two looks. */
+const LOST_MS = 120_000;
+
 /** Frees what dead workers left, and goes on doing so; throws where the database cannot be reached. */
 export async function watchWorkers(options: LivenessOptions): Promise<Liveness> {
   const { connectionString, log, lookEveryMs = 10_000 } = options;
@@ -45,20 +54,37 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
 
   let deadly = new Map<string, string | null>();
 
-  async function free(client: Client, everywhere: boolean): Promise<void> {
-    const { rows: held } = await client.query<Held>(
+  const held = new Set<string>();
+  /** Until when it is looked whether there are jobs of lost answers. */
+  let lostUntil = 0;
+
+  async function freeLost({ query }: Pick<Line, "query">): Promise<void> {
+    if (!workerId || performance.now() > lostUntil) return;
+    const { rows } = await query<{ amount: number }>("select app_private.free_lost_jobs($1, $2) as amount", [
+      workerId,
+      [...held],
+    ]);
+    if (rows[0]!.amount > 0)
+      log.warn({ jobs: rows[0]!.amount }, "Jobs were taken and never arrived here; they are free again.");
+  }
+
+  /** Runners of this process that have stopped, until the database has heard of it. */
+  const stopped = new Set<string>();
+
+  async function free({ query }: Pick<Line, "query">, everywhere: boolean): Promise<void> {
+    const { rows: found } = await query<Held & Record<string, unknown>>(
       "select * from app_private.free_jobs_of_dead_workers($1)",
       [everywhere],
     );
-    const freed = held.filter(({ ticket }) => ticket === null).length;
+    const freed = found.filter(({ ticket }) => ticket === null).length;
     if (freed > 0) log.warn({ jobs: freed }, "A worker died; its jobs are free again.");
-    for (const { ticket, job_id, task, organization_id, deaths } of held)
+    for (const { ticket, job_id, task, organization_id, deaths } of found)
       if (ticket !== null)
         log.error(
           { code: "JOB_SET_ASIDE", ticket, task, job: job_id, organization: organization_id, deaths },
           "The process died again during this job, which is set aside: look into it, then release it with app_private.release_job.",
         );
-    const { rows } = await client.query<{ key: string; ticket: string | null }>(
+    const { rows } = await query<{ key: string; ticket: string | null }>(
       "select * from app_private.deadly_keys()",
     );
     deadly = new Map(rows.map(({ key, ticket }) => [key, ticket]));
@@ -68,40 +94,56 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
     connectionString,
     applicationName: "plat-worker-line",
     log,
-    async connected(client) {
-      if (workerId) await client.query("select app_private.worker_begins($1)", [workerId]);
-      else await free(client, true);
+    async connected(made) {
+      if (workerId) await made.query("select app_private.worker_begins($1)", [workerId]);
+      else await free(made, true);
+      await sayStopped(made);
     },
   });
   const looker = onCall(
     async () => {
       const current = line.current();
-      if (current) await free(current.client, false);
+      if (!current) return;
+      await free(current, false);
+      await freeLost(current);
     },
     (error) => {
       if (!ended) log.warn({ err: error }, "Dead workers could not be looked for; they are in a moment.");
     },
   );
   line.keep(looker.call, lookEveryMs);
-  const say = async (what: string) => {
-    // Where the line is broken, the next one says it.
-    if (workerId)
-      await line
-        .current()
-        ?.client.query(`select app_private.${what}($1)`, [workerId])
-        .catch(() => {});
+  let begun: Promise<void> | undefined;
+  async function sayStopped({ query }: Pick<Line, "query">): Promise<void> {
+    for (const id of stopped) {
+      await query("select app_private.worker_ends($1)", [id]);
+      stopped.delete(id);
+    }
+  }
+  // Where the line is broken, the next one says it.
+  const say = async (said: (line: Line) => Promise<unknown>) => {
+    const current = line.current();
+    if (current) await said(current).catch(() => {});
   };
   return {
     suspicion: (key) => (deadly.has(key) ? { ticket: deadly.get(key)! } : undefined),
     begin(id) {
+      if (workerId) stopped.add(workerId);
       workerId = id;
-      void say("worker_begins");
+      begun = say(async (current) => {
+        await current.query("select app_private.worker_begins($1)", [id]);
+        await sayStopped(current);
+      });
     },
+    held,
+    noteLostAnswer: () => void (lostUntil = performance.now() + LOST_MS),
+    isConnected: () => line.current() !== undefined,
     async end() {
       ended = true;
       await line.rest();
       await looker.idle();
-      await say("worker_ends");
+      await begun;
+      if (workerId) stopped.add(workerId);
+      await say(sayStopped);
       await line.end();
     },
   };

@@ -1,7 +1,8 @@
 /** The links that stop one kind of mails for one reader: good for that alone, without signing in. The database signs them. */
 import { hkdfSync } from "node:crypto";
 import type { JobHelpers } from "graphile-worker";
-import { Client, type Pool } from "pg";
+import type { Pool } from "pg";
+import { DatabaseClient } from "../database/client.ts";
 
 /** The kind of mails that an organization writes to the leads of its workflows and drafts. */
 export const marketing = "marketing";
@@ -46,7 +47,7 @@ export async function keepFormerLinkKeys(
   ownerUrl: string,
   jwtKeys: readonly { secret: string }[],
 ): Promise<void> {
-  const client = new Client({ connectionString: ownerUrl });
+  const client = new DatabaseClient({ connectionString: ownerUrl });
   await client.connect();
   try {
     for (const { secret } of jwtKeys)

@@ -139,14 +139,15 @@ class Work {
         source.permissions,
         source.rights,
       ]);
+      // What a worker that died has written is of no use to anybody.
+      const name = `export-${this.#id}.`;
+      await removeLeftovers(incomingFolder, { name });
+      this.#signal.throwIfAborted();
       const wrote = (rows: number) => (this.#rows += rows);
       const content = await format.write(source, { subject, isReport, filename, store: fileStore, wrote });
       const stop = () => content.destroy(this.#signal.reason as Error);
       this.#signal.addEventListener("abort", stop, { once: true });
       if (this.#signal.aborted) stop();
-      // What a worker that died has written is of no use to anybody.
-      const name = `export-${this.#id}.`;
-      await removeLeftovers(incomingFolder, { name });
       const incoming = { folder: incomingFolder, name, limit: largest };
       await withIncoming(incoming, content, async ({ path, size, checksum }) => {
         await source.close();

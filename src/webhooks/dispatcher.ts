@@ -1,11 +1,12 @@
 /**
  * Sends what webhooks wait for. A commit notifies; the stream is fanned out, what is due is leased and sent, and the database
  * decides what follows from the answer. Any number of processes may do so at once; what one of them held when it died is due
- * again as soon as its connection is gone. Deliveries take no place of the job runner: a receiver that hangs costs a socket, not a job.
+ * again when its connection is gone and does not come back. Deliveries take no place of the job runner: a receiver that hangs costs a socket, not a job.
  */
 import { ComputeStopped, type Compute } from "../compute/pool.ts";
 import type { Computed } from "../compute/tasks.ts";
 import { openCallLine } from "../database/callLine.ts";
+import { isOutage, throughOutages } from "../database/outages.ts";
 import { makeWorkPool } from "../database/pool.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
@@ -112,14 +113,16 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       ]);
       return;
     }
-    await pool.query("select app_private.settle_webhook_delivery($1, $2, $3, $4, $5, $6)", [
-      delivery.delivery_id,
-      delivery.attempt,
-      result.answer?.status ?? null,
-      result.answer?.text ?? result.failure,
-      result.durationMs,
-      result.answer?.retryAfter ?? null,
-    ]);
+    await throughOutages(() =>
+      pool.query("select app_private.settle_webhook_delivery($1, $2, $3, $4, $5, $6)", [
+        delivery.delivery_id,
+        delivery.attempt,
+        result.answer?.status ?? null,
+        result.answer?.text ?? result.failure,
+        result.durationMs,
+        result.answer?.retryAfter ?? null,
+      ]),
+    );
   }
 
   const claim = async (): Promise<number> => {
@@ -129,9 +132,10 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     if (stopping || room === 0 || !current) return 0;
     const { rows } = await pool.query<Delivery>(
       "select * from app_private.claim_webhook_deliveries($1, make_interval(secs => $2), $3)",
-      [room, timeoutMs / 1000 + 20, current.pid],
+      [room, timeoutMs / 1000 + 20, current.id],
     );
     for (const delivery of rows) {
+      const release = current.hold();
       const sending = deliver(delivery)
         // What could not be settled is sent again when the lease is over.
         .catch((error: unknown) => {
@@ -139,6 +143,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
             log.error({ err: error }, "A delivery of a webhook failed.");
         })
         .finally(() => {
+          release();
           underway.delete(sending);
           sender.call();
         });
@@ -160,6 +165,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   };
 
   const report = (error: unknown) => {
+    if (isOutage(error)) line.renew();
     if (!stopping) log.warn({ err: error }, "The webhooks could not be looked after; they are in a moment.");
   };
   // Apart from each other, so that a long way behind keeps nobody from what is made already.

@@ -1,13 +1,14 @@
 /**
  * Takes the steps of workflows that are due; see migrations/objects/08-workflows/workflow-engine.sql. The database decides everything:
  * this has conditions evaluated and texts written (src/compute) and calls others on its behalf, while no transaction is open. Any
- * number of processes may do so at once; what one of them held when it died is due again as soon as its connection is gone.
+ * number of processes may do so at once; what one of them held when it died is due again when its connection is gone and stays so.
  */
 import type { Pool, PoolClient } from "pg";
 import { ComputeStopped, type Compute } from "../compute/pool.ts";
 import type { Computed, StepResult } from "../compute/tasks.ts";
 import { openCallLine, type Line } from "../database/callLine.ts";
 import { isRetryable } from "../database/databaseErrors.ts";
+import { isOutage, throughOutages } from "../database/outages.ts";
 import { makeWorkPool } from "../database/pool.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { draftLeadEmail } from "../drafts/draftLeadEmail.ts";
@@ -186,15 +187,16 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   }
 
   /** Claims executions, and has the step computed and carried out for them. */
-  async function computeStep(due: DueStep, { pid }: Line): Promise<boolean> {
+  async function computeStep(due: DueStep, current: Line): Promise<boolean> {
+    const { id: holder } = current;
     const { rows } = await pool.query<StepItem>(
       "select * from app_private.claim_step($1, $2, $3, $4, $5, make_interval(secs => $6))",
-      [...placeOf(due), batch.COMPUTED, pid, computeLeaseSeconds],
+      [...placeOf(due), batch.COMPUTED, holder, computeLeaseSeconds],
     );
     if (rows.length === 0) return false;
     const ids = rows.map(({ execution_id }) => execution_id);
     beside(due, keyOf(due), () =>
-      orRelease(ids, pid, async () => {
+      orRelease(ids, current, async () => {
         const step = rows.find((row) => row.step !== null)!.step!;
         const results = await compute.runTexts(
           due.organization_id,
@@ -206,7 +208,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
           pool.query("select app_private.settle_step($1, $2, $3)", [
             (JSON.parse(step) as { id: string }).id,
             `[${results.join(",")}]`,
-            pid,
+            holder,
           ]),
         );
       }),
@@ -215,12 +217,17 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   }
 
   /** What is held and not carried out is given back. */
-  async function orRelease(ids: string[], pid: number, work: () => Promise<unknown>): Promise<void> {
+  async function orRelease(ids: string[], holder: Line, work: () => Promise<unknown>): Promise<void> {
+    const letGo = holder.hold();
     try {
       await work();
     } catch (error) {
-      await pool.query("select app_private.release_executions($1, $2)", [ids, pid]).catch(() => {});
+      await pool
+        .query("select app_private.release_executions($1, $2)", [ids, holder.id])
+        .catch(() => line.renew());
       throw error;
+    } finally {
+      letGo();
     }
   }
 
@@ -276,19 +283,17 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
         });
         if (!found?.step || runs.length === 0) return undefined;
         // Who cancels has the lock and waits for the row: it is theirs.
-        locked = await inTurn(async () => {
-          const { rows } = await current.client.query<{ id: string }>(
-            "select x as id from unnest($1::uuid[]) x where pg_try_advisory_lock(app_private.execution_lock(x))",
-            [runs.map(({ executionId }) => executionId)],
-          );
-          return rows.map(({ id }) => id);
-        });
+        const { rows } = await current.query<{ id: string }>(
+          "select x as id from unnest($1::uuid[]) x where pg_try_advisory_lock(app_private.execution_lock(x))",
+          [runs.map(({ executionId }) => executionId)],
+        );
+        locked = rows.map(({ id }) => id);
         const { step } = found;
         let held = runs.filter(({ executionId }) => locked.includes(executionId));
         await client.query("select app_private.hold_executions($1, $2, $3, make_interval(secs => $4))", [
           step.id,
           JSON.stringify(held.map(({ executionId, attempt }) => ({ executionId, attempt }))),
-          current.pid,
+          current.id,
           (step.type === "DRAFT_WITH_AI" ? draftMs : timeoutMs) / 1000 + 20,
         ]);
         if (step.type === "SEND_SMS") held = await beginMessages(client, step, held);
@@ -316,24 +321,16 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     });
   }
 
-  /** One query after the other on the listening connection. */
-  let turn: Promise<unknown> = Promise.resolve();
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = turn.then(work);
-    turn = result.catch(() => {});
-    return result;
-  }
-
-  const release = async ({ client }: Line, ids: string[]): Promise<void> => {
-    await inTurn(() =>
-      client.query("select pg_advisory_unlock(app_private.execution_lock(x)) from unnest($1::uuid[]) x", [
-        ids,
-      ]),
-    ).catch(() => {}); // a connection that broke holds nothing
+  const release = async ({ query }: Line, ids: string[]): Promise<void> => {
+    await query("select pg_advisory_unlock(app_private.execution_lock(x)) from unnest($1::uuid[]) x", [
+      ids,
+    ]).catch(() => {}); // a connection that broke holds nothing
   };
 
   function start(step: { id: string; type: string }, run: Run, holder: Line): void {
+    const letGo = holder.hold();
     const calling = bringIn(step, run, holder).finally(() => {
+      letGo();
       calls.delete(calling);
       worker.call();
     });
@@ -343,11 +340,13 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   async function bringIn(step: { id: string; type: string }, run: Run, holder: Line): Promise<void> {
     try {
       const result = await callOne(step, run);
-      await pool.query("select app_private.settle_call($1, $2, $3)", [
-        step.id,
-        JSON.stringify(result),
-        holder.pid,
-      ]);
+      await throughOutages(() =>
+        pool.query("select app_private.settle_call($1, $2, $3)", [
+          step.id,
+          JSON.stringify(result),
+          holder.id,
+        ]),
+      );
     } catch (error) {
       // It is called again when the lease is over.
       log.error({ err: error }, "A call of a workflow failed.");
@@ -397,12 +396,12 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   async function wake(): Promise<boolean> {
     const current = line.current();
     if (!current) return false;
-    const { pid } = current;
+    const { id: holder } = current;
     const { rows } = await pool.query<Woken>(
       "select * from app_private.wake_executions($1, $2, make_interval(secs => $3), $4)",
       [
         batch.COMPUTED,
-        pid,
+        holder,
         computeLeaseSeconds,
         [
           ...compute.spent(),
@@ -413,14 +412,14 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     for (const [organization_id, woken] of Map.groupBy(rows, (row) => row.organization_id)) {
       const ids = woken.map(({ execution_id }) => execution_id);
       beside({ organization_id }, "wake", () =>
-        orRelease(ids, pid, () => decide(organization_id, woken, pid)),
+        orRelease(ids, current, () => decide(organization_id, woken, holder)),
       );
     }
     return rows.length > 0;
   }
 
   /** Which of the events an execution goes on with, if any. */
-  async function decide(organization: string, woken: Woken[], pid: number): Promise<void> {
+  async function decide(organization: string, woken: Woken[], holder: number): Promise<void> {
     const texts = await compute.runTexts(
       organization,
       "event",
@@ -440,7 +439,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
       };
     });
     await inLane(() =>
-      pool.query("select app_private.settle_wakeups($1, $2)", [JSON.stringify(results), pid]),
+      pool.query("select app_private.settle_wakeups($1, $2)", [JSON.stringify(results), holder]),
     );
   }
 
@@ -460,6 +459,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   }
 
   const report = (error: unknown) => {
+    if (isOutage(error)) line.renew();
     if (!stopping) log.warn({ err: error }, "Workflows could not be looked after; they are in a moment.");
   };
   const worker = onCall(async () => {

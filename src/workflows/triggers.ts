@@ -4,7 +4,8 @@
  * cursor. Any number of processes may do so at once, and any of them may die.
  */
 import { ComputeStopped, type Compute } from "../compute/pool.ts";
-import { openCallLine } from "../database/callLine.ts";
+import { openCallLine, type Line } from "../database/callLine.ts";
+import { isOutage } from "../database/outages.ts";
 import { makeWorkPool } from "../database/pool.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
@@ -75,11 +76,18 @@ export async function startTriggers({ connectionString, compute, log }: Triggers
     ways: Map<string, Promise<void>>,
     organization: string,
     {
+      holder,
       work,
       release,
       again,
-    }: { work: () => Promise<unknown>; release: () => Promise<unknown>; again: () => void },
+    }: {
+      holder: Line;
+      work: () => Promise<unknown>;
+      release: () => Promise<unknown>;
+      again: () => void;
+    },
   ): void {
+    const letGo = holder.hold();
     const working = async () => {
       try {
         await work();
@@ -88,6 +96,7 @@ export async function startTriggers({ connectionString, compute, log }: Triggers
         if (!(error instanceof ComputeStopped)) report(error);
         return;
       } finally {
+        letGo();
         ways.delete(organization);
       }
       again();
@@ -100,14 +109,14 @@ export async function startTriggers({ connectionString, compute, log }: Triggers
     const current = line.current();
     // Without the line, what it holds would be taken for that of a dead one.
     if (stopping || !current || underway.events.size >= atOnce) return false;
-    const { pid } = current;
+    const { id: holder } = current;
     const { rows } = await pool.query<{
       organization_id: string;
       upto: string;
       candidates: (Candidate & { sequence: number; eventId: string })[];
     }>("select * from app_private.claim_events($1, $2, make_interval(secs => $3), $4)", [
       batch,
-      pid,
+      holder,
       leaseSeconds,
       busyIn(underway.events),
     ]);
@@ -115,6 +124,7 @@ export async function startTriggers({ connectionString, compute, log }: Triggers
     if (!claim) return false;
     const { organization_id, upto, candidates } = claim;
     beside(underway.events, organization_id, {
+      holder: current,
       work: async () => {
         const { passed, refused } = await evaluate(organization_id, candidates);
         const starts = passed.map(({ sequence, eventId, workflowId, subjectId }) => ({
@@ -128,10 +138,10 @@ export async function startTriggers({ connectionString, compute, log }: Triggers
           upto,
           JSON.stringify(starts),
           JSON.stringify(refused),
-          pid,
+          holder,
         ]);
       },
-      release: () => pool.query("select app_private.release_stream($1, $2)", [organization_id, pid]),
+      release: () => pool.query("select app_private.release_stream($1, $2)", [organization_id, holder]),
       again: reader.call,
     });
     return true;
@@ -170,7 +180,7 @@ export async function startTriggers({ connectionString, compute, log }: Triggers
   async function startRun(): Promise<boolean> {
     const current = line.current();
     if (stopping || !current || underway.runs.size >= atOnce) return false;
-    const { pid } = current;
+    const { id: holder } = current;
     const { rows } = await pool.query<{
       run_id: string;
       organization_id: string;
@@ -179,7 +189,7 @@ export async function startTriggers({ connectionString, compute, log }: Triggers
       items: Omit<Candidate, "workflowId">[] | null;
     }>("select * from app_private.claim_run($1, $2, make_interval(secs => $3), $4)", [
       batch,
-      pid,
+      holder,
       leaseSeconds,
       busyIn(underway.runs),
     ]);
@@ -187,6 +197,7 @@ export async function startTriggers({ connectionString, compute, log }: Triggers
     if (!claim) return false;
     const { run_id, organization_id, workflow_id, subject_ids, items } = claim;
     beside(underway.runs, organization_id, {
+      holder: current,
       work: async () => {
         const candidates = (items ?? subject_ids.map((subjectId) => ({ subjectId }))).map((item) => ({
           ...item,
@@ -198,16 +209,17 @@ export async function startTriggers({ connectionString, compute, log }: Triggers
           subject_ids,
           passed.map(({ subjectId }) => subjectId),
           refused[0]?.error ?? null,
-          pid,
+          holder,
         ]);
       },
-      release: () => pool.query("select app_private.release_run($1, $2)", [run_id, pid]),
+      release: () => pool.query("select app_private.release_run($1, $2)", [run_id, holder]),
       again: clock.call,
     });
     return true;
   }
 
   const report = (error: unknown) => {
+    if (isOutage(error)) line.renew();
     if (!stopping) log.warn({ err: error }, "The triggers could not be looked after; they are in a moment.");
   };
   // Apart from each other, so that a long schedule keeps no event waiting.

@@ -58,7 +58,10 @@ export async function createTestDatabase(
 async function clone(client: Client, source: string, name: string, isMigrated: boolean): Promise<void> {
   await client.query(`create database ${name} template ${escapeIdentifier(source)} strategy file_copy`);
   // Grants on a database are not cloned with it.
-  if (isMigrated) await limitDatabase(client, name);
+  if (!isMigrated) return;
+  await limitDatabase(client, name);
+  // Tests kill workers, and do not wait until these count as dead.
+  await client.query(`alter database ${name} set plat.worker_grace = '0 s'`);
 }
 
 const demoName = "demo";

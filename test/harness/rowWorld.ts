@@ -65,6 +65,7 @@ const members: Record<string, [organization: string, role: string]> = {
   // The organization requires a second factor, and the time to set one up is over.
   "owner without second factor": ["Harbour", "OWNER"],
   seller: ["Sisters", "MEMBER"],
+  "seller's admin": ["Sisters", "ADMIN"],
   builder: ["Brick", "MEMBER"],
   marketer: ["Media", "MEMBER"],
   // Of the last two roles a row gives every permission: what it takes to change what a role may do.
@@ -73,8 +74,12 @@ const members: Record<string, [organization: string, role: string]> = {
   outsider: ["Summit", "OWNER"],
   "outside member": ["Summit", "MEMBER"],
 };
-const buyers = ["buyer", "other buyer"];
+/** The last two have a reservation alone, and a purchase alone. */
+const buyers = ["buyer", "other buyer", "reserving", "purchasing"];
 const stranger = "stranger";
+/** Whose address is not confirmed. */
+const unconfirmed = "builder";
+const addressOf = (name: string) => `${name.replaceAll(" ", ".")}@example.com`;
 const parts: Record<string, string> = {
   Harbour: "OWNER",
   Sisters: "SELLER",
@@ -128,6 +133,14 @@ export const bundles: Bundle[] = [
     buyer: "buyer",
     deletedFrom: "View/seller",
   },
+  {
+    name: "View/buyer, deleted",
+    project: "View",
+    assignee: "admin",
+    author: "buyer",
+    buyer: "buyer",
+    deletedFrom: "View/buyer",
+  },
   { name: "Park/open, deleted", project: "Park", deletedFrom: "Park/open", varied: true },
 ];
 
@@ -138,9 +151,10 @@ const ofAssignee = new Set(["assignee_id", "host_id", "agent_user_id"]);
 /** Columns that refer to the account of the buyer. */
 const ofBuyer = new Set(["app_public.buyers.user_id", "app_public.reservations.buyer_id"]);
 /** What tells rows of one bundle apart. */
-const telling = /^(public|published|active|visible_to_buyer|visibility|status)$/;
+const telling = /^(public|published|active|visible_to_buyer|visibility|status|is_self_service)$/;
 /** What a row is without saying so: not a draft that nobody outside is shown. */
 const shown: Record<string, string> = {
+  "app_public.agreements": "SENT",
   "app_public.floor_plans": "ACTIVE",
   "app_public.lots": "AVAILABLE",
   "app_public.units": "AVAILABLE",
@@ -254,7 +268,11 @@ export async function makeRows(client: Client): Promise<RowWorld> {
     each(
       [...people, "account deleted"],
       (name) => name,
-      (name) => ({ id: idOf("user", name), first_name: name }),
+      (name) => ({
+        id: idOf("user", name),
+        first_name: name,
+        email_verified_at: name === unconfirmed ? null : longAgo,
+      }),
     ),
   );
   await share(
@@ -262,7 +280,7 @@ export async function makeRows(client: Client): Promise<RowWorld> {
     each(
       people,
       (name) => name,
-      (name) => ({ user_id: idOf("user", name), email: `${name.replaceAll(" ", ".")}@example.com` }),
+      (name) => ({ user_id: idOf("user", name), email: addressOf(name) }),
     ),
   );
   await share(
@@ -322,7 +340,7 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       ],
       ([project, organization]) => `${organization} in ${project}`,
       ([project, organization, role]) => ({
-        id: randomUUID(),
+        id: idOf("app_public.project_organizations", `${organization} in ${project}`),
         project_id: idOf("project", project),
         owner_id: idOf("organization", projects[project]!.organization),
         organization_id: idOf("organization", organization),
@@ -366,6 +384,7 @@ export async function makeRows(client: Client): Promise<RowWorld> {
         else if (name === "status" && shown[table.name]) values[name] = shown[table.name];
         else if (name === "deleted_at" && deletedFrom) values[name] = longAgo;
       }
+      if (table.name === "app_public.agreement_signers") values.email = addressOf(author);
       // A hook of an integration is the integration's own.
       if (has("integration_id")) values.integration_id = null;
       await insert(table, label, values);
@@ -406,8 +425,8 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       if (label === "View/own" && left.length > 0) {
         const another = Object.fromEntries(left.map((name) => [name, idOf(sides[name]!, "View/member")]));
         await variant("of another's deal", another);
-        if (left.includes("lead_id"))
-          await variant("of another's deal without lead", { ...another, lead_id: null });
+        for (const name of left.length > 1 ? left : [])
+          await variant(`of another's deal without ${name.replace("_id", "")}`, { ...another, [name]: null });
       }
       if (!varied) continue;
       const byStranger = Object.fromEntries(
@@ -417,6 +436,23 @@ export async function makeRows(client: Client): Promise<RowWorld> {
           )
           .map(({ name }) => [name, idOf("user", stranger)]),
       );
+      if (label === "View/buyer") {
+        if (table.name === "app_public.reservations")
+          await variant("of reserving", { buyer_id: idOf("user", "reserving") });
+        if (table.name === "app_public.buyers")
+          await variant("of purchasing", { user_id: idOf("user", "purchasing"), reservation_id: null });
+        if (table.name === "app_public.agreement_files") await variant("sent", { sent_at: longAgo });
+        if (table.name === "app_public.agreement_signers")
+          for (const name of [stranger, unconfirmed])
+            for (const status of ["INVITED", "WAITING"])
+              await variant(`of ${name}, ${status}`, { email: addressOf(name), status });
+      }
+      // What the team adds to somebody's deal.
+      if (label === "View/buyer" && Object.keys(byStranger).length > 0)
+        await variant(
+          "by the team",
+          Object.fromEntries(Object.keys(byStranger).map((name) => [name, idOf("user", "owner")])),
+        );
       // What one of several columns alone says.
       if (label === "View/buyer" && Object.keys(byStranger).length > 1)
         for (const name of Object.keys(byStranger))
@@ -436,6 +472,8 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       if (table.name === "app_public.events") {
         const member = idOf("app_public.organization_user_connections", "owner Harbour");
         await variant("of a member", { subject_type: "member", subject_id: member });
+        const part = idOf("app_public.project_organizations", "Sisters in View");
+        await variant("of an affiliation", { subject_type: "affiliation", subject_id: part });
         const user = { subject_type: "user", subject_id: idOf("user", author) };
         await variant("of a user", {
           ...user,
@@ -487,6 +525,8 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       ...["lead.read,lead.write", "lead.read,buyer.write"].map((both) => token("owner", both)),
       ...["lead.read", "buyer.read", "sale.write"].map((permission) => token("role with own", permission)),
       ...["purchase.own", "sale.read"].map((permission) => token("buyer", permission)),
+      ...["org.member", "lead.read"].map((permission) => token("owner without second factor", permission)),
+      tokenFor("owner without second factor", "deleted"),
       tokenFor("owner", "Harbour"),
       tokenFor("owner", "deleted"),
       tokenFor("buyer", "Harbour"),

@@ -116,7 +116,7 @@ export function runToExit(options: ServiceOptions): Promise<Exit> {
 }
 
 /** What `npm start` of a clone sets for the process: variables that stand there by themselves, and options of Node. */
-function startScript(clone: string): { env: Record<string, string>; options: string[] } {
+export function startScript(clone: string): { env: Record<string, string>; options: string[] } {
   const { scripts } = JSON.parse(readFileSync(join(clone, "package.json"), "utf8")) as {
     scripts: { start: string };
   };
@@ -124,6 +124,7 @@ function startScript(clone: string): { env: Record<string, string>; options: str
   const node = words.indexOf("node");
   const given = words
     .slice(0, node)
+    .filter((word) => word.includes("="))
     .map((word) => word.split("="))
     .filter(([, value]) => !value!.includes("$"));
   return {

@@ -9,6 +9,8 @@ import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import type { Config } from "../../src/config.ts";
 import { loadCertificate } from "../../src/http/certificate.ts";
 import { serve } from "../../src/http/serve.ts";
+import type { Logger } from "../../src/log.ts";
+import { until } from "../harness/until.ts";
 
 const day = 86_400_000;
 const now = new Date("2027-01-01T00:00:00Z");
@@ -122,7 +124,8 @@ test("an address that cannot be had is refused in a sentence that says what to d
   await once(taken, "listening");
   const { port } = taken.address() as { port: number };
   const app = () => {};
-  const refusal = (more: Partial<Config>) => serve(app, config(more)).catch((error) => error);
+  const refusal = (more: Partial<Config>) =>
+    serve(app, config(more), { log: { error() {} } }).catch((error) => error);
   try {
     const error = await refusal({ port });
     expect(error.message).toBe(
@@ -138,6 +141,35 @@ test("an address that cannot be had is refused in a sentence that says what to d
   } finally {
     taken.close();
   }
-  const serving = await serve(app, config());
+  const serving = await serve(app, config(), { log: { error() {} } });
   await serving.close(0);
+});
+
+test("a certificate that cannot be read again is told, and the one before goes on being used", async () => {
+  const made = await loadCertificate(config());
+  const tls = { cert: join(dataDir, "c.pem"), key: join(dataDir, "k.pem") };
+  await writeFile(tls.cert, made.cert);
+  await writeFile(tls.key, made.key);
+  const told: unknown[] = [];
+  const expiries: (number | undefined)[] = [];
+  const serving = await serve(() => {}, config({ tls }), {
+    log: { error: (fields: unknown) => void told.push(fields) } as Pick<Logger, "error">,
+    reloaded: (expiresAt) => expiries.push(expiresAt),
+    reloadEveryMs: 10,
+  });
+  try {
+    await rm(tls.cert);
+    await until(() => told.length);
+    expect(told[0]).toMatchObject({
+      event: "tls.reload_failed",
+      err: expect.objectContaining({ code: "ENOENT" }),
+    });
+    expect(expiries).toContain(undefined);
+    await writeFile(tls.cert, made.cert);
+    const before = expiries.length;
+    // Read again as soon as it is there.
+    await until(() => expiries.slice(before).some((expiry) => expiry! > Date.now() / 1000));
+  } finally {
+    await serving.close(0);
+  }
 });

@@ -273,7 +273,7 @@ describe("refunds", () => {
     await owner.query(`update app_private.sandbox_objects set data = data || '{"due": 0}' where id = $1`, [
       pending.id,
     ]);
-    sandbox.kick();
+    void sandbox.kick();
     await until(
       () => processor.readPayment(state.id),
       ({ charge }) => charge!.refunds[0]!.status === "SUCCEEDED",
@@ -404,7 +404,7 @@ describe("events", () => {
         await owner.query(
           `update app_private.sandbox_objects set data = data || '{"due": 0}' where kind = 'event' and data ? 'due' and (data ->> 'tries')::int > 0`,
         );
-        sandbox.kick();
+        void sandbox.kick();
         return waiting();
       },
       (remaining) => remaining === 0,

@@ -1,16 +1,36 @@
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees
--- them after four hours. So each worker holds a lock on a connection of its own for as long as it lives: where that is
--- gone, so is the worker, and whoever looks frees what it held. Nothing is written while all of them live.
+-- them after four hours. So each worker holds a lock on a connection of its own for as long as it lives. Connections
+-- break while their process lives, too: where the lock is gone, whoever looks notes since when, and frees what the
+-- worker held when it has not come back in time. Nothing is written while all of them live.
+
+create function app_private.worker_grace() returns interval
+language sql stable as $$
+  select coalesce(nullif(current_setting('plat.worker_grace', true), ''), '15 s')::interval
+$$;
+comment on function app_private.worker_grace() is
+  'How long a worker, or a connection of one, may be gone until what it holds is anybody''s: 15 seconds, unless '
+  '`plat.worker_grace` says otherwise.';
+
+create function app_private.holds_lock(class int, number int) returns boolean
+language sql stable as $$
+  select exists (select from pg_locks l where l.locktype = 'advisory'
+    and l.database = (select d.oid from pg_database d where d.datname = current_database())
+    and l.classid = holds_lock.class::oid and l.objid = ((number::bigint + 4294967296) % 4294967296)::oid
+    and l.objsubid = 2)
+$$;
+comment on function app_private.holds_lock(int, int) is 'Whether anybody holds the advisory lock.';
 
 comment on table app_private.workers is
-  'The workers that run, and those that ended and were not noticed yet; the id is what the job runner locks jobs with.';
+  'The workers that run, and those that ended and were not noticed yet, with the time since when their connection is '
+  'gone; the id is what the job runner locks jobs with.';
 
 create function app_private.worker_begins(worker_id text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   -- Shared, because the connection before may still be there where the network lost it.
   perform pg_advisory_lock_shared(7528003, hashtext(worker_id));
-  insert into app_private.workers (id) values (worker_id) on conflict do nothing;
+  insert into app_private.workers as w (id) values (worker_id)
+    on conflict (id) do update set gone_at = null where w.gone_at is not null;
 end $$;
 comment on function app_private.worker_begins(text) is 'Says that a worker lives, for as long as the connection does.';
 
@@ -22,6 +42,63 @@ begin
 end $$;
 comment on function app_private.worker_ends(text) is
   'Says that a worker has stopped: what it still holds is free, and nobody has to notice that it is gone.';
+
+create function app_private.worker_lives(id text) returns boolean
+language sql stable as $$
+  select exists (select from app_private.workers w where w.id = worker_lives.id
+    and (w.gone_at is null or w.gone_at > now() - app_private.worker_grace()))
+$$;
+comment on function app_private.worker_lives(text) is
+  'Whether the worker said that it lives, and has not been gone for too long.';
+
+comment on table app_private.worker_connections is
+  'Connections by which the engines of webhooks and workflows are known to live, with the time since when they are '
+  'gone; the id is what they hold deliveries, executions and streams by, and stays when the connection is made anew.';
+
+create function app_private.connection_begins(id int) returns int
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  if id is null then
+    insert into app_private.worker_connections default values returning worker_connections.id into id;
+  else
+    insert into app_private.worker_connections as c (id) overriding system value values (id)
+      on conflict on constraint worker_connections_pkey do update set gone_at = null where c.gone_at is not null;
+  end if;
+  perform pg_advisory_lock_shared(7528004, id);
+  return id;
+end $$;
+comment on function app_private.connection_begins(int) is
+  'Says that a connection of a worker is there, for as long as the session is: a new one, or the one of that id, '
+  'which was made anew. Returns its id.';
+
+create function app_private.connection_ends(id int) returns void
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  delete from app_private.worker_connections c where c.id = connection_ends.id
+$$;
+comment on function app_private.connection_ends(int) is
+  'Says that a worker needs a connection no more: it holds nothing.';
+
+create function app_private.note_gone_connections() returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  update app_private.worker_connections c set gone_at = now()
+    where c.gone_at is null and not app_private.holds_lock(7528004, c.id);
+  -- One that nobody has taken up again holds nothing any more.
+  delete from app_private.worker_connections c where c.gone_at < now() - app_private.worker_grace() - interval '1 hour';
+end $$;
+comment on function app_private.note_gone_connections() is
+  'Notes since when connections of workers are gone.';
+
+create function app_private.living_connections() returns setof int
+language sql stable rows 20 as $$
+  select c.id from app_private.worker_connections c
+    where c.gone_at is null or c.gone_at > now() - app_private.worker_grace()
+  -- Workers of former releases held by the number of their server process.
+  union all select a.pid from pg_stat_activity a where a.datname = current_database()
+$$;
+comment on function app_private.living_connections() is
+  'The ids of the connections whose worker lives: those that are there, or have not been gone for too long.';
 
 create function app_private.organization_of_job(task text, payload json) returns uuid
 language plpgsql stable as $$
@@ -54,19 +131,22 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 #variable_conflict use_column
 declare
   most_deaths constant int := 2;
-  suspects text[] := array(select w.id from app_private.workers w);
   dead text[];
   held bigint[];
 begin
   -- Those who were killed before they could say that they live. Asked once, at a start: it reads all jobs.
   if everywhere then
-    suspects := suspects || array(
+    insert into app_private.workers (id)
       select j.locked_by from graphile_worker._private_jobs j where j.locked_by is not null
-      union select q.locked_by from graphile_worker._private_job_queues q where q.locked_by is not null);
+      union select q.locked_by from graphile_worker._private_job_queues q where q.locked_by is not null
+      on conflict do nothing;
     delete from app_private.job_deaths d
       where d.key is null and not exists (select from graphile_worker._private_jobs j where j.id = d.job_id);
   end if;
-  dead := array(select distinct s from unnest(suspects) s where not app_private.worker_lives(s));
+  update app_private.workers w set gone_at = now()
+    where w.gone_at is null and not app_private.holds_lock(7528003, hashtext(w.id));
+  dead := array(select w.id from app_private.workers w where w.gone_at <= now() - app_private.worker_grace()
+    and not app_private.holds_lock(7528003, hashtext(w.id)));
   if dead = '{}' then
     return;
   end if;
@@ -93,6 +173,27 @@ comment on function app_private.free_jobs_of_dead_workers(boolean) is
   'Frees the jobs and queues that dead workers hold; `everywhere`: of those too who never said that they live. A job '
   'at which its process died for the second time is set aside under a ticket, and is not run again until that is '
   'released. Returns those jobs.';
+
+create function app_private.free_lost_jobs(worker_id text, held bigint[]) returns int
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  -- Younger ones may be on their way.
+  latest constant timestamptz := now() - interval '20 s';
+  amount int;
+begin
+  update graphile_worker._private_job_queues q set locked_by = null, locked_at = null
+    where q.locked_by = worker_id and q.locked_at < latest and not exists (
+      select from graphile_worker._private_jobs j where j.job_queue_id = q.id and j.id = any (held));
+  update graphile_worker._private_jobs j
+    set locked_by = null, locked_at = null, attempts = greatest(j.attempts - 1, 0)
+    where j.locked_by = worker_id and j.locked_at < latest and j.id <> all (held);
+  get diagnostics amount = row_count;
+  return amount;
+end $$;
+comment on function app_private.free_lost_jobs(text, bigint[]) is
+  'Frees the jobs that a living worker was given and never heard of, as its connection broke before the answer: those '
+  'that it holds and does not know of. Returns how many.';
 
 create function app_private.deadly_keys() returns table (key text, ticket uuid)
 language sql stable rows 10 security definer set search_path = pg_catalog, pg_temp as $$
@@ -128,5 +229,6 @@ comment on function app_private.release_job(uuid) is
 comment on table app_private.job_deaths is
   'Jobs during which their process died: how often, and since when they are set aside. The id is the ticket that the '
   'log tells.';
-grant execute on function app_private.deadly_keys, app_private.free_jobs_of_dead_workers, app_private.note_job_done,
-  app_private.worker_begins, app_private.worker_ends to plat_worker;
+grant execute on function app_private.connection_begins, app_private.connection_ends, app_private.deadly_keys,
+  app_private.free_jobs_of_dead_workers, app_private.free_lost_jobs, app_private.note_gone_connections,
+  app_private.note_job_done, app_private.worker_begins, app_private.worker_ends to plat_worker;

@@ -385,11 +385,18 @@ begin
     first_rows := trim_array(first_rows, 1);
     last_rows := trim_array(last_rows, 1);
     begin
-      -- By address, in which order others who enter the same people wait for each other.
-      execute format('insert into app_public.leads (id, project_id, address, %1$s)
-        select r.new_id, $1, r.address, %1$s from pg_temp.import_ready r
+      -- By address, in which order others who enter the same people wait for each other. Who they are is said for all
+      -- of them at once; those without an address are somebody new.
+      insert into app_public.persons (organization_id, email_digest)
+        select project.organization_id, sha256(convert_to(lower(r.email), 'UTF8')) from pg_temp.import_ready r
+        where r.existing_id is null and r.email is not null and r.row between first_row and last_row
+        order by r.email, r.row
+        on conflict do nothing;
+      execute format('insert into app_public.leads (id, project_id, address, person_id, %1$s)
+        select r.new_id, $1, r.address, (select p.id from app_public.persons p where p.organization_id = $4
+          and p.email_digest = sha256(convert_to(lower(r.email), ''UTF8''))), %1$s from pg_temp.import_ready r
         where r.existing_id is null and r.row between $2 and $3 order by r.email, r.row', columns)
-        using project.id, first_row, last_row;
+        using project.id, first_row, last_row, project.organization_id;
       execute format('update app_public.leads l set (address, %1$s) = row(r.address, %2$s)
         from pg_temp.import_ready r where l.id = r.existing_id and r.row between $1 and $2
           and not exists (select from pg_temp.import_same s where s.row = r.row)', columns,

@@ -369,7 +369,7 @@ create trigger _400_assign before insert on app_public.leads for each row when (
   execute function app_private.tg_leads__assign();
 
 -- Two leads that may be one person.
-create function app_private.tg_leads__duplicate() returns trigger
+create function app_private.note_duplicate(lead app_public.leads) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   -- A number that many leads have, such as that of an office, says nothing.
@@ -378,30 +378,53 @@ declare
   -- leads that are there look short while a table has just grown.
   others uuid[] := array(
     select s.id from (select l.id, l.project_id, l.deleted_at, l.status, l.person_id from app_public.leads l
-      where reverse(l.phone) = reverse(new.phone) offset 0) s
-    where s.project_id = new.project_id and s.id <> new.id and s.deleted_at is null
+      where reverse(l.phone) = reverse(lead.phone) offset 0) s
+    where s.project_id = lead.project_id and s.id <> lead.id and s.deleted_at is null
       -- Who registers anew after they were closed is known to be the same.
-      and not (s.status in ('LOST', 'UNQUALIFIED', 'CONVERTED') and s.person_id = new.person_id) limit most + 1);
+      and not (s.status in ('LOST', 'UNQUALIFIED', 'CONVERTED') and s.person_id = lead.person_id) limit most + 1);
   other uuid := (select min(id::text)::uuid from unnest(others) id);
-  pair text := format('duplicate_lead:%s:%s', least(other, new.id), greatest(other, new.id));
+  pair text := format('duplicate_lead:%s:%s', least(other, lead.id), greatest(other, lead.id));
 begin
   if cardinality(others) between 1 and most
     -- Whoever was asked about these two said that they are two.
-    and not exists (select from app_public.escalation_tickets t where t.lead_id in (other, new.id) and t.cause = pair)
+    and not exists (select from app_public.escalation_tickets t where t.lead_id in (other, lead.id) and t.cause = pair)
       then
-    perform app_private.open_ticket('DUPLICATE_LEAD', pair, new.organization_id, 'Two leads may be one person',
-      '{MERGE,DISMISS}', project_id => new.project_id,
+    perform app_private.open_ticket('DUPLICATE_LEAD', pair, lead.organization_id, 'Two leads may be one person',
+      '{MERGE,DISMISS}', project_id => lead.project_id,
       description => 'Another lead of the project has the same phone number. MERGE makes them one: the earlier lead '
         'gets whatever hangs on the later one, and what it lacks itself.',
-      priority => 'LOW', lead_id => least(other, new.id), subject_type => 'lead',
-      subject_id => greatest(other, new.id));
+      priority => 'LOW', lead_id => least(other, lead.id), subject_type => 'lead',
+      subject_id => greatest(other, lead.id));
   end if;
+end $$;
+comment on function app_private.note_duplicate(app_public.leads) is
+  'Opens a ticket where another lead of the project has the phone number of this one.';
+
+-- PERF: of many at once, only those are looked at whose number another lead has.
+create function app_private.tg_leads__duplicates() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+declare
+  lead app_public.leads;
+begin
+  for lead in
+    select n.* from new_rows n where n.phone is not null
+      and (select true from app_public.leads l where reverse(l.phone) = reverse(n.phone) and l.id <> n.id limit 1)
+  loop
+    perform app_private.note_duplicate(lead);
+  end loop;
   return null;
 end $$;
-comment on function app_private.tg_leads__duplicate() is
-  'Opens a ticket for two leads of a project that have one phone number.';
-create trigger _700_duplicate_first after insert on app_public.leads for each row when (new.phone is not null)
-  execute function app_private.tg_leads__duplicate();
+comment on function app_private.tg_leads__duplicates() is
+  'Opens tickets for new leads whose phone number another lead of the project has.';
+create trigger _700_duplicate_first after insert on app_public.leads referencing new table as new_rows
+  for each statement execute function app_private.tg_leads__duplicates();
+
+create function app_private.tg_leads__duplicate() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.note_duplicate(new);
+  return null;
+end $$;
 create trigger _700_duplicate after update of phone on app_public.leads for each row
   when (new.phone is not null and old.phone is distinct from new.phone and new.deleted_at is null)
     execute function app_private.tg_leads__duplicate();

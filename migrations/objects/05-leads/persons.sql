@@ -92,7 +92,7 @@ begin
   new.person_id := app_private.person_of(new.organization_id, new.email);
   return new;
 end $$;
-create trigger _210_person_first before insert on app_public.leads for each row
+create trigger _210_person_first before insert on app_public.leads for each row when (new.person_id is null)
   execute function app_private.tg_leads__person();
 create trigger _210_person before update of email on app_public.leads for each row
   when (old.email is distinct from new.email) execute function app_private.tg_leads__person();

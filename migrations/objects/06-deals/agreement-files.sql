@@ -18,15 +18,18 @@ comment on function app_hidden.may_write_agreement(uuid) is
 
 select app_private.make_file_table('agreement_files', 'agreement_file', parent => 'agreements', list => 'files',
   settable => '{title}',
-  -- What was not sent is the sales team's alone.
+  -- What was not sent is the sales team's alone, also of whoever of the team signs or buys themselves.
   readers => $$(select true from app_public.agreements parent where parent.id = agreement_id)
-    and (sent_at is not null or agreement_id <> all (array(select app_hidden.viewer_party_agreements())))$$,
+    and (sent_at is not null or agreement_id <> all (array(select app_hidden.viewer_party_agreements()))
+      or app_hidden.may_write_agreement(agreement_id))$$,
   write_permission => 'buyer.write', event_permission => 'buyer.read',
   writers => 'app_hidden.may_write_agreement(agreement_id)');
 drop policy everybody on app_public.agreement_files;
 
 grant insert (void_signatures) on app_public.agreement_files to plat_user;
 
+comment on policy readers on app_public.agreement_files is
+  '@perRow Asked of versions that were not sent, of agreements of which the viewer is a party: a few.';
 comment on policy writers_insert on app_public.agreement_files is
   '@perRow Files are uploaded one by one, and the agreement says whose deal it is.';
 comment on policy writers_update on app_public.agreement_files is

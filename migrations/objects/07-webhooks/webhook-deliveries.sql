@@ -203,8 +203,7 @@ declare
   amount int;
 begin
   update app_private.webhook_queue q set leased = false, holder = null, due_at = now()
-    where q.leased and q.holder <> all (array(select a.pid from pg_stat_activity a
-      where a.datname = current_database()));
+    where q.leased and q.holder <> all (array(select app_private.living_connections()));
   get diagnostics amount = row_count;
   return amount;
 end $$;

@@ -653,10 +653,9 @@ declare
 begin
   -- A lease that is over says nothing of its worker.
   update app_public.workflow_executions e set holder = null, held_until = null,
-      deaths = e.deaths + case when e.holder = any (array(select a.pid from pg_stat_activity a
-        where a.datname = current_database())) then 0 else 1 end
+      deaths = e.deaths + case when e.holder = any (array(select app_private.living_connections())) then 0 else 1 end
     where e.holder is not null and (e.held_until < now()
-      or e.holder <> all (array(select a.pid from pg_stat_activity a where a.datname = current_database())));
+      or e.holder <> all (array(select app_private.living_connections())));
   get diagnostics amount = row_count;
   if amount = 0 then
     return 0;

@@ -174,7 +174,7 @@ comment on function app_private.selected_subjects(app_public.workflows, uuid[]) 
 create function app_private.holder_lives(holder int, held_until timestamptz) returns boolean
 language sql stable as $$
   select holder is not null and held_until >= now()
-    and holder in (select a.pid from pg_stat_activity a where a.datname = current_database())
+    and holder in (select app_private.living_connections())
 $$;
 comment on function app_private.holder_lives(int, timestamptz) is
   'Whether a worker holds something: its connection is there, and its lease is not over.';

@@ -449,9 +449,11 @@ begin
       and coalesce(r.lease_until, e.inserted_at) < now() - interval '5 minutes';
   return query
     with due as (
-      select r.export_id, r.file_key from app_private.export_runs r join app_public.exports e on e.id = r.export_id
-      where r.file_key is not null and e.status in ('EXPIRED', 'FAILED', 'CANCELLED')
-        and coalesce(r.lease_until < now(), true)
+      -- PERF: (… offset 0) begins with the files that there are, a week's, not with all exports that ever were.
+      select r.export_id, r.file_key from app_private.export_runs r
+      cross join lateral (select from app_public.exports e where e.id = r.export_id
+        and e.status in ('EXPIRED', 'FAILED', 'CANCELLED') offset 0) e
+      where r.file_key is not null and coalesce(r.lease_until < now(), true)
       limit batch for update of r skip locked)
     update app_private.export_runs r set file_key = null from due where r.export_id = due.export_id
       returning due.file_key;
@@ -534,15 +536,6 @@ Does what exportFloorPlans does.$$;
 comment on function app_public.cancel_export is
   E'@arg id The export.\n\nStops an export that is not ready: one of the viewer, or with the permission report.manage '
   'any of the organization.';
-
-create function app_private.worker_lives(id text) returns boolean
-language sql stable as $$
-  select exists (select from pg_locks l where l.locktype = 'advisory'
-    and l.database = (select d.oid from pg_database d where d.datname = current_database())
-    and l.classid = 7528003 and l.objid = ((hashtext(worker_lives.id)::bigint + 4294967296) % 4294967296)::oid
-      and l.objsubid = 2)
-$$;
-comment on function app_private.worker_lives(text) is 'Whether the worker said that it lives, and still does.';
 
 create function app_private.settle_before_export(id uuid) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$

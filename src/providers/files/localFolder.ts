@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { removeLeftovers } from "../../files/leftovers.ts";
+import { heard } from "../../heard.ts";
 import type { FileStore } from "./store.ts";
 
 /**
@@ -21,6 +22,7 @@ export function createLocalFolder(folder: string): FileStore {
   };
   return {
     async put(key, content) {
+      if (content instanceof Readable) heard(content);
       const path = pathOf(key);
       const unfinished = join(unfinishedFolder, `${randomBytes(12).toString("hex")}.part`);
       for (const parent of [dirname(path), unfinishedFolder])
@@ -39,7 +41,7 @@ export function createLocalFolder(folder: string): FileStore {
     },
     async get(key, range) {
       const file = await open(pathOf(key)).catch(ignoreMissing);
-      return file?.createReadStream(range);
+      return file && heard(file.createReadStream(range));
     },
     async size(key) {
       return (await stat(pathOf(key)).catch(ignoreMissing))?.size;

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { createRequire } from "node:module";
 import { Readable } from "node:stream";
+import { heard } from "../../heard.ts";
 import { FileStoreFailed, type FileStore } from "./store.ts";
 
 const require = createRequire(import.meta.url);
@@ -60,7 +61,7 @@ export function createS3({ bucket, region, endpoint, credentials }: S3Options): 
     async put(key, content, { type }) {
       let broken: Error | undefined;
       const body = content instanceof Readable ? content : createReadStream(content.path);
-      body.once("error", (error: Error) => (broken = error));
+      body.on("error", (error: Error) => (broken = error));
       const upload = new Upload({
         client,
         params: { Bucket: bucket, Key: key, Body: body, ContentType: type },
@@ -76,7 +77,7 @@ export function createS3({ bucket, region, endpoint, credentials }: S3Options): 
       const bytes = range && `bytes=${range.start}-${range.end}`;
       const command = new GetObjectCommand({ Bucket: bucket, Key: key, Range: bytes });
       const answer = await client.send(command).catch(unless(missing, failed("give a content")));
-      return answer?.Body as Readable | undefined;
+      return answer?.Body && heard(answer.Body as Readable);
     },
     async size(key) {
       const command = new HeadObjectCommand({ Bucket: bucket, Key: key });

@@ -2,6 +2,7 @@
 import { request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
 import type { Pool } from "pg";
+import { backoff } from "../../../backoff.ts";
 import type { Logger } from "../../../log.ts";
 import { stripePackage } from "../stripePackage.ts";
 import { settleRefund, shown } from "./payments.ts";
@@ -45,6 +46,7 @@ export function startDeliveries(
   let running: Promise<void> | undefined;
   let again = false;
   let stopping = false;
+  const pauses = backoff();
   let timer: NodeJS.Timeout | undefined;
 
   async function deliver(event: Thing, { url, secret }: Endpoint): Promise<void> {
@@ -101,8 +103,13 @@ export function startDeliveries(
       [endpoint !== undefined],
     );
     const wait = rows[0]!.wait;
-    if (wait !== null)
-      timer = setTimeout(() => void kick(), Math.min(60_000, Math.max(50, Number(wait) * 1000)));
+    pauses.reset();
+    if (wait !== null) kickIn(Math.min(60_000, Math.max(50, Number(wait) * 1000)));
+  }
+
+  function kickIn(ms: number): void {
+    clearTimeout(timer);
+    timer = setTimeout(() => kick().catch(() => {}), ms);
   }
 
   function kick(): Promise<void> {
@@ -112,9 +119,10 @@ export function startDeliveries(
       return running;
     }
     running = look()
-      .catch((error: unknown) =>
-        log.debug({ err: error }, "The sandbox processor could not look after its events."),
-      )
+      .catch((error: unknown) => {
+        log.debug({ err: error }, "The sandbox processor could not look after its events.");
+        if (!stopping) kickIn(pauses.pause());
+      })
       .finally(() => {
         running = undefined;
         if (again) return kick();
@@ -126,7 +134,7 @@ export function startDeliveries(
     kick,
     deliverTo(next) {
       endpoint = next;
-      void kick();
+      kick().catch(() => {});
     },
     async stop() {
       stopping = true;

@@ -143,7 +143,7 @@ export async function startSandbox({
       const back = await withStore(pool, (store) =>
         payments.authenticated(store, String(request.params["secret"]), agreed),
       );
-      void deliveries.kick();
+      deliveries.kick().catch(() => {});
       if (back) response.redirect(303, back);
       else response.type("html").send(donePage);
     } catch {
@@ -168,7 +168,7 @@ export async function startSandbox({
     throw error;
   });
   api = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  void deliveries.kick();
+  deliveries.kick().catch(() => {});
   return {
     api,
     secretKey,

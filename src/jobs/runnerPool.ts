@@ -1,0 +1,150 @@
+/**
+ * The connections of the job runner. It gives up for good where it cannot note that a job is done, and asks for connections every two
+ * seconds for each job that it could run: both are mended here, where all its statements pass.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import { Pool, type PoolClient } from "pg";
+import { backoff } from "../backoff.ts";
+import { DatabaseClient, type DatabaseClientConfig } from "../database/client.ts";
+import { throughOutages } from "../database/outages.ts";
+import { withLockTimeout } from "../database/pool.ts";
+import type { Logger } from "../log.ts";
+
+export interface RunnerPoolOptions {
+  /** That of plat_worker. */
+  connectionString: string;
+  /** Connections at a time. */
+  max: number;
+  log: Logger;
+  /** Told when it is noted what became of jobs. */
+  noted: (jobIds: string[]) => void;
+}
+
+/** A statement of the job runner about jobs that are over. */
+interface Note {
+  name: string;
+  text: string;
+  values: unknown[];
+}
+
+type Taken = (error: Error | undefined, client?: PoolClient, release?: PoolClient["release"]) => void;
+
+/** A statement of a job may take five minutes, as those of the other engines. */
+const STATEMENT_MS = 300_000;
+const GRACE_MS = 3_000;
+/** How long it is tried to note what became of a job: longer than a failover takes. */
+const NOTE_MS = 10 * 60_000;
+
+/** By the names of its prepared statements: what notes what became of jobs. They may run twice. */
+const notes = /^(complete|fail|return)_jobs?(_q)?\//;
+
+/** How long connections and notes are still tried for once it is to stop. */
+const STOPPING_MS = 5_000;
+
+export class RunnerPool extends Pool {
+  readonly #pauses = backoff();
+  readonly #ending = new AbortController();
+  readonly #noted: (jobIds: string[]) => void;
+  /** Until when nobody asks for a new connection. */
+  #notBefore = 0;
+
+  constructor({ connectionString, max, log, noted }: RunnerPoolOptions) {
+    const config: DatabaseClientConfig = { answerWithin: STATEMENT_MS + GRACE_MS };
+    super({
+      ...config,
+      Client: DatabaseClient,
+      connectionString: withLockTimeout(connectionString),
+      max,
+      application_name: "plat-worker-jobs",
+      statement_timeout: STATEMENT_MS,
+    });
+    this.#noted = noted;
+    const broke = (error: Error) => {
+      if (!this.ending) log.warn({ err: error, pool: "plat-worker-jobs" }, "A database connection broke.");
+    };
+    this.on("error", broke);
+    this.on("connect", (client) => {
+      client.on("error", broke);
+      this.#noteThroughOutages(client);
+    });
+  }
+
+  /** As the pool's own, but through outages: whoever asks waits until the database is back. */
+  override connect(): Promise<PoolClient>;
+  override connect(taken: Taken): void;
+  override connect(taken?: Taken): Promise<PoolClient> | void {
+    const client = throughOutages(() => this.#connect(), { withinMs: NOTE_MS, signal: this.#ending.signal });
+    if (!taken) return client;
+    client.then(
+      (given) => taken(undefined, given, given.release),
+      (error: Error) => taken(error),
+    );
+  }
+
+  /** After a failure the next attempts wait a while, all together. */
+  async #connect(): Promise<PoolClient> {
+    const wait = this.#notBefore - performance.now();
+    if (wait > 0) await pause(wait, undefined, { signal: this.#ending.signal }).catch(() => {});
+    try {
+      const client = await super.connect();
+      this.#pauses.reset();
+      this.#notBefore = 0;
+      return client;
+    } catch (error) {
+      // Those who failed together are one failure.
+      if (performance.now() >= this.#notBefore) this.#notBefore = performance.now() + this.#pauses.pause();
+      throw error;
+    }
+  }
+
+  /** A note that fails with its connection is written on another one. */
+  #noteThroughOutages(client: PoolClient): void {
+    const query = client.query.bind(client) as (...statement: any[]) => any;
+    client.query = ((...statement: any[]) => {
+      const [config] = statement as [Note];
+      if (typeof config?.name !== "string" || !notes.test(config.name)) return query(...statement);
+      return this.#note(config, () => query(config));
+    }) as PoolClient["query"];
+  }
+
+  async #note(note: Note, first: () => Promise<unknown>): Promise<unknown> {
+    let isFirst = true;
+    const result = await throughOutages(
+      async () => {
+        if (!isFirst) return await this.#write(note);
+        isFirst = false;
+        return await first();
+      },
+      { withinMs: NOTE_MS, signal: this.#ending.signal },
+    );
+    this.#noted(jobsOf(note));
+    return result;
+  }
+
+  async #write({ text, values }: Note): Promise<unknown> {
+    const client = await this.connect();
+    let failure: Error | undefined;
+    try {
+      // Not by its name, by which it would come here again.
+      return await client.query({ text, values });
+    } catch (error) {
+      failure = error as Error;
+      throw error;
+    } finally {
+      client.release(failure);
+    }
+  }
+
+  /** It is to stop: what cannot be noted in a few seconds is given up, and such a job may run once more. */
+  hurry(): void {
+    setTimeout(() => this.#ending.abort(), STOPPING_MS).unref();
+  }
+}
+
+/** The jobs that a note is about. */
+function jobsOf({ values }: Note): string[] {
+  const [ids, failures] = values;
+  if (typeof failures === "string" && failures.startsWith("["))
+    return (JSON.parse(failures) as { jobId: string }[]).map(({ jobId }) => String(jobId));
+  return [ids].flat().map(String);
+}

@@ -1,0 +1,118 @@
+/** Every wait for the database has a deadline on our side: to connect, for an answer, for the goodbye. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
+import pino from "pino";
+import { openCallLine } from "../../src/database/callLine.ts";
+import { DatabaseClient, NoAnswerError } from "../../src/database/client.ts";
+import { DatabaseConnectionError } from "../../src/database/databaseErrors.ts";
+import { throughOutages } from "../../src/database/outages.ts";
+import { makePool } from "../../src/database/pool.ts";
+import { startGate, type Gate } from "../faults/gate.ts";
+import { until } from "../harness/until.ts";
+
+const log = pino({ level: "silent" });
+let gate: Gate;
+beforeAll(async () => {
+  gate = await startGate();
+});
+afterAll(async () => {
+  await gate[Symbol.asyncDispose]();
+});
+beforeEach(() => gate.open());
+
+const client = (answerWithin: number) => {
+  const made = new DatabaseClient({ connectionString: gate.database.workerUrl, answerWithin });
+  made.on("error", () => {});
+  return made;
+};
+
+test("who is not let in in time is told so", async () => {
+  gate.hush();
+  const made = new DatabaseClient({ connectionString: gate.database.workerUrl, connectWithin: 50 });
+  await expect(made.connect()).rejects.toThrow("did not take the connection in time");
+  const pool = makePool({ connectionString: gate.database.workerUrl, connectTimeout: 50 });
+  await expect(pool.query("select 1")).rejects.toMatchObject({ code: "08001" });
+  await pool.end();
+});
+
+test("silence during a statement ends the connection; rows that come, and idle times, do not", async () => {
+  const made = client(400);
+  await made.connect();
+  // Each piece comes in time, all of it does not.
+  const slow = "select pg_sleep(0.1), repeat('x', 10000) from generate_series(1, 10)";
+  expect((await made.query(slow)).rowCount).toBe(10);
+  const server = client(10_000);
+  await server.connect();
+  await server.query("select pg_sleep(0.6)");
+  expect((await made.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
+  gate.hush();
+  await expect(made.query("select 1")).rejects.toBeInstanceOf(NoAnswerError);
+  // Nobody answers the goodbye either.
+  await Promise.all([made.end(), server.end()]);
+});
+
+test("a pool gives up a silent connection, says that it was lost, and makes another one", async () => {
+  const { workerUrl: connectionString } = gate.database;
+  const pool = makePool({ connectionString, max: 1, answerWithin: 300 });
+  await pool.query("select 1");
+  gate.hush();
+  await expect(pool.query("select 1")).rejects.toBeInstanceOf(NoAnswerError);
+  gate.open();
+  expect((await pool.query("select 2 as two")).rows).toEqual([{ two: 2 }]);
+  await pool.end();
+});
+
+test("a line that is cut, or on which nobody answers, is made anew, and keeps what is under way under its former id", async () => {
+  let looks = 0;
+  const line = await openCallLine({
+    connectionString: gate.database.workerUrl,
+    applicationName: "plat-test-line",
+    log,
+    answerWithin: 500,
+  });
+  line.keep(() => (looks += 1), 3_600_000);
+  const owner = new DatabaseClient({ connectionString: gate.database.ownerUrl });
+  await owner.connect();
+  const living = async () =>
+    (await owner.query("select id from app_private.living_connections() id")).rows.map(
+      (row: { id: number }) => row.id,
+    );
+  try {
+    const first = line.current()!;
+    const letGo = first.hold();
+    for (const fault of ["shut", "hush"] as const) {
+      const before = line.current()!.id;
+      gate[fault]();
+      await until(() => line.current() === undefined);
+      gate.open();
+      const now = await until(() => line.current());
+      expect(now!.id).not.toBe(before);
+      // At once: it looks after each repair.
+      await until(() => looks >= 2);
+      expect(await living()).toEqual(expect.arrayContaining([first.id, now!.id]));
+    }
+    letGo();
+    await until(async () => !(await living()).includes(first.id));
+    const { id } = line.current()!;
+    line.renew();
+    await until(async () => line.current()!.id !== id && !(await living()).includes(id));
+  } finally {
+    await line.rest();
+    await line.end();
+    await owner.end();
+  }
+});
+
+test("what must not be lost is tried again while the database is away, and nothing else is", async () => {
+  let tries = 0;
+  const comesBack = () => {
+    tries += 1;
+    return tries < 3
+      ? Promise.reject(new DatabaseConnectionError("08006", new Error("cut")))
+      : Promise.resolve("noted");
+  };
+  expect(await throughOutages(comesBack)).toBe("noted");
+  const made = client(10_000);
+  await made.connect();
+  await expect(throughOutages(() => made.query("select 1 / 0"))).rejects.toMatchObject({ code: "22012" });
+  await made.end();
+});

@@ -1,0 +1,70 @@
+/** A way to a server that can be closed, cut or silent, as networks are. */
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+
+export interface Proxy extends AsyncDisposable {
+  readonly port: number;
+  /** The address of a server, by way of the proxy. */
+  through(url: string): string;
+  /** Has new connections lead to another port. */
+  lead(port: number): void;
+  /** Cuts every connection and refuses new ones. */
+  shut(): void;
+  /** Takes everything from now on, also new connections, passes nothing on and says nothing. */
+  hush(): void;
+  /** Passes on what comes from now on. Connections that were silent are cut. */
+  open(): void;
+}
+
+/** @param port where it leads, on this machine */
+export async function startProxy(port: number): Promise<Proxy> {
+  const sockets = new Set<Socket>();
+  let target = port;
+  let state: "open" | "shut" | "silent" = "open";
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const server = createServer((client) => {
+    client.on("error", () => {});
+    if (state === "shut") return void client.destroy();
+    sockets.add(client);
+    client.on("close", () => sockets.delete(client));
+    if (state === "silent") return void client.resume();
+    const upstream = connect({ port: target, host: "127.0.0.1" });
+    upstream.on("error", () => {});
+    sockets.add(upstream);
+    upstream.on("close", () => sockets.delete(upstream));
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      from.on("data", (chunk) => {
+        if (state === "open") to.write(chunk);
+      });
+      from.on("close", () => {
+        if (state !== "silent") to.destroy();
+      });
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const own = (server.address() as AddressInfo).port;
+  return {
+    port: own,
+    through: (url) => Object.assign(new URL(url), { hostname: "127.0.0.1", port: String(own) }).href,
+    lead: (next) => void (target = next),
+    shut() {
+      state = "shut";
+      cut();
+    },
+    hush: () => void (state = "silent"),
+    open() {
+      if (state === "silent") cut();
+      state = "open";
+    },
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      state = "shut";
+      cut();
+      await closed;
+    },
+  };
+}

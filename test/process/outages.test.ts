@@ -1,0 +1,155 @@
+/** Outages of the database: PostgreSQL starts again, connections are killed, the network cuts or swallows them. Nothing is lost or done twice. */
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { Pool } from "pg";
+import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded.ts";
+import { startChild, killChild } from "../harness/child.ts";
+import { startProxy, type Proxy } from "../harness/proxy.ts";
+import { migratedFolder, startService, temporaryFolder } from "../harness/service.ts";
+import { until } from "../harness/until.ts";
+
+let folder: Awaited<ReturnType<typeof migratedFolder>>;
+let postgres: EmbeddedPostgres;
+let proxy: Proxy;
+let owner: Pool;
+let taskDirectory: string;
+const done = () => join(taskDirectory, "done");
+
+const start = () => startEmbeddedPostgres({ dataDir: folder.path, fast: true });
+const portOf = ({ connectionString }: EmbeddedPostgres) => Number(new URL(connectionString).port);
+const loginUrl = () => proxy.through(postgres.connectionString);
+const connect = () => {
+  owner = new Pool({ connectionString: postgres.connectionString, max: 4 });
+  owner.on("error", () => {});
+};
+
+beforeAll(async () => {
+  folder = await migratedFolder();
+  postgres = await start();
+  proxy = await startProxy(portOf(postgres));
+  connect();
+  taskDirectory = await mkdtemp(join(tmpdir(), "plat-tasks-"));
+  // What a job does outside of the database is told by a line in a file; it takes a moment, in which its connections may be cut.
+  await writeFile(
+    join(taskDirectory, "work.js"),
+    `import { appendFile } from "node:fs/promises";
+     import { setTimeout } from "node:timers/promises";
+     export default async ({ n }) => {
+       await setTimeout(40 + Math.random() * 40);
+       await appendFile(${JSON.stringify(done())}, n + "\\n");
+     };`,
+  );
+});
+afterAll(async () => {
+  await owner?.end();
+  await proxy?.[Symbol.asyncDispose]();
+  await postgres?.stop();
+  await rm(taskDirectory, { recursive: true, force: true });
+  await folder?.[Symbol.asyncDispose]();
+});
+
+/** PostgreSQL, stopped and started again, somewhere else as after a failover. */
+async function restart(): Promise<void> {
+  await owner.end();
+  proxy.shut();
+  await postgres.stop();
+  postgres = await start();
+  proxy.lead(portOf(postgres));
+  proxy.open();
+  connect();
+}
+const kill = (whose: string) =>
+  owner.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and " +
+      whose,
+  );
+const lines = async () => (await readFile(done(), "utf8").catch(() => "")).split("\n").filter(Boolean);
+const left = async () => (await owner.query("select from graphile_worker._private_jobs")).rowCount;
+const add = (from: number, to: number) =>
+  owner.query(
+    "select graphile_worker.add_job('work', json_build_object('n', n), queue_name => case when n % 10 = 0 then 'line' end) from generate_series($1::int, $2) n",
+    [from, to],
+  );
+
+test("two workers go on through killed connections and a restart of PostgreSQL: each job is done once", async () => {
+  const worker = () =>
+    startChild(
+      [resolve(import.meta.dirname, "../harness/workerProcess.ts"), loginUrl(), taskDirectory, folder.path],
+      { stdio: ["ignore", "ignore", "inherit"] },
+    );
+  const workers = [worker(), worker()];
+  try {
+    await add(1, 300);
+    const more = async (amount: number) => {
+      const before = (await lines()).length;
+      await until(lines, (found) => found.length >= Math.min(300, before + amount), { withinMs: 40_000 });
+    };
+    await more(10);
+    // The connection by which others see that they live: nobody takes its jobs.
+    for (let round = 0; round < 4; round += 1) {
+      await kill("application_name = 'plat-worker-line'");
+      await more(10);
+    }
+    // All connections, while jobs are taken and noted.
+    for (let round = 0; round < 4; round += 1) {
+      await kill("usename = 'plat_worker'");
+      await more(10);
+    }
+    await restart();
+    await more(10);
+    await kill("usename = 'plat_worker'");
+    await until(left, (amount) => amount === 0, { withinMs: 60_000 });
+    const found = await lines();
+    expect(found.toSorted((a, b) => Number(a) - Number(b))).toEqual(
+      Array.from({ length: 300 }, (_, n) => String(n + 1)),
+    );
+    expect(workers.map(({ exitCode }) => exitCode)).toEqual([null, null]);
+    // Both are known, and neither is taken for gone.
+    await until(
+      () => owner.query("select from app_private.workers where gone_at is null"),
+      ({ rowCount }) => rowCount === 2,
+    );
+  } finally {
+    await Promise.all(workers.map(killChild));
+  }
+}, 180_000);
+
+describe("a service with a database of its own", () => {
+  const probe = async (port: string, path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).status;
+
+  test("which only runs jobs is ready while it can, and takes up its work again; cut off, it stops in time", async () => {
+    await using data = await temporaryFolder();
+    const port = String(30_000 + Math.floor(Math.random() * 20_000));
+    const env = {
+      DATABASE_URL: loginUrl(),
+      DATA_DIR: data.path,
+      MONITORING: `127.0.0.1:${port}`,
+      SECRET_KEYS: `a:${"k".repeat(32)}`,
+      JWT_KEYS: `a:${"k".repeat(32)}`,
+      STOP_TIMEOUT: "2",
+    };
+    await using service = await startService({ env, args: ["--worker-only"] });
+    expect([await probe(port, "/healthz"), await probe(port, "/readyz")]).toEqual([200, 200]);
+    proxy.shut();
+    await until(async () => (await probe(port, "/readyz")) === 503);
+    expect(await probe(port, "/healthz")).toBe(200);
+    proxy.open();
+    await until(async () => (await probe(port, "/readyz")) === 200);
+    // A task of the service's own, which has nothing to do.
+    const { rows } = await owner.query<{ id: string }>(
+      "select id from graphile_worker.add_job('idempotency_keys__sweep')",
+    );
+    await until(async () => {
+      const { rowCount } = await owner.query("select from graphile_worker._private_jobs where id = $1", [
+        rows[0]!.id,
+      ]);
+      return rowCount === 0;
+    });
+    // Nobody answers the goodbye of any connection.
+    proxy.hush();
+    expect(await service.stop()).toMatchObject({ code: expect.any(Number), signal: null });
+    proxy.open();
+  }, 120_000);
+});
