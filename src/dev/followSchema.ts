@@ -156,21 +156,24 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
 
 const broughtWhole = "Brought the whole schema up to date";
 
-/** Runs the work once at a time, and once more when it was asked for meanwhile. */
+/** Runs work that tells its own failures: once at a time, and once more when it was asked for meanwhile. */
 function oneAtATime(work: () => Promise<void>): () => void {
   let running = false;
   let isWanted = false;
   const run = async () => {
     running = true;
-    while (isWanted) {
-      isWanted = false;
-      await work();
+    try {
+      while (isWanted) {
+        isWanted = false;
+        await work();
+      }
+    } finally {
+      running = false;
     }
-    running = false;
   };
   return () => {
     isWanted = true;
-    if (!running) void run();
+    if (!running) run().catch(() => undefined);
   };
 }
 
