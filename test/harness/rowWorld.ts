@@ -65,6 +65,7 @@ const members: Record<string, [organization: string, role: string]> = {
   // The organization requires a second factor, and the time to set one up is over.
   "owner without second factor": ["Harbour", "OWNER"],
   seller: ["Sisters", "MEMBER"],
+  "seller's admin": ["Sisters", "ADMIN"],
   builder: ["Brick", "MEMBER"],
   marketer: ["Media", "MEMBER"],
   // Of the last two roles a row gives every permission: what it takes to change what a role may do.
@@ -131,6 +132,14 @@ export const bundles: Bundle[] = [
     author: "seller",
     buyer: "buyer",
     deletedFrom: "View/seller",
+  },
+  {
+    name: "View/buyer, deleted",
+    project: "View",
+    assignee: "admin",
+    author: "buyer",
+    buyer: "buyer",
+    deletedFrom: "View/buyer",
   },
   { name: "Park/open, deleted", project: "Park", deletedFrom: "Park/open", varied: true },
 ];
@@ -331,7 +340,7 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       ],
       ([project, organization]) => `${organization} in ${project}`,
       ([project, organization, role]) => ({
-        id: randomUUID(),
+        id: idOf("app_public.project_organizations", `${organization} in ${project}`),
         project_id: idOf("project", project),
         owner_id: idOf("organization", projects[project]!.organization),
         organization_id: idOf("organization", organization),
@@ -416,8 +425,8 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       if (label === "View/own" && left.length > 0) {
         const another = Object.fromEntries(left.map((name) => [name, idOf(sides[name]!, "View/member")]));
         await variant("of another's deal", another);
-        if (left.includes("lead_id"))
-          await variant("of another's deal without lead", { ...another, lead_id: null });
+        for (const name of left.length > 1 ? left : [])
+          await variant(`of another's deal without ${name.replace("_id", "")}`, { ...another, [name]: null });
       }
       if (!varied) continue;
       const byStranger = Object.fromEntries(
@@ -438,6 +447,12 @@ export async function makeRows(client: Client): Promise<RowWorld> {
             for (const status of ["INVITED", "WAITING"])
               await variant(`of ${name}, ${status}`, { email: addressOf(name), status });
       }
+      // What the team adds to somebody's deal.
+      if (label === "View/buyer" && Object.keys(byStranger).length > 0)
+        await variant(
+          "by the team",
+          Object.fromEntries(Object.keys(byStranger).map((name) => [name, idOf("user", "owner")])),
+        );
       // What one of several columns alone says.
       if (label === "View/buyer" && Object.keys(byStranger).length > 1)
         for (const name of Object.keys(byStranger))
@@ -457,6 +472,8 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       if (table.name === "app_public.events") {
         const member = idOf("app_public.organization_user_connections", "owner Harbour");
         await variant("of a member", { subject_type: "member", subject_id: member });
+        const part = idOf("app_public.project_organizations", "Sisters in View");
+        await variant("of an affiliation", { subject_type: "affiliation", subject_id: part });
         const user = { subject_type: "user", subject_id: idOf("user", author) };
         await variant("of a user", {
           ...user,
@@ -508,6 +525,8 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       ...["lead.read,lead.write", "lead.read,buyer.write"].map((both) => token("owner", both)),
       ...["lead.read", "buyer.read", "sale.write"].map((permission) => token("role with own", permission)),
       ...["purchase.own", "sale.read"].map((permission) => token("buyer", permission)),
+      ...["org.member", "lead.read"].map((permission) => token("owner without second factor", permission)),
+      tokenFor("owner without second factor", "deleted"),
       tokenFor("owner", "Harbour"),
       tokenFor("owner", "deleted"),
       tokenFor("buyer", "Harbour"),
