@@ -155,6 +155,7 @@ const telling = /^(public|published|active|visible_to_buyer|visibility|status|is
 /** What a row is without saying so: not a draft that nobody outside is shown. */
 const shown: Record<string, string> = {
   "app_public.agreements": "SENT",
+  "app_public.agreement_signers": "INVITED",
   "app_public.floor_plans": "ACTIVE",
   "app_public.lots": "AVAILABLE",
   "app_public.units": "AVAILABLE",
@@ -390,7 +391,7 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       await insert(table, label, values);
       const variant = async (also: string, change: Record<string, unknown>) => {
         const row: Record<string, unknown> = { ...values, ...change };
-        if (values.id) row.id = randomUUID();
+        if (values.id) row.id = change.id ?? randomUUID();
         await insert(table, `${label} ${also}`, row);
       };
       const tells = table.columns.filter(({ name }) => telling.test(name));
@@ -440,7 +441,17 @@ export async function makeRows(client: Client): Promise<RowWorld> {
         if (table.name === "app_public.reservations")
           await variant("of reserving", { buyer_id: idOf("user", "reserving") });
         if (table.name === "app_public.buyers")
-          await variant("of purchasing", { user_id: idOf("user", "purchasing"), reservation_id: null });
+          await variant("of purchasing", {
+            id: idOf("purchase", "purchasing"),
+            user_id: idOf("user", "purchasing"),
+            reservation_id: null,
+          });
+        if (left.includes("lead_id") && left.includes("buyer_id"))
+          await variant("of purchasing without lead", {
+            buyer_id: idOf("purchase", "purchasing"),
+            lead_id: null,
+            ...(has("reservation_id") && { reservation_id: null }),
+          });
         if (table.name === "app_public.agreement_files") await variant("sent", { sent_at: longAgo });
         if (table.name === "app_public.agreement_signers")
           for (const name of [stranger, unconfirmed])
