@@ -39,7 +39,8 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
   const unmade = await runInFoundOrder(
     client,
     inOneGroup(routines.filter(({ wanted }) => wanted).map(making)),
-    (error) => mayWait(error) || mustBeRemade(error),
+    // A view over a function whose result is to become another can fail by any code until that has been made anew.
+    (error) => !isTransient(error),
   );
   const unlike = unmade.filter(({ error, step }) => mustBeRemade(error) && step.difference.here);
   const gone = routines.filter(({ wanted }) => !wanted).map(dropping);

@@ -26,100 +26,24 @@ interface Chain {
   catalog: CatalogObject[];
 }
 
-/** Starts the cluster; the database of the migrations is made once, and cloned for each reference. */
-export async function startReferenceCluster(): Promise<ReferenceCluster> {
+/** The server of a scratch cluster. */
+export interface ScratchServer {
+  /** The owner of the cluster. */
+  connectionString: string;
+  /** Stops it and removes its folder. */
+  stop(): Promise<void>;
+}
+
+/** Starts a server whose data need not outlive it. */
+export async function startScratchServer(): Promise<ScratchServer> {
   await removeLeftoverFolders();
   const folder = await scratchFolder("reference");
   try {
-    const postgres = await startEmbeddedPostgres({ dataDir: folder, fast: true });
-    const loginAt = (database: string) =>
-      Object.assign(new URL(postgres.connectionString), { pathname: `/${database}` }).href;
-    const at = (database: string) => ownerUrl(loginAt(database));
-    const root = new DatabaseClient({ connectionString: loginAt("postgres") });
-    let chain: Promise<Chain> | undefined;
-    /** A clone of the migrations' database for the next reference. */
-    let spare: Promise<{ hash: string; name: string }> | undefined;
-    let dropping: Promise<unknown> = Promise.resolve();
-    try {
-      await root.connect();
-      await ensureRoles(root, [
-        authenticatorUrl(postgres.connectionString),
-        workerUrl(postgres.connectionString),
-      ]);
-    } catch (error) {
-      await postgres.stop();
-      throw error;
-    }
-
-    const makeChain = async (migrations: string, hash: string): Promise<Chain> => {
-      const name = `chain_${randomBytes(4).toString("hex")}`;
-      await root.query(`create database ${name} template template0`);
-      await limitDatabase(root, name);
-      const catalog = await migrateOn(at(name), async (client) => {
-        await migrateJobRunner(at(name));
-        await runChain(client, at(name), { folder: migrations });
-        return await readCatalog(client);
-      });
-      return { hash, name, catalog };
-    };
-    /** One at a time; the former one is made anew when a migration was committed. */
-    const chainOf = (migrations: string): Promise<Chain> => {
-      const before = chain;
-      chain = (async () => {
-        const hash = await migrationsHash(migrations);
-        const there = await before?.catch(() => undefined);
-        if (there?.hash === hash) return there;
-        if (there) await root.query(`drop database ${there.name} with (force)`);
-        return await makeChain(migrations, hash);
-      })();
-      return chain;
-    };
-
-    const clone = async ({ hash, name: template }: Chain): Promise<{ hash: string; name: string }> => {
-      const name = `reference_${randomBytes(4).toString("hex")}`;
-      // A connection that was closed may not be gone yet.
-      await unused(root, template);
-      await root.query(`create database ${name} template ${template} strategy file_copy`);
-      await limitDatabase(root, name);
-      return { hash, name };
-    };
-    /** PERF: made while nobody waits for it. */
-    const keepSpare = (made: Chain): void => {
-      spare ??= clone(made);
-      spare.catch(() => (spare = undefined));
-    };
-    const cloneOf = async (made: Chain): Promise<string> => {
-      const kept = await spare?.catch(() => undefined);
-      spare = undefined;
-      if (kept?.hash === made.hash) return kept.name;
-      if (kept) await root.query(`drop database ${kept.name} with (force)`);
-      return (await clone(made)).name;
-    };
-
+    const { connectionString, stop } = await startEmbeddedPostgres({ dataDir: folder, fast: true });
     return {
-      prepare: async (migrations) => keepSpare(await chainOf(migrations)),
-      make: async (options) => {
-        const made = await chainOf(options.folder);
-        const name = await cloneOf(made);
-        let use: Promise<unknown> | undefined;
-        try {
-          const whole = () => (use = options.meanwhile?.(loginAt(name)));
-          const reference = await readObjectsOn(at(name), options, whole);
-          return options.current ? { ...reference, chain: made.catalog } : reference;
-        } finally {
-          // Nobody waits for it to go.
-          dropping = Promise.all([dropping, use?.catch(() => undefined)])
-            .then(() => root.query(`drop database ${name} with (force)`))
-            .then(() => keepSpare(made))
-            .catch(() => undefined);
-        }
-      },
+      connectionString,
       stop: async () => {
-        await dropping;
-        await chain?.catch(() => undefined);
-        await spare?.catch(() => undefined);
-        await root.end();
-        await postgres.stop();
+        await stop();
         await removeDataDir(folder);
       },
     };
@@ -127,6 +51,117 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
     await removeDataDir(folder);
     throw error;
   }
+}
+
+/** Starts a cluster of its own. */
+export async function startReferenceCluster(): Promise<ReferenceCluster> {
+  const server = await startScratchServer();
+  try {
+    const references = await openReferences(server.connectionString);
+    return {
+      ...references,
+      stop: async () => {
+        await references.stop();
+        await server.stop();
+      },
+    };
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+/**
+ * Makes references on a scratch server; the database of the migrations is made once, and cloned for each reference.
+ * @param serverUrl of its owner
+ * @returns whose end leaves the server as it is
+ */
+export async function openReferences(serverUrl: string): Promise<ReferenceCluster> {
+  const loginAt = (database: string) => Object.assign(new URL(serverUrl), { pathname: `/${database}` }).href;
+  const at = (database: string) => ownerUrl(loginAt(database));
+  const root = new DatabaseClient({ connectionString: loginAt("postgres") });
+  let chain: Promise<Chain> | undefined;
+  /** A clone of the migrations' database for the next reference. */
+  let spare: Promise<{ hash: string; name: string }> | undefined;
+  let dropping: Promise<unknown> = Promise.resolve();
+  try {
+    await root.connect();
+    await ensureRoles(root, [authenticatorUrl(serverUrl), workerUrl(serverUrl)]);
+  } catch (error) {
+    await root.end();
+    throw error;
+  }
+
+  const makeChain = async (migrations: string, hash: string): Promise<Chain> => {
+    const name = `chain_${randomBytes(4).toString("hex")}`;
+    await root.query(`create database ${name} template template0`);
+    await limitDatabase(root, name);
+    const catalog = await migrateOn(at(name), async (client) => {
+      await migrateJobRunner(at(name));
+      await runChain(client, at(name), { folder: migrations });
+      return await readCatalog(client);
+    });
+    return { hash, name, catalog };
+  };
+  /** One at a time; the former one is made anew when a migration was committed. */
+  const chainOf = (migrations: string): Promise<Chain> => {
+    const before = chain;
+    chain = (async () => {
+      const hash = await migrationsHash(migrations);
+      const there = await before?.catch(() => undefined);
+      if (there?.hash === hash) return there;
+      if (there) await root.query(`drop database ${there.name} with (force)`);
+      return await makeChain(migrations, hash);
+    })();
+    return chain;
+  };
+
+  const clone = async ({ hash, name: template }: Chain): Promise<{ hash: string; name: string }> => {
+    const name = `reference_${randomBytes(4).toString("hex")}`;
+    // A connection that was closed may not be gone yet.
+    await unused(root, template);
+    await root.query(`create database ${name} template ${template} strategy file_copy`);
+    await limitDatabase(root, name);
+    return { hash, name };
+  };
+  /** PERF: made while nobody waits for it. */
+  const keepSpare = (made: Chain): void => {
+    spare ??= clone(made);
+    spare.catch(() => (spare = undefined));
+  };
+  const cloneOf = async (made: Chain): Promise<string> => {
+    const kept = await spare?.catch(() => undefined);
+    spare = undefined;
+    if (kept?.hash === made.hash) return kept.name;
+    if (kept) await root.query(`drop database ${kept.name} with (force)`);
+    return (await clone(made)).name;
+  };
+
+  return {
+    prepare: async (migrations) => keepSpare(await chainOf(migrations)),
+    make: async (options) => {
+      const made = await chainOf(options.folder);
+      const name = await cloneOf(made);
+      let use: Promise<unknown> | undefined;
+      try {
+        const whole = () => (use = options.meanwhile?.(loginAt(name)));
+        const reference = await readObjectsOn(at(name), options, whole);
+        return options.current ? { ...reference, chain: made.catalog } : reference;
+      } finally {
+        // Nobody waits for it to go.
+        dropping = Promise.all([dropping, use?.catch(() => undefined)])
+          .then(() => root.query(`drop database ${name} with (force)`))
+          .then(() => keepSpare(made))
+          .catch(() => undefined);
+      }
+    },
+    stop: async () => {
+      await dropping;
+      await chain?.catch(() => undefined);
+      await spare?.catch(() => undefined);
+      await root.end();
+    },
+  };
 }
 
 async function unused(root: Client, name: string): Promise<void> {

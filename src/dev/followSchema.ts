@@ -4,16 +4,12 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { currentFile, readCurrent } from "../database/current.ts";
 import { migrationsFolder } from "../database/committed.ts";
-import { migrate } from "../database/migrate.ts";
 import { migrateOn } from "../database/onConnection.ts";
-import type { Difference } from "../database/differences.ts";
 import { authenticatorUrl as authenticatorUrlOf } from "../database/roles.ts";
 import { readObjects, type ObjectFile } from "../database/objects.ts";
-import { startReferenceCluster } from "../database/referenceCluster.ts";
 import { ownerUrl } from "../database/roles.ts";
-import { SchemaError } from "../database/schemaError.ts";
 import type { Follow } from "../server.ts";
-import { tellFindings } from "./tellFindings.ts";
+import { startSchemaThread } from "./schemaThread.ts";
 import { applyChanges, changesApi, textsOf, type ChangedFile } from "./quickApply.ts";
 import { watchFolder } from "./watchFolder.ts";
 
@@ -32,32 +28,29 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
   return async ({ loginUrl, authenticatorUrl, log, reload, buildSchema }) => {
     let applied = statementsOf(await readObjects(folder));
     let appliedCurrent = await readCurrent(folder);
-    // Made beside the first requests; from then on a reference takes a second or two.
-    const cluster = startReferenceCluster();
-    cluster.then(({ prepare }) => prepare(folder)).catch(() => undefined);
+    const thread = startSchemaThread({ loginUrl, authenticatorUrl, folder, say });
     let generation = 0;
     let work = Promise.resolve();
     let whole = Promise.resolve();
-    /** While the whole schema is being changed, which an older reference would undo a newer save in. */
-    let changing: Promise<void> = Promise.resolve();
     let isServed = true;
-    const findings = tellFindings(ownerUrl(loginUrl), say);
-    const check = () =>
-      findings().catch((error: unknown) => log.debug({ err: error }, "The schema was not checked."));
+    const check = oneAtATime(() =>
+      thread.check().catch((error: unknown) => log.debug({ err: error }, "The schema was not checked.")),
+    );
 
     const serve = async (what: string, since: number, schema?: Promise<GraphQLSchema>) => {
       const done = performance.now();
       isServed = false;
       await reload(schema);
       isServed = true;
-      say(`${what} in ${ms(done - since)}; served ${ms(performance.now() - since)} after it was saved.`);
+      say(`${what} in ${ms(done - since)}; served ${after(since)}.`);
     };
     const told = async (step: () => Promise<void>) => {
       try {
         await step();
       } catch (error) {
         say(`${(error as Error).message}\nThe API goes on as it was.`);
-        if (!(error instanceof SchemaError)) log.debug({ err: error }, "The schema was not followed.");
+        if ((error as Error).name !== "SchemaError")
+          log.debug({ err: error }, "The schema was not followed.");
       }
     };
 
@@ -73,12 +66,12 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       const names = changed.map(({ file }) => relative(folder, file.path));
       if (current.text !== appliedCurrent) names.unshift(currentFile);
       if (names.length === 0) return false;
-      await changing;
+      await thread.unchanging();
       if (!(await migrateOn(ownerUrl(loginUrl), (owner) => applyChanges(owner, changed, current))))
         return false;
       applied = statementsOf(files);
       if (isServed && current.text === appliedCurrent && !changesApi(changed)) {
-        say(`Applied ${names.join(", ")}; it holds ${ms(performance.now() - since)} after it was saved.`);
+        say(`Applied ${names.join(", ")}; it holds ${after(since)}.`);
         return true;
       }
       appliedCurrent = current.text;
@@ -92,50 +85,42 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       let schema: Promise<GraphQLSchema> | undefined;
       /** Whether the API shows what the reference has, whatever the database still lacks of it. */
       let isReference = false;
-      const note = ({ event }: { event: string }, message: string) => {
-        if (event !== "schema.drift") brought = true;
-        if (event === "migration.current") isServed = false;
-        say(message);
-      };
-      // PERF: beside the comparing, from the reference, which is what the database becomes.
-      const ahead = (url: string) => (schema = buildSchema(authenticatorUrlOf(url)));
       const [files, current] = [await readObjects(folder), await readCurrent(folder)];
-      const changed = Promise.withResolvers<void>();
-      try {
-        const done = await migrate(loginUrl, {
-          authenticatorUrl,
-          folder,
-          current: true,
-          reference: async (options) =>
-            await (await cluster).make({ ...options, ...(isFirst && { meanwhile: ahead }) }),
-          changed: async ({ changes, drift }) => {
+      const isBrought = await thread.bring(
+        { mine, isFirst },
+        {
+          // PERF: beside the comparing, from the reference, which is what the database becomes.
+          build: async (url) => {
+            schema = buildSchema(authenticatorUrlOf(url));
+            await schema;
+          },
+          changed: async ({ isShown, hasDrift }) => {
             applied = statementsOf(files);
             appliedCurrent = current;
-            if (mine !== generation || (isServed && (isReference || !changes.some(isShown)))) return;
-            const ofReference = drift.length === 0 ? schema : undefined;
-            await serve("Brought the whole schema up to date", since, ofReference);
+            if (mine !== generation || (isServed && isReference)) return;
+            if (isServed && !isShown) return say(`${broughtWhole}; it holds ${after(since)}.`);
+            const ofReference = hasDrift ? undefined : schema;
+            await serve(broughtWhole, since, ofReference);
             isReference = ofReference !== undefined;
           },
-          isOutdated: () => {
-            if (mine === generation) changing = changed.promise;
-            return mine !== generation;
+          noted: (event, text) => {
+            if (event !== "schema.drift") brought = true;
+            if (event === "migration.current") isServed = false;
+            say(text);
           },
-          logger: { info: note, warn: note, error: note },
-        });
-        if (done) {
-          applied = statementsOf(files);
-          appliedCurrent = current;
-        }
-      } finally {
-        changed.resolve();
+        },
+      );
+      if (isBrought) {
+        applied = statementsOf(files);
+        appliedCurrent = current;
       }
       if (mine !== generation) return false;
-      if (!isServed) await serve("Brought the whole schema up to date", since);
+      if (!isServed) await serve(broughtWhole, since);
       return brought;
     };
 
     const stop = await watchFolder(folder, () => {
-      const mine = ++generation;
+      const mine = (generation = thread.saved());
       const since = performance.now();
       work = work.then(() =>
         told(async () => {
@@ -147,9 +132,8 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
               if (isApplied) await pause(restMs);
               if (mine !== generation) return;
               // Beside the whole: what was forgotten is told as early as it can be seen.
-              const looked = isApplied ? check() : Promise.resolve();
-              const brought = await wholly(mine, since, !isApplied).finally(() => looked);
-              if (brought && mine === generation) await check();
+              if (isApplied) check();
+              if ((await wholly(mine, since, !isApplied)) && mine === generation) check();
             }),
           );
         }),
@@ -160,18 +144,38 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
     );
     return {
       stop: async () => {
-        generation++;
+        generation = thread.saved();
         stop();
         await work;
         await whole;
-        await (await cluster).stop();
+        await thread.stop();
       },
     };
   };
 }
 
-/** Whether the API shows it; policies and triggers are PostgreSQL's own affair. */
-const isShown = ({ kind }: Difference) => kind !== "policy" && kind !== "trigger";
+const broughtWhole = "Brought the whole schema up to date";
+
+/** Runs work that tells its own failures: once at a time, and once more when it was asked for meanwhile. */
+function oneAtATime(work: () => Promise<void>): () => void {
+  let running = false;
+  let isWanted = false;
+  const run = async () => {
+    running = true;
+    try {
+      while (isWanted) {
+        isWanted = false;
+        await work();
+      }
+    } finally {
+      running = false;
+    }
+  };
+  return () => {
+    isWanted = true;
+    if (!running) run().catch(() => undefined);
+  };
+}
 
 function isChanged(now: ReadonlySet<string>, before: ReadonlySet<string>): boolean {
   return now.size !== before.size || [...now].some((text) => !before.has(text));
@@ -181,6 +185,5 @@ function statementsOf(files: readonly ObjectFile[]): Map<string, ReadonlySet<str
   return new Map(files.map((file) => [file.path, textsOf(file)]));
 }
 
-function ms(duration: number): string {
-  return `${Math.round(duration).toLocaleString("en")} ms`;
-}
+const ms = (duration: number) => `${Math.round(duration).toLocaleString("en")} ms`;
+const after = (since: number) => `${ms(performance.now() - since)} after it was saved`;

@@ -1,4 +1,5 @@
 /** What a statement of a file of objects makes, told from its text, and what takes it away again. */
+import type { Difference } from "../database/differences.ts";
 
 /** An object that one statement makes. */
 export interface Made {
@@ -92,4 +93,11 @@ export function speaksOf(text: string, name: string): boolean {
 export function withoutBody(text: string): string {
   const [, , body] = /^create\s[^]*?\bas\s+(\$\w*\$)([^]*)\1/i.exec(text) ?? [];
   return body !== undefined && forms.routine.test(text) ? text.replace(body, () => "") : text;
+}
+
+/** Whether the API shows it; policies, triggers and the bodies of functions are PostgreSQL's own affair. */
+export function isShown({ kind, here, wanted }: Difference): boolean {
+  if (kind === "policy" || kind === "trigger") return false;
+  if (kind !== "function" || !here || !wanted) return true;
+  return withoutBody(here.create) !== withoutBody(wanted.create);
 }

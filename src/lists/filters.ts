@@ -234,7 +234,7 @@ export function filterTypeName(build: GraphileBuild.Build, codec: PgCodec): stri
 }
 
 /**
- * Stands in a statement whose plan depends on the values of its parameters, such as the ids that a filter names: few rows of a table have
+ * Stands in a statement whose plan depends on the values of its parameters, such as the ids that a filter names, or the place of a cursor: few rows of a table have
  * them, which a plan for any values cannot know. The connection plans it each time; see PoolOptions.genericPlans.
  */
 export const plannedForValues = sql`/* planned for its values */`;

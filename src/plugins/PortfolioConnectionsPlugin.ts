@@ -1,14 +1,14 @@
 /**
  * Pages of the root connections of tables tagged `@portfolio <permission>` come along their indexes, as the lists do:
  * the cursor's condition and the limit are inside of the statement of src/lists/portfolio.ts. What looks at everything,
- * such as totalCount and aggregates, reads the table under its policy.
+ * such as totalCount and aggregates, reads the rows of each scope by themselves, for which there is an index each.
  */
 import { lambda } from "postgraphile/grafast";
 import { sql } from "postgraphile/pg-sql2";
 import { CodedError } from "../errors.ts";
 import { connectionArgument } from "../lists/arguments.ts";
 import { conditions, plannedForValues } from "../lists/filters.ts";
-import { portfolioSql, scope, within, withDeleted } from "../lists/portfolio.ts";
+import { portfolioRowsSql, portfolioSql, scope, within, withDeleted } from "../lists/portfolio.ts";
 import { chosenOrder, pageSize } from "../lists/page.ts";
 import { portfolioTable } from "../lists/portfolioField.ts";
 import type { AnyResource } from "./tables.ts";
@@ -93,7 +93,7 @@ export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
               lambda($filter, (filter: any) =>
                 filter?.includeDeleted === true && table.columns.has("deleted_at")
                   ? withDeleted(table)
-                  : rows,
+                  : (portfolioRowsSql(table, filter) ?? rows),
               ),
             );
             const $where = lambda($filter, (filter: any) => (qb: any) => {

@@ -113,6 +113,20 @@ test("a function with another result is made anew, with the policies, views and 
   expect(await sql("select * from app_public.names")).toEqual([]);
 });
 
+test("a view over a function with another result waits for it, by whatever code it fails until then", async () => {
+  await edit(
+    "units.sql",
+    [
+      "returns boolean language sql stable as $$ select true $$",
+      "returns int[] language sql stable as $$ select array[1] $$",
+    ],
+    ["using (app_hidden.visible(id))", "using (id = any ((select app_hidden.visible(id))::int[]))"],
+    ["where app_hidden.visible(id)", "where id = any ((select app_hidden.visible(id))::int[])"],
+  );
+  expect(await remaining()).toEqual([]);
+  expect(await sql("select * from app_public.names")).toEqual([]);
+});
+
 test("a function with other arguments, a view with other columns, a trigger of another time: nothing stale is kept", async () => {
   await edit(
     "units.sql",

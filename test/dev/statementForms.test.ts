@@ -2,6 +2,7 @@ import { expect, test } from "@jest/globals";
 import {
   commented,
   grantsOnSame,
+  isShown,
   madeBy,
   replacing,
   speaksOf,
@@ -98,4 +99,27 @@ test("a function's body does not count for its frame, all else does", () => {
   expect(withoutBody("comment on function f() is 'as $$ a $$'")).toBe(
     "comment on function f() is 'as $$ a $$'",
   );
+});
+
+test("a difference is shown by the API unless it is a policy, a trigger or a function's body", () => {
+  const object = (kind: "function" | "policy" | "trigger" | "comment", create: string) => ({
+    kind,
+    identity: `${kind} f`,
+    definition: create,
+    create,
+    drop: "",
+  });
+  const made = (body: string, result = "int") =>
+    object(
+      "function",
+      `CREATE OR REPLACE FUNCTION f()\n RETURNS ${result}\nAS $function$ ${body} $function$`,
+    );
+  const differs = (here: ReturnType<typeof object> | undefined, wanted: ReturnType<typeof object>) =>
+    isShown({ kind: wanted.kind, identity: wanted.identity, wanted, ...(here && { here }) });
+  expect(differs(made("select 1"), made("select 2"))).toBe(false);
+  expect(differs(made("select 1"), made("select 1", "bigint"))).toBe(true);
+  expect(differs(undefined, made("select 1"))).toBe(true);
+  expect(differs(undefined, object("policy", "create policy"))).toBe(false);
+  expect(differs(undefined, object("trigger", "create trigger"))).toBe(false);
+  expect(differs(undefined, object("comment", "comment on function f() is 'F.'"))).toBe(true);
 });

@@ -53,7 +53,7 @@ test("a token that cannot be looked up is neither refused nor taken for none", a
 });
 
 test("a look-up of tokens that fails inside the database is a failure of ours", async () => {
-  const signature = "app_private.authenticate_session";
+  const signature = "app_private.authenticate_session, app_private.stop_when_outdated";
   await world.owner.query(`revoke execute on function ${signature} from plat_authenticator`);
   try {
     const refused = await world.ada.ask(viewer);

@@ -17,11 +17,12 @@ export interface Crowd {
 
 type Size = Parameters<typeof loadPortfolios>[1][number];
 
-/** @param load what the test has beside leads. */
+/** @param load what the test has beside leads; `more`: further organizations. */
 export async function startCrowd(
   large: Omit<Size, "name">,
   other: (api: Api) => Omit<Size, "name"> | Promise<Omit<Size, "name">>,
   load?: (client: Client, organizations: Crowd["organizations"]) => Promise<unknown>,
+  more: Size[] = [],
 ): Promise<Crowd> {
   const api = await startApi();
   const [owner, member, seller] = (await Promise.all(
@@ -34,6 +35,7 @@ export async function startCrowd(
     const organizations = await loadPortfolios(client, [
       { name: "large", viewers: { owner: owner.id!, member: member.id!, seller: seller.id! }, ...large },
       { name: "other", ...beside },
+      ...more,
     ]);
     await load?.(client, organizations);
     const { rows } = await client.query<{ id: string }>(

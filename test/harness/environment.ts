@@ -10,6 +10,8 @@ export default class extends Realm {
     // PERF: planning a query takes stacks by the hundred in development and tests, and Jest looks at each of their frames. Tests fail in
     // a realm of their own, where stacks stay long.
     Error.stackTraceLimit = 10;
+    // PERF: Jest formats each of these stacks by looking for source maps, of which there are none: types are stripped in place.
+    Reflect.deleteProperty(Error, "prepareStackTrace");
     this.global.platHost = () => import("./host.ts");
   }
 }

@@ -65,6 +65,7 @@ const members: Record<string, [organization: string, role: string]> = {
   // The organization requires a second factor, and the time to set one up is over.
   "owner without second factor": ["Harbour", "OWNER"],
   seller: ["Sisters", "MEMBER"],
+  "seller's admin": ["Sisters", "ADMIN"],
   builder: ["Brick", "MEMBER"],
   marketer: ["Media", "MEMBER"],
   // Of the last two roles a row gives every permission: what it takes to change what a role may do.
@@ -132,6 +133,14 @@ export const bundles: Bundle[] = [
     buyer: "buyer",
     deletedFrom: "View/seller",
   },
+  {
+    name: "View/buyer, deleted",
+    project: "View",
+    assignee: "admin",
+    author: "buyer",
+    buyer: "buyer",
+    deletedFrom: "View/buyer",
+  },
   { name: "Park/open, deleted", project: "Park", deletedFrom: "Park/open", varied: true },
 ];
 
@@ -146,6 +155,7 @@ const telling = /^(public|published|active|visible_to_buyer|visibility|status|is
 /** What a row is without saying so: not a draft that nobody outside is shown. */
 const shown: Record<string, string> = {
   "app_public.agreements": "SENT",
+  "app_public.agreement_signers": "INVITED",
   "app_public.floor_plans": "ACTIVE",
   "app_public.lots": "AVAILABLE",
   "app_public.units": "AVAILABLE",
@@ -331,7 +341,7 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       ],
       ([project, organization]) => `${organization} in ${project}`,
       ([project, organization, role]) => ({
-        id: randomUUID(),
+        id: idOf("app_public.project_organizations", `${organization} in ${project}`),
         project_id: idOf("project", project),
         owner_id: idOf("organization", projects[project]!.organization),
         organization_id: idOf("organization", organization),
@@ -381,7 +391,7 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       await insert(table, label, values);
       const variant = async (also: string, change: Record<string, unknown>) => {
         const row: Record<string, unknown> = { ...values, ...change };
-        if (values.id) row.id = randomUUID();
+        if (values.id) row.id = change.id ?? randomUUID();
         await insert(table, `${label} ${also}`, row);
       };
       const tells = table.columns.filter(({ name }) => telling.test(name));
@@ -416,8 +426,8 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       if (label === "View/own" && left.length > 0) {
         const another = Object.fromEntries(left.map((name) => [name, idOf(sides[name]!, "View/member")]));
         await variant("of another's deal", another);
-        if (left.includes("lead_id"))
-          await variant("of another's deal without lead", { ...another, lead_id: null });
+        for (const name of left.length > 1 ? left : [])
+          await variant(`of another's deal without ${name.replace("_id", "")}`, { ...another, [name]: null });
       }
       if (!varied) continue;
       const byStranger = Object.fromEntries(
@@ -431,13 +441,29 @@ export async function makeRows(client: Client): Promise<RowWorld> {
         if (table.name === "app_public.reservations")
           await variant("of reserving", { buyer_id: idOf("user", "reserving") });
         if (table.name === "app_public.buyers")
-          await variant("of purchasing", { user_id: idOf("user", "purchasing"), reservation_id: null });
+          await variant("of purchasing", {
+            id: idOf("purchase", "purchasing"),
+            user_id: idOf("user", "purchasing"),
+            reservation_id: null,
+          });
+        if (left.includes("lead_id") && left.includes("buyer_id"))
+          await variant("of purchasing without lead", {
+            buyer_id: idOf("purchase", "purchasing"),
+            lead_id: null,
+            ...(has("reservation_id") && { reservation_id: null }),
+          });
         if (table.name === "app_public.agreement_files") await variant("sent", { sent_at: longAgo });
         if (table.name === "app_public.agreement_signers")
           for (const name of [stranger, unconfirmed])
             for (const status of ["INVITED", "WAITING"])
               await variant(`of ${name}, ${status}`, { email: addressOf(name), status });
       }
+      // What the team adds to somebody's deal.
+      if (label === "View/buyer" && Object.keys(byStranger).length > 0)
+        await variant(
+          "by the team",
+          Object.fromEntries(Object.keys(byStranger).map((name) => [name, idOf("user", "owner")])),
+        );
       // What one of several columns alone says.
       if (label === "View/buyer" && Object.keys(byStranger).length > 1)
         for (const name of Object.keys(byStranger))
@@ -457,6 +483,8 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       if (table.name === "app_public.events") {
         const member = idOf("app_public.organization_user_connections", "owner Harbour");
         await variant("of a member", { subject_type: "member", subject_id: member });
+        const part = idOf("app_public.project_organizations", "Sisters in View");
+        await variant("of an affiliation", { subject_type: "affiliation", subject_id: part });
         const user = { subject_type: "user", subject_id: idOf("user", author) };
         await variant("of a user", {
           ...user,
@@ -508,6 +536,8 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       ...["lead.read,lead.write", "lead.read,buyer.write"].map((both) => token("owner", both)),
       ...["lead.read", "buyer.read", "sale.write"].map((permission) => token("role with own", permission)),
       ...["purchase.own", "sale.read"].map((permission) => token("buyer", permission)),
+      ...["org.member", "lead.read"].map((permission) => token("owner without second factor", permission)),
+      tokenFor("owner without second factor", "deleted"),
       tokenFor("owner", "Harbour"),
       tokenFor("owner", "deleted"),
       tokenFor("buyer", "Harbour"),

@@ -18,11 +18,20 @@ export interface UploadOptions {
 }
 
 /** The body of a GraphQL multipart request: `files` by path, such as `variables.input.file`. */
-export function multipartBody(
+export function multipartBody(...given: Parameters<typeof multipartPieces>): {
+  body: Buffer;
+  type: string;
+} {
+  const { type, pieces } = multipartPieces(...given);
+  return { type, body: Buffer.concat(pieces) };
+}
+
+/** PERF: a FormData copies large files four times over; these are not copied at all. */
+function multipartPieces(
   query: string,
   variables: Record<string, unknown>,
   files: Record<string, FilePart>,
-): { body: Buffer; type: string } {
+): { pieces: Buffer[]; type: string } {
   const boundary = `boundary-${randomUUID()}`;
   const paths = Object.keys(files);
   const part = (name: string, more = "") =>
@@ -38,9 +47,10 @@ export function multipartBody(
     pieces.push(part(String(i), `; filename="${shown}"\r\ncontent-type: ${type}`), bytes, "\r\n");
   }
   pieces.push(`--${boundary}--\r\n`);
-  // PERF: a FormData copies large files four times over.
-  const body = Buffer.concat(pieces.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece)));
-  return { type: `multipart/form-data; boundary=${boundary}`, body };
+  return {
+    type: `multipart/form-data; boundary=${boundary}`,
+    pieces: pieces.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece)),
+  };
 }
 
 /** Sends raw bytes to the endpoint; an answer without a body stands for a connection that ended without one. */
@@ -48,7 +58,25 @@ export function sendRaw(
   api: Pick<Api, "url">,
   person: Person,
   { body, type }: { body: Buffer; type: string },
-  { headers = { "graphql-preflight": "1" }, cutOffAfter }: UploadOptions = {},
+  { cutOffAfter, ...options }: UploadOptions = {},
+): Promise<Answer> {
+  if (cutOffAfter === undefined) return sendPieces(api, person, { pieces: [body], type }, options);
+  const isCutOff = { pieces: [body.subarray(0, cutOffAfter)], type, announced: body.length };
+  return sendPieces(api, person, isCutOff, options);
+}
+
+interface Pieces {
+  pieces: readonly Buffer[];
+  type: string;
+  /** The length that is announced where fewer bytes are sent, after which the connection is ended. */
+  announced?: number;
+}
+
+function sendPieces(
+  api: Pick<Api, "url">,
+  person: Person,
+  { pieces, type, announced }: Pieces,
+  { headers = { "graphql-preflight": "1" } }: Pick<UploadOptions, "headers"> = {},
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const options: RequestOptions = {
@@ -57,7 +85,7 @@ export function sendRaw(
       headers: {
         ...headers,
         "content-type": type,
-        "content-length": body.length,
+        "content-length": announced ?? pieces.reduce((sum, { length }) => sum + length, 0),
         ...(person.token ? { authorization: `Bearer ${person.token}` } : {}),
       },
     };
@@ -72,8 +100,10 @@ export function sendRaw(
       });
     });
     outgoing.on("error", reject);
-    if (cutOffAfter === undefined) outgoing.end(body);
-    else outgoing.write(body.subarray(0, cutOffAfter), () => outgoing.destroy(new Error("cut off")));
+    for (const piece of pieces.slice(0, -1)) outgoing.write(piece);
+    const last = pieces.at(-1)!;
+    if (announced === undefined) outgoing.end(last);
+    else outgoing.write(last, () => outgoing.destroy(new Error("cut off")));
   });
 }
 
@@ -84,9 +114,9 @@ export async function upload(
   query: string,
   variables: Record<string, unknown>,
   files: Record<string, FilePart>,
-  options?: UploadOptions,
+  options?: Pick<UploadOptions, "headers">,
 ): Promise<Answer> {
-  return sendRaw(api, person, multipartBody(query, variables, files), options);
+  return sendPieces(api, person, multipartPieces(query, variables, files), options);
 }
 
 /** A picture of one colour. */

@@ -2,7 +2,7 @@
 export const equivalents: { pattern: RegExp; reason: string }[] = [
   {
     pattern:
-      /^app_public\.(agreements|contacts|deposits|lead_notes|phone_calls|tasks) policy \w+: using: and project_id = ANY \(\(SELECT app_hidden\.viewer_own_projects\('(lead|buyer|sale)\.read'/,
+      /^app_public\.(agreements|contacts|deposits|lead_notes|phone_calls|tasks) policy \w+: using: and project_id = ANY \(.*SELECT app_hidden\.viewer_own_projects\('(lead|buyer|sale)\.read'|^app_public\.deposits policy own_reservations_insert: with check: and project_id = ANY \(.*SELECT app_hidden\.viewer_own_projects\('sale\.write'/,
     reason:
       "The assignee is looked up in the lead or purchase, of those in these projects only. The condition comes first, so that of other projects none is looked up.",
   },
@@ -36,5 +36,10 @@ export const equivalents: { pattern: RegExp; reason: string }[] = [
       /^app_public\.create_project_organization\(.*: if not app_hidden\.organization_can\(project\.organization_id, 'project\.manage'\) → never$|^app_private\.request_export\(.*: perform app_hidden\.require_organization\(organization_id, 'report\.run'\) → nothing$/,
     reason:
       "Whoever has something act in their name is asked for its permissions when its row is written (make_principal). It is asked first, so that who may not is told of that and not of the input.",
+  },
+  {
+    pattern:
+      /^app_public\.organization_user_connections policy own_while_refused: using: and second_factor_due_at <= now\(\) → true$/,
+    reason: "Whoever is not refused reads their membership as a member.",
   },
 ];

@@ -2,7 +2,6 @@
 import { expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { readCatalog } from "../../src/database/catalog.ts";
-import { migrationsFolder } from "../../src/database/committed.ts";
 import { differences } from "../../src/database/differences.ts";
 import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
 import { migrate } from "../../src/database/migrate.ts";
@@ -35,8 +34,11 @@ for (const release of keptReleases())
            values ('login x y', array[now() - interval '20 minutes', now()]), ('login x', array[now() - interval '20 minutes'])`,
       );
 
-      await migrate(postgres.connectionString);
-      reference ??= await readReference(owner, postgres.connectionString, { folder: migrationsFolder });
+      await migrate(postgres.connectionString, {
+        reference: async (options) =>
+          (reference ??= await readReference(owner, postgres.connectionString, options)),
+      });
+      if (!reference) throw new Error("The data folder was not behind the files.");
       const now = await readCatalog(owner, { rowsOf: reference.declaredTables });
       expect(differences(now, reference.catalog)).toEqual([]);
 

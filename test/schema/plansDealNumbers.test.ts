@@ -1,13 +1,13 @@
 /**
  * Reservations, offers and agreements are found by their numbers along the index of each project that the viewer sees deals
- * of, however many there are. DEALS sets another number of each, such as 1000000.
+ * of, however many there are; and so are the agreements of leads. DEALS sets another number of each, such as 1000000.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { loadDealNumbers } from "../../bench/data/dealNumbers.ts";
 import { loadOffers } from "../../bench/data/offers.ts";
 import type { Api, Person } from "../harness/api.ts";
 import { startCrowd } from "../harness/crowd.ts";
-import { plan, scanned, touched } from "../harness/explain.ts";
+import { explain, plan, scanned, touched } from "../harness/explain.ts";
 
 const amount = Number(process.env.DEALS ?? 20_000);
 /** Of the organization. */
@@ -112,4 +112,35 @@ test("of one project it looks at one row of each kind", async () => {
   const { found, scans, rows } = await reads(people.owner, "42", project);
   expect(found.slice(-3).map(({ title }) => title)).toEqual(["R-000042", "O-000042", "A-000042"]);
   expect([scans, rows]).toEqual([0, 6]);
+});
+
+test("agreements of a page of leads are looked up by the lead, and the policy refuses none that it had read", async () => {
+  const page = "{ leads(first: 50) { id agreements { id number } } }";
+  for (const [name, person] of Object.entries(people)) {
+    const found = await explain(api, person, page);
+    expect([name, scanned(found.nodes).filter((table) => table === "agreements")]).toEqual([name, []]);
+    const { leads } = await person.get(page);
+    const answered = leads.flatMap((lead: any) => lead.agreements).length;
+    expect([name, found.touched("agreements")]).toEqual([name, answered]);
+    // The policy asks whose lead it is where a viewer sees only their own.
+    expect(found.touched("leads")).toBeLessThanOrEqual(7 * 50 + answered);
+  }
+});
+
+test("a page of the agreements of a project goes along its index for whoever sees all of them", async () => {
+  const client = await api.owner.connect();
+  try {
+    for (const person of [people.owner, people.member]) {
+      const nodes = await plan(
+        client,
+        person.id,
+        `select * from app_public.agreements a where a.project_id = '${project}' and a.deleted_at is null order by a.id desc limit 50`,
+      );
+      expect(nodes.map((node) => node["Index Name"])).toContain("agreements_project");
+      expect(touched(nodes, "agreements")).toBe(50);
+      expect(touched(nodes, "leads")).toBe(0);
+    }
+  } finally {
+    client.release();
+  }
 });
