@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Pool } from "pg";
-import { DatabaseConnectionError } from "../database/databaseErrors.ts";
+import { DatabaseConnectionError, LOCK_NOT_AVAILABLE } from "../database/databaseErrors.ts";
 import { fromSqlError, isSqlError } from "../database/sqlErrors.ts";
 import { CodedError, internalError } from "../errors.ts";
 import { authentications } from "../limits/admission.ts";
@@ -157,13 +157,17 @@ export function createAuthenticator(options: {
   };
 }
 
-/** Whatever the database refuses here, the caller did nothing wrong: an error of ours, UNAVAILABLE where it cannot be reached. */
+/** Whatever the database refuses here, the caller did nothing wrong: an error of ours, UNAVAILABLE where it cannot be reached or takes too long. */
 function lookUpFailed(error: unknown): never {
   if (error instanceof CodedError) throw error;
   // The driver's own errors, of a connection that is lost or cannot be made, have no code.
   const known = isSqlError(error) ? error : new DatabaseConnectionError("08006", error);
-  const coded = fromSqlError(known, new Map(), true);
-  throw coded.code === "UNAVAILABLE" ? coded : internalError(error, coded.status === 503 ? 503 : 500);
+  const coded = fromSqlError(known, new Map(), { signedIn: true });
+  if (coded.code === "UNAVAILABLE") throw coded;
+  // It took too long, as where the server stands still: the same as one that does not answer.
+  if (["57014", LOCK_NOT_AVAILABLE].includes(known.code))
+    throw fromSqlError(new DatabaseConnectionError("08006", error), new Map(), { signedIn: true });
+  throw internalError(error);
 }
 
 function refusal(message: string): CodedError {

@@ -4,10 +4,13 @@ import { DatabaseClient, type DatabaseClientConfig } from "./client.ts";
 import { migrationsFolder, readMigrations } from "./committed.ts";
 import { schemaHash } from "./objects.ts";
 import { schemaStates } from "./schemaState.ts";
+import { takesChanges } from "./writes.ts";
 
 export interface MigratedCheck {
   /** What the database lacks: committed migrations by file name, or `objects` when it never had ours. */
   missing(): Promise<string[]>;
+  /** Whether the database takes changes. @throws where it cannot be reached */
+  takesChanges(): Promise<boolean>;
   end(): Promise<void>;
 }
 
@@ -43,6 +46,7 @@ export async function migratedCheck(
       if (applied.length > migrations.length || (await schemaStates(pool)).includes(hash)) return [];
       return ["objects"];
     },
+    takesChanges: () => takesChanges(pool),
     end: () => pool.end(),
   };
 }

@@ -1,5 +1,6 @@
 import { CodedError, internalError, isErrorCode } from "../errors.ts";
 import { LOCK_NOT_AVAILABLE } from "./databaseErrors.ts";
+import { suspectWrites } from "./writes.ts";
 import { constraintKey, type ConstraintMessage, type ConstraintMessages } from "./constraintMessages.ts";
 
 /** The members of node-postgres' DatabaseError that are read here. */
@@ -47,17 +48,37 @@ function raised(error: SqlError): CodedError {
 
 /** The database cannot be reached or is going away: class 08, shutdown, too many connections, the socket's own codes. */
 const unreachable =
-  /^(08...|57P0[1-5]|53300|ECONN[A-Z]+|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|ENOENT|EHOSTUNREACH)$/;
+  /^(08...|57P0[1-5]|53[0234]..|58030|ECONN[A-Z]+|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|ENOENT|EHOSTUNREACH)$/;
 
 /** How long a restart of the database, or a queue for its connections, usually takes, in seconds. */
 const RETRY_AFTER_S = 5;
 
+/** How long it usually takes until a standby is promoted, or somebody has made room, in seconds. */
+const NO_CHANGES_RETRY_AFTER_S = 15;
+
+function takesNoChanges(error: SqlError): CodedError {
+  suspectWrites();
+  return new CodedError(
+    "UNAVAILABLE",
+    `The service takes no changes at the moment, and nothing was changed; try again in ${NO_CHANGES_RETRY_AFTER_S} s.`,
+    { retryAfterSeconds: NO_CHANGES_RETRY_AFTER_S },
+    { cause: error },
+  );
+}
+
+/** What of a viewer decides how an error is told. */
+export interface ErrorViewer {
+  /** An anonymous viewer who lacks a grant has to sign in first. */
+  readonly signedIn: boolean;
+  /** Whether the token of the viewer only reads. */
+  readonly isReadOnly?: boolean;
+}
+
 /**
  * SQLSTATE → the caller's error. Messages of constraints come from the catalogue, since the sentence is written beside
  * the constraint; texts of PostgreSQL itself name tables and values and never pass.
- * @param signedIn an anonymous viewer who lacks a grant has to sign in first
  */
-export function fromSqlError(error: SqlError, messages: ConstraintMessages, signedIn: boolean): CodedError {
+export function fromSqlError(error: SqlError, messages: ConstraintMessages, viewer: ErrorViewer): CodedError {
   const { code } = error;
   const owner = error.table ?? error.dataType ?? "";
   const known = messages.get(constraintKey(error.schema ?? "", owner, error.constraint ?? ""));
@@ -83,11 +104,17 @@ export function fromSqlError(error: SqlError, messages: ConstraintMessages, sign
     case "23514":
       return refuse("BAD_USER_INPUT", "The value is not allowed here.");
     case "42501":
-      return signedIn
+      return viewer.signedIn
         ? say("FORBIDDEN", "You do not have permission to do this.")
         : new CodedError("UNAUTHENTICATED", "Sign in to do this.", {}, { cause: error });
     case "25006":
-      return say("FORBIDDEN", "This access token is read-only.");
+      // With any other token it is the server that is: it was made a standby, or its disk is nearly full.
+      if (viewer.isReadOnly) return say("FORBIDDEN", "This access token is read-only.");
+      return takesNoChanges(error);
+    case "53100":
+    case "ENOSPC":
+    case "EDQUOT":
+      return takesNoChanges(error);
     case "40001":
     case "40P01":
       return say("CONFLICT", "Somebody else changed this at the same moment. Please try again.", {

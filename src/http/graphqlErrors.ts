@@ -6,7 +6,7 @@ import { inputMember } from "./inputMember.ts";
 import { literalPath } from "./literalPath.ts";
 import type { RequestState } from "./requestState.ts";
 import { retryAfter } from "./retryAfter.ts";
-import { describeForLog, toCodedError } from "./toCodedError.ts";
+import { describeForLog, toCodedError, viewerOf } from "./toCodedError.ts";
 import { withReason } from "./withheld.ts";
 
 const noMessages = new Map<string, never>();
@@ -163,7 +163,7 @@ export function executionError(
   coded ??= from && alreadyCoded(from);
   if (!coded && from && !from.path && operationChoice.test(from.message))
     coded = badInput(from.message, "operationName");
-  coded ??= toCodedError(error, state?.constraintMessages ?? noMessages, Boolean(state?.claims?.userId));
+  coded ??= toCodedError(error, state?.constraintMessages ?? noMessages, viewerOf(state?.claims));
   if (coded.code === "BAD_USER_INPUT" && coded.extensions.field === undefined && args) {
     const field = inputMember(coded.cause, from, args);
     if (field) coded = new CodedError(coded.code, coded.message, { ...coded.extensions, field }, coded);

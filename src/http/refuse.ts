@@ -6,7 +6,7 @@ import { viewerLanguage, type LanguageOfUser } from "../messages/viewerLanguage.
 import { stopReading } from "./rawRefusal.ts";
 import { requestState } from "./requestState.ts";
 import { retryAfter } from "./retryAfter.ts";
-import { describeForLog, toCodedError } from "./toCodedError.ts";
+import { describeForLog, toCodedError, viewerOf } from "./toCodedError.ts";
 
 /** Unknown addresses. */
 export const notFound: RequestHandler = (_request, _response, next) => {
@@ -44,7 +44,7 @@ export const refuse =
   (error, request, response, _next) => {
     const state = requestState(request);
     const coded =
-      transportError(error) ?? toCodedError(error, state.constraintMessages, Boolean(state.claims?.userId));
+      transportError(error) ?? toCodedError(error, state.constraintMessages, viewerOf(state.claims));
     state.errorCodes.add(coded.code);
     if (coded.code === "INTERNAL" || coded.code === "UNAVAILABLE")
       state.log.error({ err: describeForLog(coded.cause ?? coded) }, "request failed");

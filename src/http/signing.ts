@@ -84,7 +84,7 @@ export function signingPage({ pool, addresses }: SigningPageDeps): RequestHandle
       try {
         await act(ask, token, (request.body ?? {}) as Record<string, unknown>);
       } catch (error) {
-        fault = toCodedError(error, constraintMessages, false);
+        fault = toCodedError(error, constraintMessages, { signedIn: false });
         if (!told.includes(fault.code)) throw fault;
         response.status(fault.status);
       }

@@ -1,7 +1,8 @@
 import { isSafeError } from "postgraphile/grafast";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
-import { fromSqlError, isSqlError } from "../database/sqlErrors.ts";
+import { type ErrorViewer, fromSqlError, isSqlError } from "../database/sqlErrors.ts";
 import { CodedError, internalError, isErrorCode } from "../errors.ts";
+import type { Claims } from "./requestState.ts";
 
 /** The error itself, then what caused it, the outermost first; bounded, since a cause can be its own. */
 function* causes(error: unknown): Generator<unknown> {
@@ -28,7 +29,7 @@ function fromSafeError(error: Error & { extensions?: Record<string, unknown> }):
  * What the caller is told about anything that was thrown: a coded error as it is, an error of the database by its
  * SQLSTATE, everything else as INTERNAL with the original in `cause`.
  */
-export function toCodedError(error: unknown, messages: ConstraintMessages, signedIn: boolean): CodedError {
+export function toCodedError(error: unknown, messages: ConstraintMessages, viewer: ErrorViewer): CodedError {
   for (const candidate of causes(error)) {
     if (candidate instanceof CodedError) return candidate;
     if (candidate instanceof Error && isSafeError(candidate)) return fromSafeError(candidate);
@@ -39,10 +40,16 @@ export function toCodedError(error: unknown, messages: ConstraintMessages, signe
         {},
         { cause: candidate },
       );
-    if (isSqlError(candidate)) return fromSqlError(candidate, messages, signedIn);
+    if (isSqlError(candidate)) return fromSqlError(candidate, messages, viewer);
   }
   return internalError(error);
 }
+
+/** What of the claims of a request decides how an error is told. */
+export const viewerOf = (claims: Claims | undefined): ErrorViewer => ({
+  signedIn: Boolean(claims?.userId),
+  isReadOnly: claims?.readOnly ?? false,
+});
 
 /** What the log keeps of a failure: never PostgreSQL's DETAIL or parameters, which hold callers' values. */
 export function describeForLog(error: unknown): Record<string, unknown> {

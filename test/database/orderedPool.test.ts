@@ -59,7 +59,7 @@ test("who gets no connection in time is told when to come again", async () => {
   const { pool } = world.open({ max: 1, connectTimeout: 200 });
   const client = await pool.connect();
   const error: unknown = await pool.query("select 1").catch((thrown: unknown) => thrown);
-  expect(toCodedError(error, new Map(), true)).toMatchObject({
+  expect(toCodedError(error, new Map(), { signedIn: true })).toMatchObject({
     code: "UNAVAILABLE",
     status: 503,
     extensions: { retryAfterSeconds: 5 },

@@ -1,5 +1,6 @@
 /** The README's receiver, run as it is written, beside the service. */
 import { writeFile } from "node:fs/promises";
+import { request } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import pino from "pino";
@@ -63,7 +64,19 @@ test("the receiver of the README prints the event", async () => {
       { input: { projectId: world.project.id, name: "Vera" } },
     );
     // Before it listens, the first attempt may come to nothing.
-    expect(await line).toBe(`lead.created ${lead.id}`);
+    const dispatched = await line;
+    // Anybody may post to an address; whoever does not sign is refused, and the receiver goes on.
+    const stranger = await new Promise<number>((done, fail) => {
+      request(
+        `https://localhost:${port}`,
+        { method: "POST", rejectUnauthorized: false, agent: false },
+        (response) => done(response.resume().statusCode!),
+      )
+        .once("error", fail)
+        .end('{"type":"lead.created"}');
+    });
+    expect([stranger, child.exitCode]).toEqual([400, null]);
+    expect(dispatched).toBe(`lead.created ${lead.id}`);
   } finally {
     child.kill();
   }

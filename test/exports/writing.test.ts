@@ -1,6 +1,12 @@
 import { expect, test } from "@jest/globals";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { formats } from "../../src/exports/formats.ts";
 import type { ExportRow, ExportSource } from "../../src/exports/source.ts";
 import { writtenInThread } from "../../src/exports/writing.ts";
+import { withIncoming } from "../../src/files/incoming.ts";
+import { createFileStore } from "../../src/providers/files/index.ts";
 
 // Files that a thread writes: what it keeps does not grow with the rows.
 
@@ -42,3 +48,34 @@ test("a thread that would keep more than it may is the error of its file", async
     for await (const piece of writtenInThread("TABLE", rows(7_000), options)) expect(piece).toBeDefined();
   }).rejects.toMatchObject({ code: "ERR_WORKER_OUT_OF_MEMORY" });
 });
+
+test.each(["CSV", "JSONL", "XLSX", "PDF"])(
+  "%s that is cancelled before anybody reads it ends nothing but itself",
+  async (name) => {
+    const folder = await mkdtemp(join(tmpdir(), "plat-export-"));
+    const source: ExportSource = {
+      ...rows(500),
+      header: "name",
+      total: 500,
+      permissions: [],
+      rights: [],
+      lines: (async function* () {
+        yield { text: "Ada\n", length: 1 };
+      })(),
+      pictures: async () => new Map(),
+      close: async () => {},
+    };
+    const store = createFileStore({ dataDir: folder });
+    const writing = { subject: "LEADS", isReport: false, filename: "leads", store, wrote: () => {} };
+    const content = await formats[name]!.write(source, writing);
+    const closed = new Promise<void>((done) => content.once("close", done));
+    content.destroy(new Error("The export is not to be written any more."));
+    // The error of a stream is told in a turn of its own, in which nobody listens yet.
+    await closed;
+    await expect(withIncoming({ folder, limit: 1_000_000 }, content, async () => {})).rejects.toThrow(
+      "not to be written any more",
+    );
+    expect(await readdir(folder)).toEqual([]);
+    await rm(folder, { recursive: true });
+  },
+);

@@ -332,7 +332,7 @@ test.each([
 
 describe("anything that was thrown", () => {
   const none = new Map();
-  const coded = (error: unknown) => toCodedError(error, none, false);
+  const coded = (error: unknown) => toCodedError(error, none, { signedIn: false });
 
   test("is what is coded in it, however deep, up to a point", () => {
     const cause = new CodedError("CONFLICT", "There is one.");

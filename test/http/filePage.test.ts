@@ -175,3 +175,15 @@ test("names of any letters, also for readers who know none but ASCII", async () 
   );
   expect(headers["content-type"]).toBe("image/png");
 });
+
+test("a refusal has no header of the file", async () => {
+  const refused = await get(address(), { range: "bytes=10-" });
+  expect(refused.status).toBe(416);
+  expect(refused.headers).toMatchObject({
+    "content-type": "application/json; charset=utf-8",
+    "cache-control": "no-store",
+    "content-range": "bytes */10",
+  });
+  for (const name of ["etag", "content-disposition", "accept-ranges", "last-modified"])
+    expect([name, refused.headers[name]]).toEqual([name, undefined]);
+});

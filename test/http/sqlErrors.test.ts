@@ -59,7 +59,7 @@ async function refusalOf(sql: string, signedIn = true) {
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  const { code, message, extensions } = toCodedError(error, messages, signedIn);
+  const { code, message, extensions } = toCodedError(error, messages, { signedIn, isReadOnly: true });
   expect(message).not.toMatch(/shop|items|parents|relation|constraint/);
   return { code, message, ...extensions };
 }
@@ -134,7 +134,7 @@ test("two writers who wait for each other are asked to try again", async () => {
       two.query("select from shop.items where id = 1 for update").finally(() => two.query("rollback")),
     ]);
     const lost = results.find((result) => result.status === "rejected");
-    expect(toCodedError(lost?.reason, messages, true)).toMatchObject({
+    expect(toCodedError(lost?.reason, messages, { signedIn: true })).toMatchObject({
       code: "CONFLICT",
       extensions: { retryable: true },
     });
@@ -152,7 +152,7 @@ test("whoever waited for a lock in vain is asked to try again", async () => {
     const error: unknown = await two
       .query("update shop.items set price = 2 where id = 1")
       .catch((thrown: unknown) => thrown);
-    expect(toCodedError(error, messages, true)).toMatchObject({
+    expect(toCodedError(error, messages, { signedIn: true })).toMatchObject({
       code: "CONFLICT",
       message: expect.stringContaining("try again"),
       extensions: { retryable: true },
@@ -165,10 +165,33 @@ test("whoever waited for a lock in vain is asked to try again", async () => {
   }
 });
 
+test("a server that takes no changes, or has no room or connection left, is unavailable; a token that only reads is told so", async () => {
+  const refusal = async (code: string) =>
+    await pool
+      .query(`do $$ begin raise exception using errcode = '${code}', message = 'no'; end $$`)
+      .catch((error: unknown) => error);
+  const readOnly = await pool.query("begin read only; create table t (); rollback").catch((error) => error);
+  const changes = { code: "UNAVAILABLE", status: 503, extensions: { retryAfterSeconds: 15 } };
+  for (const error of [
+    readOnly,
+    await refusal("53100"),
+    Object.assign(new Error("full"), { code: "ENOSPC" }),
+  ])
+    expect(toCodedError(error, messages, { signedIn: true })).toMatchObject(changes);
+  expect(toCodedError(readOnly, messages, { signedIn: true, isReadOnly: true })).toMatchObject({
+    code: "FORBIDDEN",
+  });
+  for (const code of ["53200", "53300", "58030"])
+    expect(toCodedError(await refusal(code), messages, { signedIn: true })).toMatchObject({
+      code: "UNAVAILABLE",
+      extensions: { retryAfterSeconds: 5 },
+    });
+});
+
 test("a server that is not there makes the service unavailable", async () => {
   const nowhere = new Pool({ host: "127.0.0.1", port: await freePort() });
   const error: unknown = await nowhere.query("select 1").catch((thrown: unknown) => thrown);
-  expect(toCodedError(error, messages, true)).toMatchObject({
+  expect(toCodedError(error, messages, { signedIn: true })).toMatchObject({
     code: "UNAVAILABLE",
     status: 503,
     extensions: { retryAfterSeconds: 5 },

@@ -38,7 +38,7 @@ test("--migrate-only migrates and ends; API and worker each run on their own aft
   await using worker = await startService({ env, args: ["--worker-only"] });
   expect(await api.get("/readyz")).toEqual({
     status: 200,
-    body: { status: "ready", checks: { migrated: true, database: true } },
+    body: { status: "ready", checks: { migrated: true, writes: true, database: true } },
   });
   expect(await worker.stop()).toMatchObject({ code: 0 });
   const name = new URL(database.ownerUrl).pathname.slice(1);
@@ -48,11 +48,13 @@ test("--migrate-only migrates and ends; API and worker each run on their own aft
   await sql(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`, root.href);
   expect(await api.get("/readyz")).toMatchObject({
     status: 503,
-    body: { status: "unavailable", checks: { migrated: false, database: false } },
+    body: { status: "unavailable", checks: { migrated: true, writes: false, database: false } },
   });
   expect(await api.get("/healthz")).toMatchObject({ status: 200 });
   await sql(`alter database ${name} with allow_connections true`, root.href);
-  expect(await api.get("/readyz")).toMatchObject({ body: { checks: { migrated: true, database: true } } });
+  expect(await api.get("/readyz")).toMatchObject({
+    body: { checks: { migrated: true, writes: true, database: true } },
+  });
   expect(await api.stop()).toMatchObject({ code: 0 });
 });
 

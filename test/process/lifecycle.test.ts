@@ -23,7 +23,7 @@ test("starts on an empty folder, keeps secrets for the owner, starts again on th
   expect(await first.get("/healthz")).toEqual({ status: 200, body: { status: "alive" } });
   expect(await first.get("/readyz")).toEqual({
     status: 200,
-    body: { status: "ready", checks: { migrated: true, worker: true, database: true } },
+    body: { status: "ready", checks: { migrated: true, writes: true, worker: true, database: true } },
   });
   const password = await readFile(join(folder.path, "postgres.password"), "utf8");
   for (const name of ["postgres.password", "jwt.key", "key.pem", "postgres.log"])

@@ -1,5 +1,10 @@
 /** Outages of the database: PostgreSQL starts again, connections are killed, the network cuts or swallows them. Nothing is lost or done twice. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { execFile } from "node:child_process";
+import { Agent, request } from "node:https";
+import { promisify } from "node:util";
+// oxlint-disable-next-line no-restricted-imports -- how often a balancer asks
+import { setTimeout as pause } from "node:timers/promises";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -147,9 +152,98 @@ describe("a service with a database of its own", () => {
       ]);
       return rowCount === 0;
     });
+    // After a failover to a standby: nothing is wrong with the process, and it can do nothing.
+    const changes = async (value: string) => {
+      await owner.query(`alter system set default_transaction_read_only = ${value}`);
+      await owner.query("select pg_reload_conf()");
+    };
+    await changes("on");
+    await until(async () => (await probe(port, "/readyz")) === 503);
+    await owner.query("set session characteristics as transaction read write");
+    await changes("default");
+    await until(async () => (await probe(port, "/readyz")) === 200);
     // Nobody answers the goodbye of any connection.
     proxy.hush();
     expect(await service.stop()).toMatchObject({ code: expect.any(Number), signal: null });
     proxy.open();
   }, 120_000);
+
+  test("one of two that stops loses no request: a balancer that asks whether it is ready sends them to the other", async () => {
+    await using data = await temporaryFolder();
+    const base = 20_000 + Math.floor(Math.random() * 9_000);
+    const api = (n: number) =>
+      startService({
+        env: {
+          DATABASE_URL: loginUrl(),
+          DATA_DIR: join(data.path, String(n)),
+          MONITORING: `127.0.0.1:${base + n}`,
+          SECRET_KEYS: `a:${"k".repeat(32)}`,
+          JWT_KEYS: `a:${"k".repeat(32)}`,
+          STOP_DELAY: "1",
+        },
+        args: ["--api-only"],
+      });
+    proxy.open();
+    const services = await Promise.all([api(0), api(1)]);
+    try {
+      const ready = [true, true];
+      const balancing = { on: true };
+      const looking = services.map(async (_, n) => {
+        while (balancing.on) {
+          ready[n] = await probe(String(base + n), "/readyz").then(
+            (status) => status === 200,
+            () => false,
+          );
+          await pause(50);
+        }
+      });
+      const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
+      const outcomes = new Map<string, number>();
+      let sent = 0;
+      const ask = () =>
+        new Promise<string>((settle) => {
+          const chosen = ready[sent % 2] ? sent % 2 : 1 - (sent % 2);
+          sent += 1;
+          const asked = request(
+            `${services[chosen]!.baseUrl}/graphql`,
+            { method: "POST", agent, headers: { "content-type": "application/json" } },
+            (response) => response.resume().on("end", () => settle(String(response.statusCode))),
+          ).once("error", ({ message }) => settle(message));
+          asked.end('{"query":"{ publicProjects { id } }"}');
+        });
+      const callers = Array.from({ length: 8 }, async () => {
+        while (balancing.on) {
+          const outcome = await ask();
+          outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+        }
+      });
+      const answered = () => outcomes.get("200") ?? 0;
+      await until(() => answered() > 100);
+      const stopped = services[0]!.stop();
+      expect(await stopped).toMatchObject({ code: 0 });
+      const before = answered();
+      await until(() => answered() > before + 100);
+      balancing.on = false;
+      await Promise.all([...looking, ...callers]);
+      agent.destroy();
+      expect([...outcomes.keys()]).toEqual(["200"]);
+    } finally {
+      await Promise.all(services.map((service) => service.stop()));
+    }
+  }, 120_000);
 });
+
+test("a start that fails ends though nobody reads what it says", async () => {
+  await using data = await temporaryFolder();
+  const code = join(data.path, "code");
+  await promisify(execFile)("sh", ["-c", `(node src/server.ts 2>&1; echo $? > ${code}) | true`], {
+    cwd: resolve(import.meta.dirname, "../.."),
+    env: {
+      ...process.env,
+      DATABASE_URL: "postgres://u:p@127.0.0.1:1/x",
+      NODE_ENV: "test",
+      DATA_DIR: data.path,
+    },
+  });
+  expect(await until(() => readFile(code, "utf8").catch(() => ""))).toBe("1\n");
+}, 60_000);
