@@ -94,11 +94,15 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
             schema = buildSchema(authenticatorUrlOf(url));
             await schema;
           },
-          changed: async ({ isShown, hasDrift }) => {
+          changed: async ({ isChanged: hasChanged, isShown, hasDrift }) => {
             applied = statementsOf(files);
             appliedCurrent = current;
             if (mine !== generation || (isServed && isReference)) return;
-            if (isServed && !isShown) return say(`${broughtWhole}; it holds ${after(since)}.`);
+            if (isServed && !isShown) {
+              // After what was applied and told already there is mostly nothing left to do.
+              if (isFirst || hasChanged) say(`${broughtWhole}; it holds ${after(since)}.`);
+              return;
+            }
             const ofReference = hasDrift ? undefined : schema;
             await serve(broughtWhole, since, ofReference);
             isReference = ofReference !== undefined;

@@ -32,6 +32,8 @@ export interface Whole {
 
 /** What became of the database. */
 export interface Changed {
+  /** Whether anything had to be made, replaced or dropped. */
+  isChanged: boolean;
   /** Whether the API shows anything of it. */
   isShown: boolean;
   /** Whether the database has other structure than the files make. */
@@ -73,7 +75,7 @@ export interface SchemaThreadOptions extends Omit<ThreadData, "shared" | "server
 export interface Beside {
   /** Builds the schema of GraphQL from the reference, which is what the database becomes. */
   build(authenticatorOfReference: string): Promise<unknown>;
-  /** The database has changed. */
+  /** The database is as the files make it, but for what shows when it is read again. */
   changed(what: Changed): Promise<void>;
   noted(event: string, text: string): void;
 }

@@ -45,7 +45,13 @@ async function bring({ mine, isFirst }: Whole): Promise<boolean> {
       return await (await references).make({ ...options, ...(isFirst && { meanwhile }) });
     },
     changed: ({ changes, drift }) =>
-      ask({ changed: { isShown: changes.some(isShown), hasDrift: drift.length > 0 } }),
+      ask({
+        changed: {
+          isChanged: changes.length > 0,
+          isShown: changes.some(isShown),
+          hasDrift: drift.length > 0,
+        },
+      }),
     isOutdated: () => {
       // Both, in this order: who saves writes and looks the other way round, so that one sees the other.
       Atomics.store(shared, state.isChanging, 1);
