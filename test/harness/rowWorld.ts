@@ -64,6 +64,8 @@ const members: Record<string, [organization: string, role: string]> = {
   "another member": ["Harbour", "MEMBER"],
   // The organization requires a second factor, and the time to set one up is over.
   "owner without second factor": ["Harbour", "OWNER"],
+  "member without second factor": ["Harbour", "MEMBER"],
+  "seller without second factor": ["Sisters", "MEMBER"],
   seller: ["Sisters", "MEMBER"],
   "seller's admin": ["Sisters", "ADMIN"],
   builder: ["Brick", "MEMBER"],

@@ -23,7 +23,8 @@ export const equivalents: { pattern: RegExp; reason: string }[] = [
       "Without it the condition for the row as it was would hold for the row as it becomes, and nobody could make another's report private. The organization, which it asks about, is no column that anybody may change.",
   },
   {
-    pattern: /^app_hidden\.viewer_(holds|signers)\(\): or app_public\.current_user_id\(\) IS NULL → false$/,
+    pattern:
+      /^app_hidden\.(viewer_(holds|signers)|find_viewer_\w+)\((text)?\): or app_public\.current_user_id\(\) IS NULL → false$/,
     reason: "A visitor's id is null, which no row's equals: visitors are answered without looking.",
   },
   {
