@@ -90,6 +90,7 @@ test("the limit is 1 MB for anybody and 10 MB for a signed-in viewer, to the byt
   const large = await post(bodyOf(bodyLimits.anonymous + 1));
   expect(large.status).toBe(413);
   expect(large.json.errors[0].extensions).toMatchObject({ code: "PAYLOAD_TOO_LARGE", limit: 1_000_000 });
+  expect(large.json.errors[0].message).toBe("The body is over 1 MB.");
   expect((await post(bodyOf(bodyLimits.signedIn), signedIn)).status).toBe(200);
   const larger = await post(bodyOf(bodyLimits.signedIn + 1), signedIn);
   expect(larger.status).toBe(413);
@@ -133,17 +134,28 @@ test.each([
   const answer = await post(body, { ...json, "content-encoding": encoding });
   expect(answer.status).toBe(status);
   expect(answer.json.errors[0].extensions.code).toBe("BAD_USER_INPUT");
+  expect(answer.json.errors[0].message).toBe(
+    status === 415
+      ? "Content-Encoding may be gzip, deflate, br or zstd, or be left out."
+      : "The body could not be read to its end.",
+  );
 });
 
 test("a body whose encoding is refused takes nothing of the share of bodies; one with an empty encoding takes what it announces", async () => {
   const everything = await requestBodies.acquire(partyOf(null, "127.0.0.1"), { weight: 24_000_000 });
   try {
-    expect((await post("x", { ...json, "content-encoding": "compress" })).status).toBe(415);
+    for (const encoding of ["compress", "xgzip", "gzipped"])
+      expect((await post(bodyOf(500_000), { ...json, "content-encoding": encoding })).status).toBe(415);
+    // By its own word too large, to the byte.
+    expect((await post(bodyOf(bodyLimits.anonymous + 1))).status).toBe(413);
     expect((await post(bodyOf(1_000), { ...json, "content-encoding": "" })).status).toBe(200);
-    const waits = post(bodyOf(500_000), { ...json, "content-encoding": "" });
-    await until(() => requestBodies.numbers.waiting === 1);
+    const waits = [
+      post(bodyOf(500_000), { ...json, "content-encoding": "" }),
+      post(bodyOf(bodyLimits.anonymous)),
+    ];
+    await until(() => requestBodies.numbers.waiting === waits.length);
     everything();
-    expect((await waits).status).toBe(200);
+    for (const { status } of await Promise.all(waits)) expect(status).toBe(200);
   } finally {
     everything();
   }
