@@ -45,11 +45,10 @@ const invite = async (buyerId: string, input: Record<string, unknown> = {}, pers
 async function tokens(): Promise<string[]> {
   const log = await runJobs(world.database.ownerUrl, outbox.provider);
   const mails = await outbox.take();
-  return mails.map((mail) => {
-    const token = /#purchase=(plat_purchase_[\w-]{43})$/m.exec(mail.text!)![1]!;
-    expect(log.join("\n")).not.toContain(token);
-    return token;
-  });
+  // Other mails to buyers carry none.
+  const found = mails.flatMap((mail) => /#purchase=(plat_purchase_[\w-]{43})$/m.exec(mail.text!)?.[1] ?? []);
+  for (const token of found) expect(log.join("\n")).not.toContain(token);
+  return found;
 }
 
 test("the mail has the link that makes its reader the buyer, once", async () => {
