@@ -122,8 +122,9 @@ test("agreements of a page of leads are looked up by the lead, and the policy re
     const { leads } = await person.get(page);
     const answered = leads.flatMap((lead: any) => lead.agreements).length;
     expect([name, found.touched("agreements")]).toEqual([name, answered]);
-    // The policy asks whose lead it is where a viewer sees only their own.
-    expect(found.touched("leads")).toBeLessThanOrEqual(7 * 50 + answered);
+    // The policy asks whose lead it is where a viewer sees only their own; how leads themselves are read has tests of its own.
+    const asked = found.nodes.filter((node) => node["Index Name"] === "leads_id_project_id_key");
+    expect(touched(asked, "leads")).toBeLessThanOrEqual(answered);
   }
 });
 
