@@ -123,7 +123,9 @@ test("a stranger whose statements hang keeps three connections and waits for the
     const asks = Array.from({ length: 24 }, () => world.anonymous.get("{ publicProjects(first: 1) { id } }"));
     const hanging = async (): Promise<number> => {
       const { rows } = await world.owner.query(
-        "select count(*)::int as n from pg_locks where not granted and relation = 'app_public.projects'::regclass",
+        // What the API looks up for others meanwhile gives up by itself.
+        `select count(*)::int as n from pg_locks l join pg_stat_activity a using (pid)
+         where not l.granted and l.relation = 'app_public.projects'::regclass and a.query not like '%access_of%'`,
       );
       return rows[0].n;
     };

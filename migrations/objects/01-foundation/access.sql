@@ -105,7 +105,8 @@ create trigger _600_access after insert or update or delete on app_private.role_
 -- Permissions that the viewer has alike are one class, whose sets are found once.
 create function app_private.access_of(user_id uuid, organization_id uuid, scopes text[], out access text,
   out classes text[], out parties uuid[], out version bigint)
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+-- Its connections are those that tokens are looked up on: where a table is locked, each statement finds its own access.
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '250ms' as $$
 #variable_conflict use_column
 declare
   most constant int := 12;
