@@ -57,7 +57,7 @@ export interface GraphqlOptions {
   jwtKeys: readonly LoginTokenKey[];
   /** What secrets are sealed with. */
   seal: Seal;
-  /** Whether documents that are not registered are refused; not where left out. */
+  /** Whether documents that are not registered are refused; not where omitted. */
   trustedDocumentsOnly?: boolean;
   /** Whether the addresses of webhooks may lead to this machine; not where left out. */
   loopbackWebhooks?: boolean;

@@ -35,7 +35,7 @@ export function presetAlone(
 /**
  * Reads a database and builds its schema.
  * @param authenticatorUrl how the API logs in there.
- * @param options what signs; without it, nothing can be signed. How the database is asked; as the API does where left out.
+ * @param options what signs; without it, nothing can be signed. How the database is asked; as the API does where omitted.
  */
 export async function buildSchema(
   authenticatorUrl: string,

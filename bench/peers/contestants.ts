@@ -24,7 +24,7 @@ export interface Running {
 export interface Contestant {
   name: string;
   start(database: { ownerUrl: string; authenticatorUrl: string }): Promise<Running>;
-  /** Documents for servers whose schema is made of the tables; that of the work where left out, null where it cannot be asked. */
+  /** Documents for servers whose schema is made of the tables; that of the work where omitted, null where it cannot be asked. */
   documents?: Readonly<Record<string, string | null>>;
   /** Variables, where they differ. */
   variables?: Readonly<Record<string, (given: any, viewer: Viewer) => Record<string, unknown>>>;

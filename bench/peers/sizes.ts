@@ -3,7 +3,7 @@ import { sized, smoke, unlessSmoke } from "../data/size.ts";
 
 const number = (name: string, usual: number) => (smoke ? usual : Number(process.env[name] ?? usual));
 
-/** Leads in all: BENCH_SIZE, 10,000 where left out. */
+/** Leads in all: BENCH_SIZE, 10,000 where omitted. */
 export const LEADS = sized(10_000, 100);
 /** Times that each contestant has its turn: BENCH_ROUNDS. */
 export const ROUNDS = number("BENCH_ROUNDS", unlessSmoke(3, 1));

@@ -1,6 +1,6 @@
 /**
  * `npm run doctor`: looks at settings, disks, files, backups, database, background work and the rules of deals, and says of each finding what to do.
- * Ends with status 1 where there is a problem. `--json` prints a line of JSON for each check.
+ * Exits with status 1 where there is a problem. `--json` prints a line of JSON for each check.
  */
 import { parseArgs } from "node:util";
 import { loadConfig } from "../config.ts";

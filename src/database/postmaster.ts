@@ -24,7 +24,7 @@ interface Start {
   settings: Record<string, string | number>;
   /** By how much its processes yield to this one; see lowerPriority. Not at all where left out. */
   nice?: number;
-  /** How long it may take until it takes connections, in milliseconds; a minute where left out. */
+  /** How long it may take until it takes connections, in milliseconds; a minute where omitted. */
   withinMs?: number;
 }
 

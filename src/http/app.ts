@@ -70,7 +70,7 @@ export interface AppDeps {
   readonly pages?: Readonly<Record<string, RequestHandler>>;
   /** What takes the files of multipart requests; without it they are refused like any other media type. */
   readonly uploads?: UploadDeps;
-  /** Documents that are asked for by their ids; there are none where left out. */
+  /** Documents that are asked for by their ids; there are none where omitted. */
   readonly documents?: TrustedDocuments;
   /** Run after authentication and before the body is read, in this order. */
   readonly beforeBody?: readonly RequestHandler[];

@@ -8,7 +8,7 @@ import type { Language } from "../messages/catalogue.ts";
 /** Who is asking, as far as the transport needs to know; the token decides, `userId` null is an anonymous viewer. */
 export interface Claims {
   readonly userId: string | null;
-  /** Whether the token only reads; not where left out. */
+  /** Whether the token only reads; not where omitted. */
   readonly readOnly?: boolean;
   /** Whether organizations of the viewer refuse them because they have no second factor. */
   readonly secondFactorWithholds?: "SOME" | "ALL";

@@ -1,18 +1,11 @@
 import type { Task } from "graphile-worker";
 import { deliverWithinQuota } from "../jobs/deliver.ts";
 import { idOf, idsOf } from "../jobs/payload.ts";
-import { purchaseCancelled } from "../providers/mail/templates.ts";
+import { purchaseCancelled, type CancelledPurchase } from "../providers/mail/templates.ts";
 
-interface Cancelled {
+interface Cancelled extends CancelledPurchase {
   recipients: string[];
   organization_id: string;
-  organization: string;
-  project: string;
-  home: string | null;
-  currency: string;
-  refunded: string;
-  returned: string;
-  kept: string;
 }
 
 /**

@@ -321,19 +321,23 @@ export function buyerInvite(values: Invitation & { project: string }): Rendered 
   });
 }
 
-/**
- * To buyers: their purchase was cancelled. Why is the sales team's own.
- * @param values amounts are decimal numbers as text: what goes back to cards, what is returned otherwise, what the seller keeps.
- */
-export function purchaseCancelled(values: {
+/** What buyers are told of a cancelled purchase; amounts are decimal numbers as text. */
+export interface CancelledPurchase {
   organization: string;
   project: string;
+  /** The unit or lot; null where there is none. */
   home: string | null;
   currency: string;
+  /** What goes back to cards. */
   refunded: string;
+  /** What is returned otherwise. */
   returned: string;
+  /** What the seller keeps. */
   kept: string;
-}): Rendered {
+}
+
+/** To buyers: their purchase was cancelled. Why is the sales team's own. */
+export function purchaseCancelled(values: CancelledPurchase): Rendered {
   const { organization, project, home, currency, refunded, returned, kept } = values;
   const amount = (value: string) => (Number(value) > 0 ? money(value, currency) : null);
   const facts: [string, string | null][] = [
