@@ -424,6 +424,34 @@ test("a commit calls the service: nothing waits until it looks by itself", async
   }
 });
 
+test("an event is sent at once when an attempt before it ends, whoever holds the webhook's cursor meanwhile", async () => {
+  await dispatchers.pop()!.stop();
+  dispatchers.push(await dispatch(10_000, undefined, seldom));
+  const made = await create();
+  await lead("Before");
+  expect((await receiver.next()).event.data.name).toBe("Before");
+  await reaches(made, settled);
+  const holder = await world.owner.connect();
+  try {
+    await holder.query("begin");
+    await holder.query("select from app_private.webhook_progress where webhook_id = $1 for no key update", [
+      made.id,
+    ]);
+    await lead("Meanwhile");
+    // Seen to wait: the fan-out has met the lock.
+    await until(async () => {
+      const { rows } = await world.owner.query(
+        "select from pg_stat_activity where application_name = 'plat-webhooks' and datname = current_database() and wait_event_type = 'Lock'",
+      );
+      return rows.length > 0;
+    });
+    await holder.query("commit");
+  } finally {
+    holder.release();
+  }
+  expect((await receiver.next()).event.data.name).toBe("Meanwhile");
+});
+
 test("what a dispatcher held when it died is sent by another", async () => {
   await dispatchers.pop()!.stop();
   const made = await create();

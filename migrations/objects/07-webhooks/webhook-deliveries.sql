@@ -129,11 +129,21 @@ end $$;
 comment on function app_private.make_deliveries(app_public.webhooks, bigint, bigint) is
   'Queues the events of a range that a webhook wants and its principal may read.';
 
+create function app_private.locked_webhook_progress(webhook_id uuid) returns app_private.webhook_progress
+language sql volatile set lock_timeout = '50ms' as $$
+  select p from app_private.webhook_progress p where p.webhook_id = locked_webhook_progress.webhook_id
+  for no key update
+$$;
+comment on function app_private.locked_webhook_progress(uuid) is
+  'Locks the cursor of a webhook and returns it; lock_not_available where another transaction holds it for 50 ms.';
+
 create function app_private.fan_out_webhooks(batch int) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   webhook app_public.webhooks;
-  progress record;
+  behind record;
+  progress app_private.webhook_progress;
+  redelivery record;
   upto bigint;
   more boolean := false;
 begin
@@ -142,38 +152,46 @@ begin
     return false;
   end if;
   -- In batches, so that no webhook and no organization keeps the others waiting.
-  for progress in
-    select p.webhook_id, p.last_sequence, c.last_sequence as last_written from app_private.webhook_progress p
+  for behind in
+    select p.webhook_id, c.last_sequence as last_written from app_private.webhook_progress p
     join app_private.event_counters c on c.stream_id = p.organization_id and c.last_sequence > p.last_sequence
     join app_public.webhooks w on w.id = p.webhook_id and w.status in ('ENABLED', 'FAILING') and w.deleted_at is null
-    order by p.webhook_id for no key update of p skip locked
+    order by p.webhook_id
   loop
+    begin
+      progress := app_private.locked_webhook_progress(behind.webhook_id);
+    exception when lock_not_available then
+      -- Whoever holds it, such as an attempt that ends, does not notify when it is free.
+      more := true;
+      continue;
+    end;
+    continue when progress.webhook_id is null or progress.last_sequence >= behind.last_written;
     select w.* into webhook from app_public.webhooks w where w.id = progress.webhook_id;
-    upto := least(progress.last_written, progress.last_sequence + batch);
+    upto := least(behind.last_written, progress.last_sequence + batch);
     perform app_private.make_deliveries(webhook, progress.last_sequence, upto);
     update app_private.webhook_progress p set last_sequence = upto where p.webhook_id = webhook.id;
-    more := more or upto < progress.last_written;
+    more := more or upto < behind.last_written;
   end loop;
-  for progress in
+  for redelivery in
     select r.id, r.webhook_id, r.next_sequence, r.to_sequence from app_private.webhook_redeliveries r
     join app_public.webhooks w on w.id = r.webhook_id and w.status in ('ENABLED', 'FAILING') and w.deleted_at is null
     order by r.id for update of r skip locked
   loop
-    select w.* into webhook from app_public.webhooks w where w.id = progress.webhook_id;
-    upto := least(progress.to_sequence, progress.next_sequence + batch - 1);
-    perform app_private.make_deliveries(webhook, progress.next_sequence - 1, upto);
-    if upto < progress.to_sequence then
-      update app_private.webhook_redeliveries r set next_sequence = upto + 1 where r.id = progress.id;
+    select w.* into webhook from app_public.webhooks w where w.id = redelivery.webhook_id;
+    upto := least(redelivery.to_sequence, redelivery.next_sequence + batch - 1);
+    perform app_private.make_deliveries(webhook, redelivery.next_sequence - 1, upto);
+    if upto < redelivery.to_sequence then
+      update app_private.webhook_redeliveries r set next_sequence = upto + 1 where r.id = redelivery.id;
       more := true;
     else
-      delete from app_private.webhook_redeliveries r where r.id = progress.id;
+      delete from app_private.webhook_redeliveries r where r.id = redelivery.id;
     end if;
   end loop;
   return more;
 end $$;
 comment on function app_private.fan_out_webhooks(int) is
   'Makes deliveries of what was written since, at most a batch of events for each webhook; returns whether there is '
-  'more.';
+  'more, also for a webhook whose cursor somebody else held.';
 
 -- Sending: claim, send, settle.
 create function app_private.webhook_body(e app_public.events) returns text
