@@ -59,7 +59,8 @@ comment on view app_public.binding_offers is
   'An offer with the home, the people and what comes to the price.';
 
 comment on column app_public.binding_offers.id is E'@notNull\n\nThe id of the offer; sorts by time of creation.';
-comment on column app_public.binding_offers.number is E'@notNull\n\nNumber of the offer in the project, such as O-000042.';
+comment on column app_public.binding_offers.number is
+  E'@notNull\n\nNumber of the offer in the project, such as O-000042.';
 comment on column app_public.binding_offers.organization_id is E'@behavior -*\n\nThe organization.';
 comment on column app_public.binding_offers.project_id is E'@notNull\n@filter projectIds\n\nThe project.';
 comment on column app_public.binding_offers.negotiation_id is E'@notNull\n\nThe negotiation.';
