@@ -23,6 +23,24 @@ const mask = (table: string, tags = "") => `
   select app_private.make_masked_view('${table}')`;
 
 export const faults: Fault[] = [
+  // Personal data
+  {
+    rule: "personal-column",
+    table: "visits",
+    sql: `alter table app_public.visits add lead_id uuid references app_public.leads on delete cascade;
+      create index visits_lead on app_public.visits (lead_id);
+      comment on constraint visits_lead_id_fkey on app_public.visits is E'@fieldName lead\\n@backwardBehavior -*\\n\\nWho came.';
+      comment on column app_public.visits.lead_id is E'@behavior -*\\n\\nWho came.'`,
+    object: "app_public.visits.name",
+    says: /`@personal contract`/,
+  },
+  {
+    rule: "personal-tag",
+    table: "views",
+    sql: "comment on column app_public.views.name is E'@personal because\\n\\nWhat it is called.'",
+    object: "app_public.views.name",
+    says: /one of them/,
+  },
   // Tables
   {
     rule: "table-row-security",
