@@ -100,7 +100,8 @@ begin
     'app_public.leads', (select coalesce(jsonb_agg(l.id), '[]') from app_public.leads l
       where l.organization_id = organization_id and (l.id = lead_id or l.person_id = person_id)),
     'app_public.buyers', (select coalesce(jsonb_agg(b.id), '[]') from app_public.buyers b
-      where b.organization_id = organization_id and (b.id = buyer_id or b.person_id = person_id)))) e where e.value <> '[]';
+      where b.organization_id = organization_id and (b.id = buyer_id or b.person_id = person_id)))) e
+    where e.value <> '[]';
 end $$;
 comment on function app_private.erasure_roots(uuid, uuid, uuid) is
   'The organization of a lead, purchase or agent, and all leads and purchases of the same person.';

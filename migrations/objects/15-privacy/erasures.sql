@@ -8,7 +8,8 @@
 -- Contracts and payments are kept for the organization's contract_retention_years, and erased then by themselves.
 
 create policy erasers on app_public.erasures for select to plat_user
-  using (organization_id = any ((select app_hidden.viewer_organizations('privacy.erase'))::uuid[]));
+  using (deleted_at is null
+    and organization_id = any ((select app_hidden.viewer_organizations('privacy.erase'))::uuid[]));
 grant select on app_public.erasures to plat_user, plat_anonymous;
 select app_private.make_record('erasures', 'erasure', 'privacy.erase');
 insert into app_private.file_tables (table_name) values ('erasures');
