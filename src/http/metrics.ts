@@ -82,27 +82,31 @@ export function createMetrics(): Metrics {
     labelNames: ["code"],
     registers,
   });
-  new Gauge({
-    name: "plat_pool_connections",
-    help: "Connections of the pools, and callers that wait for one",
-    labelNames: ["pool", "state"],
-    registers,
-    collect() {
-      for (const [pool, found] of Object.entries(numbers().pools))
-        for (const state of ["total", "idle", "waiting"] as const) this.set({ pool, state }, found[state]);
-    },
-  });
-  new Gauge({
-    name: "plat_admission_requests",
-    help: "Units of shared resources that are held, and requests that wait for some",
-    labelNames: ["resource", "state"],
-    registers,
-    collect() {
-      for (const [resource, found] of Object.entries(numbers().admission ?? {}))
-        for (const state of ["held", "waiting"] as const) this.set({ resource, state }, found[state]);
-    },
-  });
-  registerDocuments(registers, () => numbers().documents);
+  registry.registerMetric(
+    new Gauge({
+      name: "plat_pool_connections",
+      help: "Connections of the pools, and callers that wait for one",
+      labelNames: ["pool", "state"],
+      registers: [],
+      collect() {
+        for (const [pool, found] of Object.entries(numbers().pools))
+          for (const state of ["total", "idle", "waiting"] as const) this.set({ pool, state }, found[state]);
+      },
+    }),
+  );
+  registry.registerMetric(
+    new Gauge({
+      name: "plat_admission_requests",
+      help: "Units of shared resources that are held, and requests that wait for some",
+      labelNames: ["resource", "state"],
+      registers: [],
+      collect() {
+        for (const [resource, found] of Object.entries(numbers().admission ?? {}))
+          for (const state of ["held", "waiting"] as const) this.set({ resource, state }, found[state]);
+      },
+    }),
+  );
+  registerDocuments(registry, () => numbers().documents);
   const statements = new Histogram({
     name: "plat_database_statement_duration_seconds",
     help: "From sending statements on a connection to the server being ready for the next, by pool",
@@ -185,32 +189,36 @@ export function createMetrics(): Metrics {
 }
 
 /** Documents with their plans, once there is an API that keeps some. */
-function registerDocuments(registers: Registry[], found: () => ApiNumbers["documents"]): void {
+function registerDocuments(registry: Registry, found: () => ApiNumbers["documents"]): void {
   const counted = {
     hits: "Documents that were found among those that are kept",
     misses: "Documents that had to be parsed",
   };
   for (const [name, help] of Object.entries(counted) as [keyof typeof counted, string][])
-    new Counter({
-      name: `plat_plan_cache_${name}_total`,
-      help,
-      registers,
-      collect() {
-        this.reset();
-        this.inc(found()?.[name] ?? 0);
-      },
-    });
+    registry.registerMetric(
+      new Counter({
+        name: `plat_plan_cache_${name}_total`,
+        help,
+        registers: [],
+        collect() {
+          this.reset();
+          this.inc(found()?.[name] ?? 0);
+        },
+      }),
+    );
   const kept = {
     documents: "Documents that are kept with their plans",
     bytes: "Bytes that they are thought to take",
   };
   for (const [name, help] of Object.entries(kept) as [keyof typeof kept, string][])
-    new Gauge({
-      name: `plat_plan_cache_${name}`,
-      help,
-      registers,
-      collect() {
-        this.set(found()?.[name] ?? 0);
-      },
-    });
+    registry.registerMetric(
+      new Gauge({
+        name: `plat_plan_cache_${name}`,
+        help,
+        registers: [],
+        collect() {
+          this.set(found()?.[name] ?? 0);
+        },
+      }),
+    );
 }

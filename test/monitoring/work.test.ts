@@ -45,7 +45,13 @@ test("what waits is counted by task and state, with the age of the oldest, and o
 
 test("viewers and background work may not ask for them", async () => {
   for (const role of ["plat_user", "plat_anonymous", "plat_worker"])
-    for (const name of ["work_numbers", "job_numbers", "stream_numbers", "backlog_numbers", "server_numbers"]) {
+    for (const name of [
+      "work_numbers",
+      "job_numbers",
+      "stream_numbers",
+      "backlog_numbers",
+      "server_numbers",
+    ]) {
       const { rows } = await owner.query("select has_function_privilege($1, $2, 'execute') as may", [
         role,
         `app_private.${name}()`,

@@ -180,7 +180,9 @@ async function hasPromtool(): Promise<boolean> {
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    console.warn("promtool is not installed (Debian: apt-get install prometheus): the alerts were parsed, not run.");
+    console.warn(
+      "promtool is not installed (Debian: apt-get install prometheus): the alerts were parsed, not run.",
+    );
     return false;
   }
 }

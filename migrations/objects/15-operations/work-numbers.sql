@@ -9,7 +9,8 @@ comment on function app_private.counted_at_most() is
 create function app_private.job_numbers() returns table (metric text, label text, value double precision)
 language sql stable rows 300 security definer set search_path = pg_catalog, pg_temp as $$
   with waiting as (
-    select w.task_id, count(*) filter (where w.run_at <= now()) as due, count(*) filter (where w.run_at > now()) as later,
+    select w.task_id, count(*) filter (where w.run_at <= now()) as due,
+      count(*) filter (where w.run_at > now()) as later,
       min(w.run_at) filter (where w.run_at <= now()) as oldest
     from (select j.task_id, j.run_at from graphile_worker._private_jobs j where j.is_available = true
       order by j.priority, j.run_at limit app_private.counted_at_most()) w
