@@ -146,6 +146,7 @@ language sql stable rows 300 security definer set search_path = pg_catalog, pg_t
   union all select * from app_private.server_numbers()
 $$;
 comment on function app_private.work_numbers() is
+  E'@step It takes nothing and tells no record: counts and ages, which differ from one second to the next.\n\n'
   'What monitoring tells of the work that waits, in all processes together: the names of metrics without their prefix, '
   'with one label where they have one.';
 grant execute on function app_private.work_numbers to plat_authenticator;
