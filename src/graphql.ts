@@ -15,8 +15,9 @@ import { filePage } from "./http/files.ts";
 import { requestState } from "./http/requestState.ts";
 import { isMultipart } from "./http/uploads.ts";
 import { uploadPlaces } from "./http/uploadPlaces.ts";
-import { connectionShares } from "./limits/admission.ts";
+import * as admission from "./limits/admission.ts";
 import type { Logger } from "./log.ts";
+import { documentLookups, keptDocuments } from "./plugins/QueryLimitsPlugin.ts";
 import { createPreset, viewerSettings, type PresetOptions } from "./preset.ts";
 import { createDraftProvider, type DraftProvider } from "./providers/drafts/index.ts";
 import type { FileStore } from "./providers/files/index.ts";
@@ -95,7 +96,7 @@ export interface Graphql {
     | "pgl"
     | "authenticate"
     | "constraintMessages"
-    | "pools"
+    | "numbers"
     | "uploads"
     | "documents"
     | "filePage"
@@ -164,7 +165,7 @@ export async function startGraphql({
   const pool = open(poolSize - ofPages, "plat-api");
   const pages = open(ofPages, "plat-pages");
   try {
-    const connections = connectionShares(poolSize, poolSize - ofPages - 1);
+    const connections = admission.connectionShares(poolSize, poolSize - ofPages - 1);
     const files = createFiles({
       store: fileStore,
       pool,
@@ -200,7 +201,7 @@ export async function startGraphql({
         ...(adaptor && { adaptor }),
       }),
     );
-    const [constraintMessages] = await Promise.all([
+    const [constraintMessages, schema] = await Promise.all([
       loadConstraintMessages(pool),
       pgl.getSchema(),
       pool.query("select app_private.note_configured_apps($1)", [oauth?.issuer ?? null]),
@@ -246,7 +247,19 @@ export async function startGraphql({
         consent: consentPage(integrations),
         languageOfUser: async (userId) =>
           (await pool.query("select app_private.language_of($1) as language", [userId])).rows[0]?.language,
-        pools: () => ({ api: numbersOf(pool), pages: numbersOf(pages) }),
+        numbers: () => ({
+          pools: { api: numbersOf(pool), pages: numbersOf(pages) },
+          documents: { ...keptDocuments(schema), ...documentLookups },
+          admission: {
+            operations: admission.operations.numbers,
+            large_operations: admission.largeOperations.numbers,
+            introspections: admission.introspections.numbers,
+            password_hashes: admission.passwordHashes.numbers,
+            authentications: admission.authentications.numbers,
+            page_requests: admission.pageRequests.numbers,
+            connections: connections.numbers,
+          },
+        }),
       },
       isReachable: async () => {
         await pool.query("select 1");

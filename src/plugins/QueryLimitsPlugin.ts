@@ -133,6 +133,9 @@ export function keptDocuments(schema: GraphQLSchema): { bytes: number; documents
   return bySchema.get(schema)?.documents.size ?? { bytes: 0, documents: 0 };
 }
 
+/** How often documents were found that are kept, and how often they had to be read, in this process. */
+export const documentLookups = { hits: 0, misses: 0 };
+
 /** Execution refuses a document without the operation that is asked for. */
 const nothing: PlanMeasure = { steps: { total: 0, part: [] }, copies: 1, introspections: 0 };
 
@@ -263,8 +266,12 @@ export const QueryLimitsPlugin: GraphileConfig.Plugin = {
             return document;
           };
           let document: KnownDocument | undefined;
-          if (typeof text === "string")
-            document = documents.find(text) ?? (await eventLoop.run(work.party, () => look(text)));
+          if (typeof text === "string") {
+            document = documents.find(text);
+            if (document) documentLookups.hits += 1;
+            else documentLookups.misses += 1;
+            document ??= await eventLoop.run(work.party, () => look(text));
+          }
           return {
             ...config,
             parseAndValidate: (query) => (query === document?.text ? document : look(query)).result,
