@@ -413,6 +413,11 @@ export function recipes(
       email: email(),
       phone: undefined,
     })),
+    // Erased, whoever plays could not go on.
+    eraseAccount: async (player) => {
+      await withoutFactor(player);
+      return { password, secondFactorCode: undefined, dryRun: true };
+    },
     // Somebody new, of whom others do not play.
     erasePerson: async (player) => {
       const { projectId } = await find(
