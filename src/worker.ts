@@ -13,6 +13,8 @@ import { backoff } from "./backoff.ts";
 import { watchWorkers, type Liveness } from "./jobs/liveness.ts";
 import { RunnerPool } from "./jobs/runnerPool.ts";
 import type { Logger } from "./log.ts";
+import { inSpan } from "./tracing/spans.ts";
+import { workContext } from "./workContext.ts";
 
 export interface WorkerOptions {
   /** That of plat_worker. */
@@ -66,12 +68,18 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     noted: (ids) => ids.forEach((id) => liveness.held.delete(id)),
   });
   const stopping = new AbortController();
+  const requests = new Map<string, string>();
   let runner: Runner | undefined;
 
   const begin = () => {
     const events: WorkerEvents = new EventEmitter();
     events.on("pool:create", ({ workerPool }) => liveness.begin(workerPool.id));
-    events.on("job:start", ({ job }) => void liveness.held.add(String(job.id)));
+    events.on("job:start", ({ job }) => {
+      liveness.held.add(String(job.id));
+      const { requestId } = askedBy(job.payload);
+      if (requestId) requests.set(String(job.id), requestId);
+    });
+    events.on("job:complete", ({ job }) => void requests.delete(String(job.id)));
     events.on("worker:getJob:error", () => liveness.noteLostAnswer());
     options.listen?.(events);
     return run({
@@ -79,7 +87,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       events,
       pgPool,
       preset: {
-        extends: [WorkerPreset, ...presets, setAsidePreset(liveness, log)],
+        extends: [WorkerPreset, ...presets, setAsidePreset(liveness, log), requestPreset],
         worker: {
           taskDirectory,
           // Not among the tasks: the job runner would take it for one.
@@ -90,7 +98,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
           failJobBatchDelay: 0,
           // Processes that lost the same server do not come back in the same moment.
           pollInterval: 1_500 + 1_000 * Math.random(),
-          logger: workerLog(log),
+          logger: workerLog(log, requests),
         },
       },
     });
@@ -155,6 +163,44 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   };
 }
 
+/** What add_job of the database puts into a payload of whoever has asked for the job. */
+function askedBy(payload: unknown): { requestId?: string; traceparent?: string } {
+  const { context } = (payload ?? {}) as { context?: Record<string, unknown> };
+  const text = (value: unknown) => (typeof value === "string" ? value : undefined);
+  const [requestId, traceparent] = [text(context?.["requestId"]), text(context?.["traceparent"])];
+  return { ...(requestId && { requestId }), ...(traceparent && { traceparent }) };
+}
+
+/** Runs each job for the request that has led to it: lines of the log, statements, mails and calls of the job bear its id. */
+export const requestPreset: GraphileConfig.Preset = {
+  plugins: [
+    {
+      name: "RequestOfJobPlugin",
+      version: "1.0.0",
+      after: ["LoadTaskFromJsPlugin", "TaskContextPlugin", "SetAsidePlugin"],
+      worker: {
+        hooks: {
+          loadTaskFromFiles(_ctx, event) {
+            const task = event.handler as Task | undefined;
+            if (!task) return;
+            event.handler = (payload, helpers) => {
+              const { id, task_identifier: name, attempts } = helpers.job;
+              const { requestId, traceparent } = askedBy(payload);
+              const attributes = { "plat.job": String(id), "plat.attempt": attempts };
+              return workContext.run({ requestId, task: name, job: String(id) }, () =>
+                inSpan(
+                  { name, kind: "consumer", attributes, ...(traceparent && { parent: traceparent }) },
+                  async () => task(payload, helpers),
+                ),
+              );
+            };
+          },
+        },
+      },
+    },
+  ],
+};
+
 /** Leaves alone what is set aside, also where the clock has added it again. */
 function setAsidePreset({ suspicion }: Liveness, log: Logger): GraphileConfig.Preset {
   return {
@@ -191,12 +237,19 @@ function setAsidePreset({ suspicion }: Liveness, log: Logger): GraphileConfig.Pr
   };
 }
 
-function workerLog(log: Logger): WorkerLogger {
+/** @param requests that of each job that runs, for the lines that the job runner writes about it */
+function workerLog(log: Logger, requests: ReadonlyMap<string, string>): WorkerLogger {
   const levels = { error: "error", warning: "warn", info: "debug", debug: "trace" } as const;
   return new WorkerLogger(
     (scope) => (level, message, meta) =>
       log[levels[level]](
-        { component: "worker", task: scope.taskIdentifier, job: scope.jobId, err: meta?.error },
+        {
+          component: "worker",
+          task: scope.taskIdentifier,
+          job: scope.jobId,
+          requestId: scope.jobId && requests.get(String(scope.jobId)),
+          err: meta?.error,
+        },
         message,
       ),
   );
