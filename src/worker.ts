@@ -4,6 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import {
   Logger as WorkerLogger,
   run,
+  type Job,
   type Runner,
   WorkerPreset,
   type Task,
@@ -68,18 +69,12 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     noted: (ids) => ids.forEach((id) => liveness.held.delete(id)),
   });
   const stopping = new AbortController();
-  const requests = new Map<string, string>();
   let runner: Runner | undefined;
 
   const begin = () => {
     const events: WorkerEvents = new EventEmitter();
     events.on("pool:create", ({ workerPool }) => liveness.begin(workerPool.id));
-    events.on("job:start", ({ job }) => {
-      liveness.held.add(String(job.id));
-      const { requestId } = askedBy(job.payload);
-      if (requestId) requests.set(String(job.id), requestId);
-    });
-    events.on("job:complete", ({ job }) => void requests.delete(String(job.id)));
+    events.on("job:start", ({ job }) => void liveness.held.add(String(job.id)));
     events.on("worker:getJob:error", () => liveness.noteLostAnswer());
     options.listen?.(events);
     return run({
@@ -98,7 +93,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
           failJobBatchDelay: 0,
           // Processes that lost the same server do not come back in the same moment.
           pollInterval: 1_500 + 1_000 * Math.random(),
-          logger: workerLog(log, requests),
+          logger: workerLog(log),
         },
       },
     });
@@ -237,20 +232,20 @@ function setAsidePreset({ suspicion }: Liveness, log: Logger): GraphileConfig.Pr
   };
 }
 
-/** @param requests that of each job that runs, for the lines that the job runner writes about it */
-function workerLog(log: Logger, requests: ReadonlyMap<string, string>): WorkerLogger {
+function workerLog(log: Logger): WorkerLogger {
   const levels = { error: "error", warning: "warn", info: "debug", debug: "trace" } as const;
-  return new WorkerLogger(
-    (scope) => (level, message, meta) =>
-      log[levels[level]](
-        {
-          component: "worker",
-          task: scope.taskIdentifier,
-          job: scope.jobId,
-          requestId: scope.jobId && requests.get(String(scope.jobId)),
-          err: meta?.error,
-        },
-        message,
-      ),
-  );
+  return new WorkerLogger((scope) => (level, message, meta) => {
+    // What the runner says of a job names the job beside the message.
+    const job = meta?.["job"] as Job | undefined;
+    log[levels[level]](
+      {
+        component: "worker",
+        task: scope.taskIdentifier ?? job?.task_identifier,
+        job: scope.jobId ?? (job && String(job.id)),
+        requestId: askedBy(job?.payload).requestId ?? workContext.getStore()?.requestId,
+        err: meta?.["error"],
+      },
+      message,
+    );
+  });
 }
