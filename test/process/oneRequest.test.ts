@@ -134,8 +134,8 @@ test("a request of a stranger: its id and its trace are those of the statement, 
   const named = (called: string) => spans.find((span) => span.name === called)!;
   expect(named("/graphql").parentSpanId).toBe("b7ad6b7169203331");
   expect(named("mutation").parentSpanId).toBe(named("/graphql").spanId);
-  // The job is one that the mutation has led to.
-  expect(named("service__contacted")).toMatchObject({ kind: 5, parentSpanId: named("mutation").spanId });
+  // The job is one that the request has led to.
+  expect(named("service__contacted")).toMatchObject({ kind: 5, parentSpanId: named("/graphql").spanId });
   const statements = spans.filter((span) => span.attributes["db.system.name"] === "postgresql");
   expect(statements.map(({ parentSpanId }) => parentSpanId)).toEqual(
     expect.arrayContaining([named("mutation").spanId, named("service__contacted").spanId]),
