@@ -15,6 +15,7 @@
 
 comment on table app_private.workflow_waits is
   'What executions wait for: an event of that name or form, of one of these records or of one that names it.';
+comment on column app_private.workflow_waits.event is E'@impersonal\n\nThe name of the event.';
 comment on table app_private.workflow_wakeups is
   'Events that may be what an execution waits for, written with the event; gone when they were looked at.';
 
