@@ -28,7 +28,7 @@ beforeAll(async () => {
     "mutation ($input: LoginInput!) { login(input: $input) { token } }",
     { input: { username: email, password } },
   );
-  quinn = world.person(login.token, createAccount.id, email);
+  quinn = world.person(login.token, createAccount.id);
   await join(world, world.harbour.id, quinn, "MEMBER");
   await createLead(quinn, { projectId: world.project.id, name: "Leona Lead", assigneeId: quinn.id });
   await createIn(quinn)("createLeadNote", { leadId: world.leads.open.id, text: "Wants to see the garden." });

@@ -1,6 +1,7 @@
 /** A mixed load over HTTPS, whose answers are compared with what was written: leads are made, changed, noted, read and listed. */
 import { randomUUID } from "node:crypto";
 import { Agent, request } from "node:https";
+// oxlint-disable-next-line no-restricted-imports -- pauses between two attempts
 import { setTimeout as delay } from "node:timers/promises";
 import { randomFrom } from "./random.ts";
 
@@ -75,7 +76,7 @@ export function post(
 export function startLoad(options: LoadOptions): Load {
   const agent = new Agent({ keepAlive: true, maxSockets: options.clients });
   const load: Omit<Load, "stop"> = { requests: 0, acknowledged: new Map(), again: {}, wrong: [] };
-  let stopped = false;
+  const state = { stopped: false };
   const headers = { authorization: `Bearer ${options.token}` };
 
   const ask = async (query: string, variables: Record<string, unknown>): Promise<any> => {
@@ -84,7 +85,7 @@ export function startLoad(options: LoadOptions): Load {
       load.requests++;
       let failed: string;
       try {
-        const more = query.startsWith("mutation") ? { "idempotency-key": key } : {};
+        const more: Record<string, string> = query.startsWith("mutation") ? { "idempotency-key": key } : {};
         const answer = await post(agent, options.baseUrl(), { query, variables }, { ...headers, ...more });
         const [error] = answer.errors ?? [];
         if (!error) return answer.data;
@@ -108,7 +109,7 @@ export function startLoad(options: LoadOptions): Load {
   const client = async (number: number) => {
     const random = randomFrom(options.seed * 1_000 + number);
     const own: string[] = [];
-    while (!stopped) {
+    while (!state.stopped) {
       const id = own[random(own.length || 1)];
       const turn = random(10);
       if (!id || turn < 3) {
@@ -145,7 +146,7 @@ export function startLoad(options: LoadOptions): Load {
   const clients = Array.from({ length: options.clients }, (_, number) => client(number));
   return Object.assign(load, {
     async stop() {
-      stopped = true;
+      state.stopped = true;
       await Promise.all(clients);
       agent.destroy();
     },

@@ -1,4 +1,5 @@
 import { Client } from "pg";
+// oxlint-disable-next-line no-restricted-imports -- looks at an interval
 import { setTimeout as delay } from "node:timers/promises";
 
 export interface LockWait {
@@ -22,9 +23,9 @@ export async function watchLocks(connectionString: string): Promise<LockWatch> {
   const client = new Client({ connectionString, application_name: "plat watch" });
   await client.connect();
   const seen = new Map<string, LockWait>();
-  let stopped = false;
+  const state = { stopped: false };
   const watching = (async () => {
-    while (!stopped) {
+    while (!state.stopped) {
       const { rows } = await client.query<LockWait & { key: string }>(
         `select l.pid || ' ' || l.waitstart as key, a.application_name as who, l.relation::regclass::text as relation, l.mode,
            extract(epoch from clock_timestamp() - l.waitstart)::float8 * 1000 as ms
@@ -37,7 +38,7 @@ export async function watchLocks(connectionString: string): Promise<LockWatch> {
   })();
   return {
     async stop() {
-      stopped = true;
+      state.stopped = true;
       await watching;
       await client.end();
       return [...seen.values()].sort((a, b) => b.ms - a.ms);
