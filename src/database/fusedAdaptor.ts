@@ -88,6 +88,7 @@ function makeWithPgClient(
       // Made before the connection is taken: settings that cannot be read must not cost one.
       const settings = new RequestSettings(pgSettings, deadlines?.probe);
       const work = workOf(pgSettings);
+      work?.throwFailure();
       const held = work && (await connections?.acquire(work.party));
       let bytes = 0;
       let result: T;
@@ -95,6 +96,7 @@ function makeWithPgClient(
         const connection = await pool.connect();
         const session = Session.of(connection, preparedStatements);
         const client = new FusedClient(session, settings, pgSettings?.["role"] ?? "", deadlines);
+        client.recording = work?.recording;
         session.meter = work && ((count) => ((bytes += count), work.read(count)));
         try {
           result = await callback(client);
