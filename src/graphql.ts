@@ -5,7 +5,6 @@ import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
 import { anonymous } from "./auth/claims.ts";
 import type { MismatchListener } from "./compiled/compiledQueries.ts";
 import { answerCompiled as compiledAnswer } from "./compiled/answerCompiled.ts";
-import { findCompiled } from "./plugins/QueryLimitsPlugin.ts";
 import type { GraphQLRequest } from "./http/graphqlRequest.ts";
 import { settledDeadlines } from "./database/deadlines.ts";
 import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
@@ -22,9 +21,10 @@ import { filePage } from "./http/files.ts";
 import { requestState } from "./http/requestState.ts";
 import { isMultipart } from "./http/uploads.ts";
 import { uploadPlaces } from "./http/uploadPlaces.ts";
-import { connectionShares } from "./limits/admission.ts";
+import * as admission from "./limits/admission.ts";
 import type { Logger } from "./log.ts";
 import { createPreset, settingsOf, viewerSettings, type PresetOptions } from "./preset.ts";
+import { documentLookups, findCompiled, keptDocuments } from "./plugins/QueryLimitsPlugin.ts";
 import { createDraftProvider, type DraftProvider } from "./providers/drafts/index.ts";
 import type { FileStore } from "./providers/files/index.ts";
 import { paymentsWebhook } from "./http/paymentsWebhook.ts";
@@ -106,7 +106,7 @@ export interface Graphql {
     | "authenticate"
     | "answerCompiled"
     | "constraintMessages"
-    | "pools"
+    | "numbers"
     | "uploads"
     | "documents"
     | "filePage"
@@ -181,7 +181,7 @@ export async function startGraphql({
   const pool = open(poolSize - ofPages, "plat-api");
   const pages = open(ofPages, "plat-pages");
   try {
-    const connections = connectionShares(poolSize, poolSize - ofPages - 1);
+    const connections = admission.connectionShares(poolSize, poolSize - ofPages - 1);
     const files = createFiles({
       store: fileStore,
       pool,
@@ -287,7 +287,19 @@ export async function startGraphql({
         consent: consentPage(integrations),
         languageOfUser: async (userId) =>
           (await pool.query("select app_private.language_of($1) as language", [userId])).rows[0]?.language,
-        pools: () => ({ api: numbersOf(pool), pages: numbersOf(pages) }),
+        numbers: () => ({
+          pools: { api: numbersOf(pool), pages: numbersOf(pages) },
+          documents: { ...keptDocuments(schema), ...documentLookups },
+          admission: {
+            operations: admission.operations.numbers,
+            large_operations: admission.largeOperations.numbers,
+            introspections: admission.introspections.numbers,
+            password_hashes: admission.passwordHashes.numbers,
+            authentications: admission.authentications.numbers,
+            page_requests: admission.pageRequests.numbers,
+            connections: connections.numbers,
+          },
+        }),
       },
       isReachable: async () => {
         await pool.query("select 1");

@@ -24,6 +24,8 @@ export interface WorkerOptions {
   presets?: GraphileConfig.Preset[];
   /** Where the tasks are. */
   taskDirectory?: string;
+  /** Takes the events of each job runner, for metrics. */
+  listen?: (events: WorkerEvents) => void;
   /** How often it looks for workers that died. */
   lookEveryMs?: number;
   /** Told when jobs cannot be run for good, though the database is there: another process may be able to. */
@@ -71,6 +73,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     events.on("pool:create", ({ workerPool }) => liveness.begin(workerPool.id));
     events.on("job:start", ({ job }) => void liveness.held.add(String(job.id)));
     events.on("worker:getJob:error", () => liveness.noteLostAnswer());
+    options.listen?.(events);
     return run({
       noHandleSignals: true,
       events,

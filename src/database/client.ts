@@ -3,6 +3,7 @@
  * and a proxy that has lost its other side takes everything and answers nothing. So each wait has a deadline on this side.
  */
 import { Client, type ClientConfig } from "pg";
+import { endTiming, startTiming, statementTimings } from "./timings.ts";
 
 /** Milliseconds to connect, log-in included. */
 const CONNECT_MS = 10_000;
@@ -54,6 +55,8 @@ export class DatabaseClient extends Client {
   #isBusy = false;
   #silence = 0;
   #bytes = 0;
+  /** When the statement began that is answered now, where somebody measures. */
+  #startedAt: number | undefined;
   #looking: NodeJS.Timeout | undefined;
 
   constructor(config: DatabaseClientConfig = {}) {
@@ -66,8 +69,19 @@ export class DatabaseClient extends Client {
     });
     this.#answerWithin = config.answerWithin ?? 60_000;
     this.#connectWithin = config.connectWithin ?? CONNECT_MS;
-    this.on("drain", () => (this.#isBusy = false));
-    this.once("end", () => clearTimeout(this.#looking));
+    const pool = config.application_name ?? "plat";
+    const answered = () => {
+      endTiming(statementTimings, this.#startedAt, pool);
+      this.#startedAt = undefined;
+    };
+    this.on("drain", () => {
+      this.#isBusy = false;
+      answered();
+    });
+    this.once("end", () => {
+      clearTimeout(this.#looking);
+      answered();
+    });
   }
 
   /** @throws where the server cannot be reached, or does not let it in in time */
@@ -103,6 +117,7 @@ export class DatabaseClient extends Client {
   override query(...statement: any[]): any {
     if (!this.#isBusy) {
       this.#isBusy = true;
+      this.#startedAt = startTiming(statementTimings);
       this.#silence = 0;
       this.#looking ??= this.#lookLater();
     }

@@ -14,7 +14,7 @@ import { graphqlRequest } from "./graphqlRequest.ts";
 import { httpsOnly } from "./httpsOnly.ts";
 import { inTurn } from "./inTurn.ts";
 import { jsonOnly } from "./mediaType.ts";
-import type { Metrics, PoolNumbers } from "./metrics.ts";
+import type { ApiNumbers, Metrics } from "./metrics.ts";
 import { onlyMethods } from "./onlyMethods.ts";
 import { notFound, refuse } from "./refuse.ts";
 import { rawBody } from "./rawBody.ts";
@@ -45,7 +45,7 @@ export interface AppDeps {
   /** What counts requests; they are not counted where left out. */
   readonly metrics?: Metrics;
   /** Whose numbers are counted too. */
-  readonly pools?: () => Record<string, PoolNumbers>;
+  readonly numbers?: () => ApiNumbers;
   /** Serves the contents of files at their signed addresses. */
   readonly filePage?: RequestHandler;
   /** GET /t/:key, the links of trackers. */
@@ -85,7 +85,7 @@ export function createApp(deps: AppDeps): Express {
   const { config } = deps;
   const serv = deps.pgl.createServ((options) => new Grafserv(options));
   const { metrics } = deps;
-  if (deps.pools) metrics?.watch(deps.pools);
+  if (deps.numbers) metrics?.watch(deps.numbers);
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");

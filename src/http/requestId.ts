@@ -24,6 +24,7 @@ export function requestId(log: Logger, constraintMessages: ConstraintMessages): 
       claims: undefined,
       tokenCheck: undefined,
       operationName: undefined,
+      isRegistered: false,
       operationType: undefined,
       work: undefined,
       errorCodes: new Set(),

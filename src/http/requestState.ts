@@ -27,6 +27,8 @@ export interface RequestState {
   /** Of a token that is checked along with the statements of a query. */
   tokenCheck: TokenCheck | undefined;
   operationName: string | undefined;
+  /** Whether the document was asked for by the id that it is registered under. */
+  isRegistered: boolean;
   operationType: string | undefined;
   /** What the operation takes, since it was let in. */
   work: OperationWork | undefined;

@@ -149,11 +149,15 @@ export function findCompiled(
   isSignedIn: boolean,
 ): CompiledQuery | undefined {
   const known = bySchema.get(schema)?.documents.find(query);
-  return known?.compiled(operationName ?? "")?.find(variables ?? {}, isSignedIn);
+  const found = known?.compiled(operationName ?? "")?.find(variables ?? {}, isSignedIn);
+  if (found) documentLookups.hits += 1;
+  return found;
 }
 
 /** By the contexts of their operations. */
 const recordings = new WeakMap<object, Recording>();
+/** How often documents were found that are kept, and how often they had to be read, in this process. */
+export const documentLookups = { hits: 0, misses: 0 };
 
 /** Execution refuses a document without the operation that is asked for. */
 const nothing: PlanMeasure = { steps: { total: 0, part: [] }, copies: 1, introspections: 0 };
@@ -319,8 +323,12 @@ export const QueryLimitsPlugin: GraphileConfig.Plugin = {
             return document;
           };
           let document: KnownDocument | undefined;
-          if (typeof text === "string")
-            document = documents.find(text) ?? (await eventLoop.run(work.party, () => look(text)));
+          if (typeof text === "string") {
+            document = documents.find(text);
+            if (document) documentLookups.hits += 1;
+            else documentLookups.misses += 1;
+            document ??= await eventLoop.run(work.party, () => look(text));
+          }
           return {
             ...config,
             parseAndValidate: (query) => (query === document?.text ? document : look(query)).result,

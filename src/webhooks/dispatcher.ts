@@ -25,6 +25,8 @@ export interface DispatcherOptions {
   /** Applies the mappings of integrations. */
   compute: Compute;
   log: Logger;
+  /** Told of each attempt: the status of the answer, undefined where there was none, and seconds. */
+  delivered?: (status: number | undefined, seconds: number) => void;
   timeoutMs?: number;
   /** How often it looks without being called: for retries, and for calls that were missed. */
   lookEveryMs?: number;
@@ -113,6 +115,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       ]);
       return;
     }
+    options.delivered?.(result.answer?.status, result.durationMs / 1000);
     await throughOutages(() =>
       pool.query("select app_private.settle_webhook_delivery($1, $2, $3, $4, $5, $6)", [
         delivery.delivery_id,

@@ -269,6 +269,15 @@ describe("how numbers are given", () => {
     expect((await numbers("agreements")).sort()).toEqual(eight("A"));
   });
 
+  test("a binding offer has the number of its offer", async () => {
+    const { offers } = await world.owen.get("{ offers { id number offer { number } } }");
+    expect(offers).toContainEqual({
+      id: deals.open!.offer!.id,
+      number: deals.open!.offer!.number,
+      offer: { number: deals.open!.offer!.number },
+    });
+  });
+
   test("events tell it, and it never changes", async () => {
     const { offer, agreement } = deals.open!;
     for (const { id, number } of [offer!, agreement!]) {

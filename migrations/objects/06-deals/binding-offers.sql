@@ -26,7 +26,8 @@ create view app_public.binding_offers with (security_invoker = true) as
     o.assignee_id,
     o.legal_name, o.side, o.status, o.price, o.currency, o.closing_date, o.earnest_money, o.financing_type,
       o.financing_contingency, o.amount_financed,
-    o.occupancy_type, o.occupancy_type_other, o.comments, o.expires_at, o.manual, o.inserted_at, o.updated_at
+    o.occupancy_type, o.occupancy_type_other, o.comments, o.expires_at, o.manual, o.inserted_at, o.updated_at,
+    o.number
   from app_public.offers o;
 
 grant select on app_public.binding_offers to plat_user, plat_anonymous;
@@ -58,6 +59,8 @@ comment on view app_public.binding_offers is
   'An offer with the home, the people and what comes to the price.';
 
 comment on column app_public.binding_offers.id is E'@notNull\n\nThe id of the offer; sorts by time of creation.';
+comment on column app_public.binding_offers.number is
+  E'@notNull\n\nNumber of the offer in the project, such as O-000042.';
 comment on column app_public.binding_offers.organization_id is E'@behavior -*\n\nThe organization.';
 comment on column app_public.binding_offers.project_id is E'@notNull\n@filter projectIds\n\nThe project.';
 comment on column app_public.binding_offers.negotiation_id is E'@notNull\n\nThe negotiation.';
