@@ -26,7 +26,7 @@ const documents: Record<string, { text: string; ids?: () => string[] }> = {
     ids: () => [world.project.id, world.quiet.id, world.park.id, world.peak.id],
   },
   "a list with a filter": {
-    text: 'query Leads($id: ID!) { leads(filter: { projectIds: [$id], status: [NEW] }, first: 20) { id name } }',
+    text: "query Leads($id: ID!) { leads(filter: { projectIds: [$id], status: [NEW] }, first: 20) { id name } }",
     ids: () => [world.project.id, world.quiet.id, world.peak.id],
   },
   "three levels": {
