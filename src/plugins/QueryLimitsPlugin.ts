@@ -368,4 +368,4 @@ export const QueryLimitsPlugin: GraphileConfig.Plugin = {
 };
 
 /** Where the preset says nothing. */
-const DOCUMENT_BYTES = 64_000_000;
+const DOCUMENT_BYTES = 32_000_000;
