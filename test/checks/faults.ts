@@ -202,6 +202,18 @@ export const faults: Fault[] = [
     says: /`grant execute on function app_public\.ramps_length\(app_public\.ramps\) to plat_user, plat_anonymous;`/,
   },
   {
+    rule: "function-grant-missing",
+    sql: "revoke execute on function app_hidden.transitions_from(text, jsonb) from plat_anonymous",
+    object: "app_hidden.transitions_from(text,jsonb) plat_anonymous",
+    says: /`grant execute on function app_hidden\.transitions_from\(text,jsonb\) to plat_anonymous;`/,
+  },
+  {
+    rule: "service-grant",
+    sql: "revoke execute on function app_private.open_link from plat_authenticator",
+    object: "app_private.open_link(%)",
+    says: /to plat_authenticator;`/,
+  },
+  {
     rule: "function-public",
     table: "stairs",
     sql: `create function app_public.stairs_count(r app_public.stairs) returns int
