@@ -210,7 +210,7 @@ export const faults: Fault[] = [
   {
     rule: "service-grant",
     sql: "revoke execute on function app_private.open_link from plat_authenticator",
-    object: "app_private.open_link(%)",
+    object: "app_private.open_link(text)",
     says: /to plat_authenticator;`/,
   },
   {
