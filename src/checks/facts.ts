@@ -27,7 +27,10 @@ create temp view reached as
         and has_table_privilege(r.role, v.oid, 'select')
     union select 'plat_user', c.callee from service_calls c join functions f on f.oid = c.callee and f.schema = 'app_hidden'
     -- Only users write.
-    union select 'plat_user', tgfoid from pg_trigger where not tgisinternal
+    union select 'plat_user', t.tgfoid from pg_trigger t
+      where not t.tgisinternal and (t.tgtype::int & 4 <> 0 and has_any_column_privilege('plat_user', t.tgrelid, 'insert')
+        or t.tgtype::int & 8 <> 0 and has_table_privilege('plat_user', t.tgrelid, 'delete')
+        or t.tgtype::int & 16 <> 0 and has_any_column_privilege('plat_user', t.tgrelid, 'update'))
     union select 'plat_user', d.refobjid from pg_depend d
       where d.classid in ('pg_attrdef'::regclass, 'pg_constraint'::regclass) and d.refclassid = 'pg_proc'::regclass),
   reached as (
