@@ -55,6 +55,7 @@ import { proveSigningCode } from "./signing/codes.ts";
 import type { PaymentTransforms } from "./payments/transforms.ts";
 import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
 import type { Seal } from "./seal.ts";
+import { traceparent } from "./tracing/spans.ts";
 import type { WebhookTransforms } from "./webhooks/transforms.ts";
 
 declare global {
@@ -112,6 +113,7 @@ export function viewerSettings(request: IncomingMessage): Record<string, string>
     channel: "API",
     ...(ip ? { ip } : {}),
     language,
+    traceparent: traceparent(),
     ...(userAgent ? { userAgent } : {}),
   });
 }

@@ -11,6 +11,7 @@ import { migrate } from "./database/migrate.ts";
 import { makeWorkPool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { requireLimited } from "./database/roles.ts";
+import { logSlowStatements } from "./database/slowStatements.ts";
 import { exitCodes } from "./exitCodes.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
@@ -73,6 +74,12 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
   const log = createLog(config.logLevel);
   const shutdown = orderedShutdown(log, config.stopDelayMs + config.stopTimeoutMs);
   const readiness = new Readiness();
+  if (config.tracing) {
+    // PERF: nobody else pays for loading it.
+    const { startTracing } = await import("./tracing/tracing.ts");
+    shutdown.add("traces", startTracing({ ...config.tracing, mode: config.mode }).stop);
+  }
+  if (config.slowStatementMs > 0) logSlowStatements(log, config.slowStatementMs);
   const { createMetrics } = await import("./http/metrics.ts");
   const metrics = createMetrics();
   const fail = (reason: string, exitCode: number) =>

@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import type { OperationWork } from "../limits/operationWork.ts";
 import type { Language } from "../messages/catalogue.ts";
+import type { WorkContext } from "../workContext.ts";
 
 /** Who is asking, as far as the transport needs to know; the token decides, `userId` null is an anonymous viewer. */
 export interface Claims {
@@ -18,6 +19,8 @@ export interface Claims {
 export interface RequestState {
   readonly id: string;
   readonly log: Logger;
+  /** What is done for the request runs in it. */
+  readonly context: WorkContext;
   /** Nanoseconds of the monotonic clock. */
   readonly startedAt: bigint;
   readonly constraintMessages: ConstraintMessages;

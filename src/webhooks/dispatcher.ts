@@ -13,6 +13,8 @@ import { onCall } from "../onCall.ts";
 import { postPublicly, type PostResult } from "../outbound/post.ts";
 import type { Mapping } from "../integrations/mapping.ts";
 import { SealFault, type Seal } from "../seal.ts";
+import { inSpan } from "../tracing/spans.ts";
+import { workContext } from "../workContext.ts";
 import { openSecrets } from "./secrets.ts";
 import { signedHeaders } from "./signature.ts";
 
@@ -56,6 +58,8 @@ interface Delivery {
   /** What an integration makes of the body. */
   mapping: Mapping | null;
   organization_id: string;
+  /** That of the event. */
+  request_id: string | null;
 }
 
 /** Starts to send, once the database can be reached. */
@@ -139,7 +143,12 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     );
     for (const delivery of rows) {
       const release = current.hold();
-      const sending = deliver(delivery)
+      const context = { requestId: delivery.request_id ?? undefined, operation: "webhook delivery" };
+      const attributes = { "plat.webhook": delivery.webhook_id, "plat.attempt": delivery.attempt };
+      const sending = workContext
+        .run(context, () =>
+          inSpan({ name: "webhook delivery", kind: "consumer", attributes }, () => deliver(delivery)),
+        )
         // What could not be settled is sent again when the lease is over.
         .catch((error: unknown) => {
           if (!(error instanceof ComputeStopped))

@@ -413,6 +413,20 @@ export function recipes(
       email: email(),
       phone: undefined,
     })),
+    // Somebody new, of whom others do not play.
+    erasePerson: async (player) => {
+      const { projectId } = await find(
+        player,
+        `select p.id as "projectId" from app_public.projects p, home
+         where p.organization_id = home.id and p.archived_at is null and p.deleted_at is null`,
+      );
+      const { id: leadId } = await run(bossOf(player), "createLead", {
+        projectId,
+        name: name(),
+        email: email(),
+      });
+      return { leadId, buyerId: undefined, agentId: undefined, dryRun: undefined };
+    },
     exportCustomReport: async (player) => {
       const { id } = await run(bossOf(player), "createCustomReport", {
         organizationId: homeOf(player),

@@ -83,7 +83,7 @@ grant execute on function app_private.are_event_names to plat_authenticator;
 
 create function app_private.claim_webhook_deliveries(batch int, lease interval, holder int)
 returns table (delivery_id uuid, webhook_id uuid, attempt int, message_id uuid, url text, body text, sealed text,
-  previous_sealed text, mapping jsonb, organization_id uuid)
+  previous_sealed text, mapping jsonb, organization_id uuid, request_id text)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -151,7 +151,7 @@ begin
           else json_build_object('id', d.id, 'type', 'webhook.test', 'timestamp', d.inserted_at,
           'organizationId', d.organization_id, 'data', json_build_object('webhookId', d.webhook_id))::text end,
         s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping,
-        d.organization_id
+        d.organization_id, e.request_id
       from app_public.webhook_deliveries d
       join app_private.webhook_secrets s on s.webhook_id = d.webhook_id
       left join app_private.webhook_progress p on p.webhook_id = d.webhook_id
