@@ -207,10 +207,10 @@ beforeAll(async () => {
 afterAll(() => world?.end());
 
 /** PERF: everybody asks the same, and to plan all the fields of a table takes longer than to read them. */
-const plannedOnce = (text: string, values: unknown[]) => ({
+const plannedOnce = (text: string, given: unknown[]) => ({
   name: createHash("md5").update(text).digest("hex"),
   text,
-  values,
+  values: given,
   rowMode: "array" as const,
 });
 
