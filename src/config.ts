@@ -72,6 +72,16 @@ export interface Config {
   /** How long a stop may take after that. */
   readonly stopTimeoutMs: number;
   readonly logLevel: string;
+  /** Milliseconds from which on the log tells of a statement; 0 tells of none. */
+  readonly slowStatementMs: number;
+  /** Undefined means that no traces are recorded. */
+  readonly tracing:
+    | {
+        readonly endpoint: string;
+        readonly headers: Readonly<Record<string, string>>;
+        readonly ratio: number;
+      }
+    | undefined;
   readonly explorer: boolean;
   /** Whether documents that are not registered are refused. */
   readonly trustedDocumentsOnly: boolean;
@@ -147,6 +157,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   const aiBaseUrl = read("AI_BASE_URL");
   const timeoutMs = must("AI_TIMEOUT") * 1000;
   const smtpUrl = read("SMTP_URL");
+  const otlpEndpoint = read("OTEL_EXPORTER_OTLP_ENDPOINT");
   const mail = read("MAIL");
   const textMessages = read("TEXT_MESSAGES");
   const payments = read("PAYMENTS");
@@ -215,6 +226,14 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     stopDelayMs: (read("STOP_DELAY") ?? (production ? 5 : 0)) * 1000,
     stopTimeoutMs: must("STOP_TIMEOUT") * 1000,
     logLevel: must("LOG_LEVEL"),
+    slowStatementMs: must("SLOW_STATEMENT_MS"),
+    tracing: otlpEndpoint
+      ? Object.freeze({
+          endpoint: otlpEndpoint,
+          headers: read("OTEL_EXPORTER_OTLP_HEADERS") ?? {},
+          ratio: must("OTEL_TRACES_SAMPLER_ARG"),
+        })
+      : undefined,
     trustedDocumentsOnly: read("TRUSTED_DOCUMENTS") === "only",
     explorer: read("EXPLORER") ?? !production,
     poolSize: must("POOL_SIZE"),

@@ -2,6 +2,12 @@
 import { postgraphile, type PostGraphileInstance } from "postgraphile";
 import { createAuthenticator } from "./auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
+import { anonymous } from "./auth/claims.ts";
+import type { MismatchListener } from "./compiled/compiledQueries.ts";
+import { answerCompiled as compiledAnswer } from "./compiled/answerCompiled.ts";
+import type { GraphQLRequest } from "./http/graphqlRequest.ts";
+import { settledDeadlines } from "./database/deadlines.ts";
+import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
 import type { Compute } from "./compute/pool.ts";
 import { loadConstraintMessages } from "./database/constraintMessages.ts";
 import type { OrderedPool } from "./database/orderedPool.ts";
@@ -15,9 +21,10 @@ import { filePage } from "./http/files.ts";
 import { requestState } from "./http/requestState.ts";
 import { isMultipart } from "./http/uploads.ts";
 import { uploadPlaces } from "./http/uploadPlaces.ts";
-import { connectionShares } from "./limits/admission.ts";
+import * as admission from "./limits/admission.ts";
 import type { Logger } from "./log.ts";
-import { createPreset, viewerSettings, type PresetOptions } from "./preset.ts";
+import { createPreset, settingsOf, viewerSettings, type PresetOptions } from "./preset.ts";
+import { documentLookups, findCompiled, keptDocuments } from "./plugins/QueryLimitsPlugin.ts";
 import { createDraftProvider, type DraftProvider } from "./providers/drafts/index.ts";
 import type { FileStore } from "./providers/files/index.ts";
 import { paymentsWebhook } from "./http/paymentsWebhook.ts";
@@ -54,6 +61,9 @@ export interface GraphqlOptions {
   documentBytes?: number;
   /** Milliseconds that others wait after an introspection query was answered; see admission.ts. */
   introspectionHoldMs?: number;
+  /** See PlatOptions of QueryLimitsPlugin; a mismatch is logged where omitted. */
+  compileAtOnce?: boolean;
+  onMismatch?: MismatchListener;
   jwtKeys: readonly LoginTokenKey[];
   /** What secrets are sealed with. */
   seal: Seal;
@@ -94,8 +104,9 @@ export interface Graphql {
     AppDeps,
     | "pgl"
     | "authenticate"
+    | "answerCompiled"
     | "constraintMessages"
-    | "pools"
+    | "numbers"
     | "uploads"
     | "documents"
     | "filePage"
@@ -133,6 +144,12 @@ export async function startGraphql({
   poolSize,
   documentBytes,
   introspectionHoldMs,
+  compileAtOnce = false,
+  onMismatch = (document) =>
+    log.error(
+      { event: "graphql.compiled_mismatch", document: document.slice(0, 2_000) },
+      "A compiled query was not written as its plan answers it; its plan goes on being executed.",
+    ),
   jwtKeys,
   seal,
   trustedDocumentsOnly = false,
@@ -164,7 +181,7 @@ export async function startGraphql({
   const pool = open(poolSize - ofPages, "plat-api");
   const pages = open(ofPages, "plat-pages");
   try {
-    const connections = connectionShares(poolSize, poolSize - ofPages - 1);
+    const connections = admission.connectionShares(poolSize, poolSize - ofPages - 1);
     const files = createFiles({
       store: fileStore,
       pool,
@@ -182,12 +199,15 @@ export async function startGraphql({
       oauth,
       query: (text, values) => pool.query(text, values),
     });
+    const fused = adaptor ?? makeFusedAdaptor({ deadlines: settledDeadlines, connections });
     const pgl = instance(
       createPreset({
         pool,
         connections,
         ...(documentBytes !== undefined && { documentBytes }),
         ...(introspectionHoldMs !== undefined && { introspectionHoldMs }),
+        compileAtOnce,
+        onMismatch,
         ...signs({ jwtKeys, baseUrl }),
         files,
         seal,
@@ -197,10 +217,11 @@ export async function startGraphql({
         draftTransforms: draftTransforms(drafts, compute, log),
         integrationTransforms: integrationTransforms(integrations),
         viewerPlace: createViewerPlace(pool, location, log, connections),
-        ...(adaptor && { adaptor }),
+        adaptor: fused,
       }),
     );
-    const [constraintMessages] = await Promise.all([
+    const withPgClient = fused.createWithPgClient({ pool });
+    const [constraintMessages, schema] = await Promise.all([
       loadConstraintMessages(pool),
       pgl.getSchema(),
       pool.query("select app_private.note_configured_apps($1)", [oauth?.issuer ?? null]),
@@ -215,6 +236,26 @@ export async function startGraphql({
           state.tokenCheck = found.check;
           if (found.check) found.check.onRenewed = (claims) => (state.claims = claims);
           return found.claims;
+        },
+        answerCompiled: async (request, work) => {
+          const state = requestState(request);
+          const { query, operationName, variables } = request.body as GraphQLRequest;
+          const { userId, secondFactorWithholds } = state.claims ?? anonymous;
+          // What is withheld from them is told by the plan's answer.
+          if (secondFactorWithholds) return undefined;
+          const found = findCompiled(schema, { query, operationName, variables }, userId !== null);
+          if (!found) return undefined;
+          state.operationType = "query";
+          state.operationName = found.operationName;
+          const answer = await compiledAnswer(
+            found,
+            variables ?? {},
+            settingsOf(request),
+            work,
+            withPgClient,
+          );
+          // Its token may have been looked up meanwhile, and stand for less.
+          return state.claims?.secondFactorWithholds ? undefined : answer;
         },
         constraintMessages,
         uploads: {
@@ -246,7 +287,19 @@ export async function startGraphql({
         consent: consentPage(integrations),
         languageOfUser: async (userId) =>
           (await pool.query("select app_private.language_of($1) as language", [userId])).rows[0]?.language,
-        pools: () => ({ api: numbersOf(pool), pages: numbersOf(pages) }),
+        numbers: () => ({
+          pools: { api: numbersOf(pool), pages: numbersOf(pages) },
+          documents: { ...keptDocuments(schema), ...documentLookups },
+          admission: {
+            operations: admission.operations.numbers,
+            large_operations: admission.largeOperations.numbers,
+            introspections: admission.introspections.numbers,
+            password_hashes: admission.passwordHashes.numbers,
+            authentications: admission.authentications.numbers,
+            page_requests: admission.pageRequests.numbers,
+            connections: connections.numbers,
+          },
+        }),
       },
       isReachable: async () => {
         await pool.query("select 1");

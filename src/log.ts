@@ -1,5 +1,6 @@
 import { writeSync } from "node:fs";
 import { pino, symbols, type Logger } from "pino";
+import { workContext } from "./workContext.ts";
 
 export type { Logger };
 
@@ -83,6 +84,24 @@ function writeOut(text: string): boolean {
   return true;
 }
 
+/** Loggers whose lines say by themselves for which request they are. */
+const ofRequests = new WeakSet<object>();
+
+/** A logger of a request, for lines that are written where nothing tells any more for whom, such as at the end of a connection. */
+export function requestLogger(log: Logger, requestId: string): Logger {
+  const child = log.child({ requestId });
+  ofRequests.add(child);
+  return child;
+}
+
+/** For which request, and in which job, a line is written. */
+function contextFields(_merged: object, _level: number, logger: object): object {
+  const context = workContext.getStore();
+  if (!context || ofRequests.has(logger)) return {};
+  const { requestId, task, job } = context;
+  return { ...(requestId !== undefined && { requestId }), ...(job !== undefined && { task, job }) };
+}
+
 /** The service's log: JSON lines on standard output, with nothing in them that opens a door. */
 export function createLog(level: string, destination?: { write(line: string): void }): Logger {
   const options = {
@@ -92,6 +111,9 @@ export function createLog(level: string, destination?: { write(line: string): vo
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: errorFields },
     hooks: { streamWrite: withoutSecrets },
+    mixin: contextFields,
+    // What a line says itself counts.
+    mixinMergeStrategy: (said: object, context: object) => ({ ...context, ...said }),
   };
   return pino(options, destination ?? bufferedOutput());
 }

@@ -11,6 +11,7 @@ import { migrate } from "./database/migrate.ts";
 import { makeWorkPool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { requireLimited } from "./database/roles.ts";
+import { logSlowStatements } from "./database/slowStatements.ts";
 import { exitCodes } from "./exitCodes.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
@@ -32,6 +33,7 @@ import { reloadableApi } from "./reloadableApi.ts";
 import { createIntegrations } from "./integrations/integrations.ts";
 import { orderedShutdown } from "./shutdown.ts";
 import { startDispatcher } from "./webhooks/dispatcher.ts";
+import { readWork } from "./monitoring/readWork.ts";
 import { startNotificationReader } from "./notifications/reader.ts";
 import { keepFormerLinkKeys } from "./notifications/unsubscribeLinks.ts";
 import { startWorker } from "./worker.ts";
@@ -72,6 +74,12 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
   const log = createLog(config.logLevel);
   const shutdown = orderedShutdown(log, config.stopDelayMs + config.stopTimeoutMs);
   const readiness = new Readiness();
+  if (config.tracing) {
+    // PERF: nobody else pays for loading it.
+    const { startTracing } = await import("./tracing/tracing.ts");
+    shutdown.add("traces", startTracing({ ...config.tracing, mode: config.mode }).stop);
+  }
+  if (config.slowStatementMs > 0) logSlowStatements(log, config.slowStatementMs);
   const { createMetrics } = await import("./http/metrics.ts");
   const metrics = createMetrics();
   const fail = (reason: string, exitCode: number) =>
@@ -133,6 +141,9 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       return isMigrated;
     });
     readiness.add("writes", database.takesChanges);
+    const work = readWork(database.authenticatorUrl, log);
+    shutdown.add("numbers of work", work.end);
+    metrics.watchWork(work.read, log);
 
     const payments = await openPayments({
       stripe: config.stripe,
@@ -151,11 +162,9 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     const seal = await loadSeal(config, database.authenticatorUrl, log);
 
     if (config.mode === "all" || config.mode === "worker") {
-      const mail = createMailProvider({
-        smtpUrl: config.smtpUrl,
-        dataDir: config.dataDir,
-        from: config.mailFrom,
-      });
+      const mail = metrics.jobs.countMails(
+        createMailProvider({ smtpUrl: config.smtpUrl, dataDir: config.dataDir, from: config.mailFrom }),
+      );
       shutdown.add("mail", mail.close);
       const { operatorEmail, webUrl = config.baseUrl } = config;
       await keepFormerLinkKeys(database.ownerUrl, await loadJwtKeys(config));
@@ -179,6 +188,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         connectionString,
         concurrency: config.workerConcurrency,
         log,
+        listen: metrics.jobs.listen,
         onFailure: (error) => {
           log.fatal({ event: "worker.failed", err: error }, "Jobs cannot be run in this process any more.");
           fail("jobs cannot be run", exitCodes.unable);
@@ -217,7 +227,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         compute,
         log,
       };
-      const dispatcher = await startDispatcher(sending);
+      const dispatcher = await startDispatcher({ ...sending, delivered: metrics.jobs.delivered });
       shutdown.add("webhooks", dispatcher.stop);
       const workflows = await startWorkflows({ ...sending, drafts, sms });
       shutdown.add("workflows", workflows.stop);

@@ -39,6 +39,22 @@ function oneOf<const T extends string>(...values: T[]) {
   };
 }
 
+function part(text: string): number {
+  const value = Number(text);
+  if (!/^\d*\.?\d+$/.test(text) || value > 1) throw new Refusal("must be a number from 0 to 1");
+  return value;
+}
+
+function headers(text: string): Record<string, string> {
+  return Object.fromEntries(
+    text.split(",").map((pair) => {
+      const [, name, value] = /^\s*([\w-]+)=(.*?)\s*$/.exec(pair) ?? [];
+      if (!name || !value) throw new Refusal("must be pairs like name=value, with commas between them");
+      return [name, decodeURIComponent(value)];
+    }),
+  );
+}
+
 function flag(text: string): boolean {
   if (["1", "on", "true"].includes(text.toLowerCase())) return true;
   if (["0", "off", "false"].includes(text.toLowerCase())) return false;
@@ -420,6 +436,26 @@ export const settings = {
       "Seconds that a stop may take after STOP_DELAY; what is not over by then is cut off, and the process ends with 130.",
     parse: whole(1, 3_600),
   }),
+  SLOW_STATEMENT_MS: setting({
+    default: "1000",
+    description:
+      "Milliseconds from which on the log tells of a statement, with its operation, role and request; 0 tells of none.",
+    parse: whole(0, 3_600_000),
+  }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: setting({
+    description:
+      "Where traces go: the address of an OpenTelemetry collector that takes OTLP over HTTP, such as `http://127.0.0.1:4318`. Without it there are none.",
+    parse: urlOf("http:", "https:"),
+  }),
+  OTEL_EXPORTER_OTLP_HEADERS: setting({
+    description: "Headers for the collector, `name=value,name=value`, as a key that it asks for.",
+    parse: headers,
+  }),
+  OTEL_TRACES_SAMPLER_ARG: setting({
+    default: "0.1",
+    description: "The part of all traces that is recorded, 0 to 1.",
+    parse: part,
+  }),
   LOG_LEVEL: setting({
     default: "info",
     description: "`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`.",
@@ -442,7 +478,7 @@ export const settings = {
     parse: whole(2, 500),
   }),
   PLAN_CACHE_MB: setting({
-    default: "64",
+    default: "32",
     description:
       "Memory for documents and their plans in one process, in MB: those asked again and again are kept longest.",
     parse: whole(8, 10_000),

@@ -4,6 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import {
   Logger as WorkerLogger,
   run,
+  type Job,
   type Runner,
   WorkerPreset,
   type Task,
@@ -13,6 +14,8 @@ import { backoff } from "./backoff.ts";
 import { watchWorkers, type Liveness } from "./jobs/liveness.ts";
 import { RunnerPool } from "./jobs/runnerPool.ts";
 import type { Logger } from "./log.ts";
+import { inSpan } from "./tracing/spans.ts";
+import { workContext } from "./workContext.ts";
 
 export interface WorkerOptions {
   /** That of plat_worker. */
@@ -24,6 +27,8 @@ export interface WorkerOptions {
   presets?: GraphileConfig.Preset[];
   /** Where the tasks are. */
   taskDirectory?: string;
+  /** Takes the events of each job runner, for metrics. */
+  listen?: (events: WorkerEvents) => void;
   /** How often it looks for workers that died. */
   lookEveryMs?: number;
   /** Told when jobs cannot be run for good, though the database is there: another process may be able to. */
@@ -71,12 +76,13 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     events.on("pool:create", ({ workerPool }) => liveness.begin(workerPool.id));
     events.on("job:start", ({ job }) => void liveness.held.add(String(job.id)));
     events.on("worker:getJob:error", () => liveness.noteLostAnswer());
+    options.listen?.(events);
     return run({
       noHandleSignals: true,
       events,
       pgPool,
       preset: {
-        extends: [WorkerPreset, ...presets, setAsidePreset(liveness, log)],
+        extends: [WorkerPreset, ...presets, setAsidePreset(liveness, log), requestPreset],
         worker: {
           taskDirectory,
           // Not among the tasks: the job runner would take it for one.
@@ -152,6 +158,44 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   };
 }
 
+/** What add_job of the database puts into a payload of whoever has asked for the job. */
+function askedBy(payload: unknown): { requestId?: string; traceparent?: string } {
+  const { context } = (payload ?? {}) as { context?: Record<string, unknown> };
+  const text = (value: unknown) => (typeof value === "string" ? value : undefined);
+  const [requestId, traceparent] = [text(context?.["requestId"]), text(context?.["traceparent"])];
+  return { ...(requestId && { requestId }), ...(traceparent && { traceparent }) };
+}
+
+/** Runs each job for the request that has led to it: lines of the log, statements, mails and calls of the job bear its id. */
+export const requestPreset: GraphileConfig.Preset = {
+  plugins: [
+    {
+      name: "RequestOfJobPlugin",
+      version: "1.0.0",
+      after: ["LoadTaskFromJsPlugin", "TaskContextPlugin", "SetAsidePlugin"],
+      worker: {
+        hooks: {
+          loadTaskFromFiles(_ctx, event) {
+            const task = event.handler as Task | undefined;
+            if (!task) return;
+            event.handler = (payload, helpers) => {
+              const { id, task_identifier: name, attempts } = helpers.job;
+              const { requestId, traceparent } = askedBy(payload);
+              const attributes = { "plat.job": String(id), "plat.attempt": attempts };
+              return workContext.run({ requestId, task: name, job: String(id) }, () =>
+                inSpan(
+                  { name, kind: "consumer", attributes, ...(traceparent && { parent: traceparent }) },
+                  async () => task(payload, helpers),
+                ),
+              );
+            };
+          },
+        },
+      },
+    },
+  ],
+};
+
 /** Leaves alone what is set aside, also where the clock has added it again. */
 function setAsidePreset({ suspicion }: Liveness, log: Logger): GraphileConfig.Preset {
   return {
@@ -190,11 +234,18 @@ function setAsidePreset({ suspicion }: Liveness, log: Logger): GraphileConfig.Pr
 
 function workerLog(log: Logger): WorkerLogger {
   const levels = { error: "error", warning: "warn", info: "debug", debug: "trace" } as const;
-  return new WorkerLogger(
-    (scope) => (level, message, meta) =>
-      log[levels[level]](
-        { component: "worker", task: scope.taskIdentifier, job: scope.jobId, err: meta?.error },
-        message,
-      ),
-  );
+  return new WorkerLogger((scope) => (level, message, meta) => {
+    // What the runner says of a job names the job beside the message.
+    const job = meta?.["job"] as Job | undefined;
+    log[levels[level]](
+      {
+        component: "worker",
+        task: scope.taskIdentifier ?? job?.task_identifier,
+        job: scope.jobId ?? (job && String(job.id)),
+        requestId: askedBy(job?.payload).requestId ?? workContext.getStore()?.requestId,
+        err: meta?.["error"],
+      },
+      message,
+    );
+  });
 }

@@ -27,6 +27,8 @@ export interface RequestFacts {
   readonly userAgent?: string;
   /** The way the request came in: UI, API, SYSTEM, IMPORT, INTEGRATION or WEBHOOK. */
   readonly channel: string;
+  /** The W3C `traceparent` of the request, where it is recorded; jobs take it along. */
+  readonly traceparent?: string | undefined;
   /** What the caller's program asks for, where there is a catalogue of it. */
   readonly language?: string | undefined;
 }
@@ -50,6 +52,7 @@ export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, 
   if (userId === null) settings.statement_timeout = STRANGERS_STATEMENT_TIMEOUT;
   if (facts.ip !== undefined) settings["plat.ip"] = facts.ip;
   if (facts.language !== undefined) settings["plat.language"] = facts.language;
+  if (facts.traceparent !== undefined) settings["plat.traceparent"] = facts.traceparent;
   if (facts.userAgent !== undefined) settings["plat.user_agent"] = facts.userAgent;
   if (userId !== null) settings["plat.user_id"] = userId;
   if (sessionId !== undefined) settings["plat.session_id"] = sessionId;
@@ -72,9 +75,14 @@ export function replaceSettings(settings: Record<string, string>, by: Record<str
 
 /** These settings for a user who has just signed in: without the restrictions of the token that the request came with. */
 export function signedInSettings(settings: Record<string, string>, userId: string): Record<string, string> {
-  const kept = ["plat.access", "plat.request_id", "plat.channel", "plat.ip", "plat.user_agent"].filter(
-    (name) => name in settings,
-  );
+  const kept = [
+    "plat.access",
+    "plat.request_id",
+    "plat.traceparent",
+    "plat.channel",
+    "plat.ip",
+    "plat.user_agent",
+  ].filter((name) => name in settings);
   return {
     role: "plat_user",
     "plat.user_id": userId,

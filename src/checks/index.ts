@@ -4,6 +4,7 @@ import { grantRules } from "./grants.ts";
 import { keyRules } from "./keys.ts";
 import { maskRules } from "./masks.ts";
 import { nameRules } from "./names.ts";
+import { personalRules } from "./personal.ts";
 import { policyRules } from "./policies.ts";
 import { principalRules } from "./principals.ts";
 import type { Rule } from "./rule.ts";
@@ -21,5 +22,6 @@ export const rules: readonly Rule[] = [
   ...functionRules,
   ...commentRules,
   ...maskRules,
+  ...personalRules,
   ...nameRules,
 ];

@@ -3,6 +3,9 @@
  * and a proxy that has lost its other side takes everything and answers nothing. So each wait has a deadline on this side.
  */
 import { Client, type ClientConfig } from "pg";
+import { startSpan } from "../tracing/spans.ts";
+import { workContext } from "../workContext.ts";
+import { startTiming, type StatementTiming, statementTimings } from "./timings.ts";
 
 /** Milliseconds to connect, log-in included. */
 const CONNECT_MS = 10_000;
@@ -12,6 +15,8 @@ const END_MS = 2_000;
 const KEEP_ALIVE_MS = 10_000;
 /** How often a connection that waits for an answer is looked at, at most. */
 const LOOK_MS = 1_000;
+/** Characters of a statement that a span shows. */
+const SPAN_TEXT_LENGTH = 500;
 
 export interface DatabaseClientConfig extends ClientConfig {
   /**
@@ -48,12 +53,15 @@ interface Inside {
 
 /** The client of node-postgres, with a deadline on connecting, on each answer, and on its end. */
 export class DatabaseClient extends Client {
+  readonly #name: string;
   readonly #answerWithin: number;
   readonly #connectWithin: number;
   /** Whether an answer is waited for; for how many milliseconds nothing was heard, and the bytes that were heard until then. */
   #isBusy = false;
   #silence = 0;
   #bytes = 0;
+  /** Ends the measuring of what is answered now, where somebody measures. */
+  #answered: (() => void) | undefined;
   #looking: NodeJS.Timeout | undefined;
 
   constructor(config: DatabaseClientConfig = {}) {
@@ -66,8 +74,19 @@ export class DatabaseClient extends Client {
     });
     this.#answerWithin = config.answerWithin ?? 60_000;
     this.#connectWithin = config.connectWithin ?? CONNECT_MS;
-    this.on("drain", () => (this.#isBusy = false));
-    this.once("end", () => clearTimeout(this.#looking));
+    this.#name = config.application_name ?? "plat";
+    const answered = () => {
+      this.#answered?.();
+      this.#answered = undefined;
+    };
+    this.on("drain", () => {
+      this.#isBusy = false;
+      answered();
+    });
+    this.once("end", () => {
+      clearTimeout(this.#looking);
+      answered();
+    });
   }
 
   /** @throws where the server cannot be reached, or does not let it in in time */
@@ -103,10 +122,33 @@ export class DatabaseClient extends Client {
   override query(...statement: any[]): any {
     if (!this.#isBusy) {
       this.#isBusy = true;
+      this.#answered = this.#measure(statement[0]);
       this.#silence = 0;
       this.#looking ??= this.#lookLater();
     }
     return (super.query as (...statement: any[]) => any).apply(this, statement);
+  }
+
+  /** Begins to measure, for metrics, the log of slow statements and traces. */
+  #measure(statement: string | { text?: string } | undefined): (() => void) | undefined {
+    const startedAt = startTiming(statementTimings);
+    const text = typeof statement === "string" ? statement : statement?.text;
+    const endSpan = startSpan(() => ({
+      name: /^\s*([a-z]+)/i.exec(text ?? "")?.[1]?.toUpperCase() ?? "QUERY",
+      kind: "client",
+      attributes: {
+        "db.system.name": "postgresql",
+        "db.query.text": text?.slice(0, SPAN_TEXT_LENGTH),
+        "plat.pool": this.#name,
+      },
+    }));
+    if (startedAt === undefined) return endSpan;
+    const context = workContext.getStore();
+    return () => {
+      endSpan?.();
+      const ms = performance.now() - startedAt;
+      statementTimings.publish({ pool: this.#name, ms, text, context } satisfies StatementTiming);
+    };
   }
 
   #lookLater(): NodeJS.Timeout {

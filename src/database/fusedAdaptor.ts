@@ -14,6 +14,7 @@ import { FusedClient } from "./fusedClient.ts";
 import { OrderedPool } from "./orderedPool.ts";
 import { Session } from "./session.ts";
 import { RequestSettings } from "./requestSettings.ts";
+import { connectionWaits, endTiming, startTiming } from "./timings.ts";
 
 /** Options of the adaptor. */
 export interface FusedAdaptorOptions {
@@ -88,13 +89,17 @@ function makeWithPgClient(
       // Made before the connection is taken: settings that cannot be read must not cost one.
       const settings = new RequestSettings(pgSettings, deadlines?.probe);
       const work = workOf(pgSettings);
+      work?.throwFailure();
+      const startedAt = startTiming(connectionWaits);
       const held = work && (await connections?.acquire(work.party));
       let bytes = 0;
       let result: T;
       try {
         const connection = await pool.connect();
+        endTiming(connectionWaits, startedAt, "operations");
         const session = Session.of(connection, preparedStatements);
         const client = new FusedClient(session, settings, pgSettings?.["role"] ?? "", deadlines);
+        client.recording = work?.recording;
         session.meter = work && ((count) => ((bytes += count), work.read(count)));
         try {
           result = await callback(client);

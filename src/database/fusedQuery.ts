@@ -89,6 +89,11 @@ export class FusedQuery implements Submittable {
     this.result = this.#outcome.promise;
   }
 
+  /** The statement that the others were sent ahead of. */
+  get text(): string {
+    return this.#steps.at(-1)!.text;
+  }
+
   /** Whether the connection was given up in the middle of what the server sent. */
   get isCut(): boolean {
     return this.#cut;

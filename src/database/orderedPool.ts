@@ -3,6 +3,7 @@ import { FairSemaphore } from "../limits/fairSemaphore.ts";
 import type { Party } from "../limits/party.ts";
 import { DatabaseClient, type DatabaseClientConfig } from "./client.ts";
 import { closesConnection, DatabaseConnectionError } from "./databaseErrors.ts";
+import { connectionWaits, endTiming, startTiming } from "./timings.ts";
 
 type ConnectCallback = Parameters<Pool["connect"]>[0];
 
@@ -17,6 +18,7 @@ const callers: Party = { group: "callers", key: "callers" };
  */
 export class OrderedPool extends Pool {
   readonly #order: FairSemaphore;
+  readonly #name: string;
 
   constructor(
     config: PoolConfig &
@@ -25,6 +27,7 @@ export class OrderedPool extends Pool {
     const { connectionTimeoutMillis: connectWithin, ...rest } = config;
     // Whoever waits for a connection waits in our order, and the client knows how long it may take to be made.
     super({ ...rest, connectWithin, Client: DatabaseClient } as PoolConfig);
+    this.#name = config.application_name ?? "plat";
     this.#order = new FairSemaphore({
       capacity: config.max,
       timeoutMs: config.connectionTimeoutMillis,
@@ -46,6 +49,7 @@ export class OrderedPool extends Pool {
   }
 
   async #connect(): Promise<PoolClient> {
+    const startedAt = startTiming(connectionWaits);
     const leave = await this.#order.acquire(callers);
     let client: PoolClient;
     try {
@@ -55,6 +59,7 @@ export class OrderedPool extends Pool {
       if (error instanceof DatabaseError) throw error;
       throw new DatabaseConnectionError("08001", error);
     }
+    endTiming(connectionWaits, startedAt, this.#name);
     const release = client.release.bind(client);
     client.release = (destroy) => {
       release(destroy);

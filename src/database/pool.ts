@@ -1,6 +1,7 @@
 import type { Pool } from "pg";
 import type { Logger } from "../log.ts";
 import { OrderedPool } from "./orderedPool.ts";
+import { stampRequests } from "./stampRequests.ts";
 
 /** How long anything of the service waits for a lock, unless it says so itself: whoever holds one for longer holds up many. */
 const LOCK_TIMEOUT_MS = 5_000;
@@ -79,12 +80,14 @@ export function makeWorkPool({
 }: Required<Pick<PoolOptions, "connectionString" | "max" | "applicationName">> & {
   log: Pick<Logger, "warn">;
 }): Pool {
-  return makePool({
+  const pool = makePool({
     ...options,
     statementTimeout: 300_000,
     onError: (error) =>
       log.warn({ err: error, pool: options.applicationName }, "A database connection broke."),
   });
+  pool.on("connect", stampRequests);
+  return pool;
 }
 
 /** The connection string, with the same limit on waiting for locks as the pools have, for those that make their own pool. */

@@ -9,12 +9,12 @@ import { readBody } from "./body.ts";
 import { cors } from "./cors.ts";
 import { explorer } from "./explorer.ts";
 import { Grafserv } from "./grafserv.ts";
-import { graphql } from "./graphql.ts";
+import { type AnswerCompiled, graphql } from "./graphql.ts";
 import { graphqlRequest } from "./graphqlRequest.ts";
 import { httpsOnly } from "./httpsOnly.ts";
 import { inTurn } from "./inTurn.ts";
 import { jsonOnly } from "./mediaType.ts";
-import type { Metrics, PoolNumbers } from "./metrics.ts";
+import type { ApiNumbers, Metrics } from "./metrics.ts";
 import { onlyMethods } from "./onlyMethods.ts";
 import { notFound, refuse } from "./refuse.ts";
 import { rawBody } from "./rawBody.ts";
@@ -37,13 +37,15 @@ export interface AppDeps {
   /** Its preset has to extend `transportPreset`. */
   readonly pgl: Pick<PostGraphileInstance, "createServ">;
   readonly authenticate: Authenticate;
+  /** Answers queries whose plans are compiled; all plans are executed where omitted. */
+  readonly answerCompiled?: AnswerCompiled;
   readonly constraintMessages: ConstraintMessages;
   /** The language of messages to a user; that of the header Accept-Language where left out. */
   readonly languageOfUser?: LanguageOfUser;
   /** What counts requests; they are not counted where left out. */
   readonly metrics?: Metrics;
   /** Whose numbers are counted too. */
-  readonly pools?: () => Record<string, PoolNumbers>;
+  readonly numbers?: () => ApiNumbers;
   /** Serves the contents of files at their signed addresses. */
   readonly filePage?: RequestHandler;
   /** GET /t/:key, the links of trackers. */
@@ -83,7 +85,7 @@ export function createApp(deps: AppDeps): Express {
   const { config } = deps;
   const serv = deps.pgl.createServ((options) => new Grafserv(options));
   const { metrics } = deps;
-  if (deps.pools) metrics?.watch(deps.pools);
+  if (deps.numbers) metrics?.watch(deps.numbers);
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -110,7 +112,7 @@ export function createApp(deps: AppDeps): Express {
     ...(deps.uploads ? [uploads(deps.uploads, deps.documents)] : []),
     ...unlessRead(readBody, graphqlRequest(deps.documents)),
     ...(deps.beforeGraphql ?? []),
-    graphql(serv, deps.languageOfUser),
+    graphql({ grafserv: serv, languageOfUser: deps.languageOfUser, answerCompiled: deps.answerCompiled }),
   );
   if (deps.filePage) app.all("/files/:key/:name", onlyMethods("GET", "HEAD"), deps.filePage);
   for (const [path, page] of Object.entries(deps.pages ?? {}))

@@ -67,6 +67,7 @@ export const graphqlRequest =
     const party = partyOf(state.claims?.userId ?? null, request.ip);
     const asked = await scheduledBySize(party, bytes.length, () => parseGraphQLRequest(bytes));
     const body = await documents.resolve(asked, party);
+    state.isRegistered = asked.documentId !== undefined;
     state.operationName = body.operationName?.slice(0, 128);
     request.body = body;
     next();

@@ -1,6 +1,12 @@
+import diagnostics from "node:diagnostics_channel";
 import type { RequestHandler } from "express";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
-import { requestState } from "./requestState.ts";
+import { connectionWaits, type PoolTiming, statementTimings } from "../database/timings.ts";
+import type { Logger } from "../log.ts";
+import { type JobMetrics, jobMetrics } from "../monitoring/jobMetrics.ts";
+import { operationLabels } from "../monitoring/operationLabels.ts";
+import { type WorkNumber, workGauges } from "../monitoring/workGauges.ts";
+import { requestState, type RequestState } from "./requestState.ts";
 
 /** The numbers of a connection pool, as node-postgres has them. */
 export interface PoolNumbers {
@@ -9,8 +15,21 @@ export interface PoolNumbers {
   readonly waiting: number;
 }
 
+/** What the API tells at each scrape. */
+export interface ApiNumbers {
+  /** By the names of the pools. */
+  readonly pools: Readonly<Record<string, PoolNumbers>>;
+  /** Documents that are kept with their plans, the bytes they are thought to take, and how often one was found. */
+  readonly documents?: { documents: number; bytes: number; hits: number; misses: number };
+  /** Units of what is shared that are held, and requests that wait for some, by resource. */
+  readonly admission?: Readonly<Record<string, { held: number; waiting: number }>>;
+}
+
 /** Addresses are labels only where they are few; anything else a caller asks for is "other". */
-const routes = new Set(["/", "/graphql", "/healthz", "/readyz"]);
+const routes = new Set(["/", "/graphql", "/healthz", "/readyz", "/jobs"]);
+
+/** Seconds; finer where an answer should be. */
+const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 /** What a process counts about itself, for Prometheus. */
 export interface Metrics {
@@ -20,15 +39,20 @@ export interface Metrics {
   readonly certificate: (expiresAt: number | undefined) => void;
   /** Counts the requests that pass. */
   readonly count: RequestHandler;
-  /** Takes the pools whose numbers are asked for at each scrape, by their names, in the place of those before. */
-  watch(pools: () => Record<string, PoolNumbers>): void;
+  /** What background work tells of itself. */
+  readonly jobs: JobMetrics;
+  /** Takes the numbers that are asked for at each scrape, in the place of those before. */
+  watch(numbers: () => ApiNumbers): void;
+  /** Takes how the numbers of the work that waits are read; see workGauges.ts. */
+  watchWork(read: () => Promise<WorkNumber[]>, log: Pick<Logger, "warn">): void;
   /** The numbers in the Prometheus text format. */
   render(): Promise<{ contentType: string; text: string }>;
 }
 
 /** Counts from now on, as long as the process lives: what watches its event loop and its heap is never given up. */
 export function createMetrics(): Metrics {
-  let pools: () => Record<string, PoolNumbers> = () => ({});
+  let numbers: () => ApiNumbers = () => ({ pools: {} });
+  let renewWork = async (): Promise<void> => {};
   const registers = [new Registry()];
   const [registry] = registers as [Registry];
   collectDefaultMetrics({ register: registry });
@@ -42,7 +66,14 @@ export function createMetrics(): Metrics {
     name: "plat_http_request_duration_seconds",
     help: "From the first middleware to the end of the answer",
     labelNames: ["route"],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    buckets,
+    registers,
+  });
+  const operationDurations = new Histogram({
+    name: "plat_graphql_operation_duration_seconds",
+    help: "The same for GraphQL operations that were executed, by name and type",
+    labelNames: ["operation", "type"],
+    buckets,
     registers,
   });
   const errors = new Counter({
@@ -51,17 +82,53 @@ export function createMetrics(): Metrics {
     labelNames: ["code"],
     registers,
   });
-  const connections = new Gauge({
-    name: "plat_pool_connections",
-    help: "Connections of the pools, and callers that wait for one",
-    labelNames: ["pool", "state"],
+  registry.registerMetric(
+    new Gauge({
+      name: "plat_pool_connections",
+      help: "Connections of the pools, and callers that wait for one",
+      labelNames: ["pool", "state"],
+      registers: [],
+      collect() {
+        for (const [pool, found] of Object.entries(numbers().pools))
+          for (const state of ["total", "idle", "waiting"] as const) this.set({ pool, state }, found[state]);
+      },
+    }),
+  );
+  registry.registerMetric(
+    new Gauge({
+      name: "plat_admission_requests",
+      help: "Units of shared resources that are held, and requests that wait for some",
+      labelNames: ["resource", "state"],
+      registers: [],
+      collect() {
+        for (const [resource, found] of Object.entries(numbers().admission ?? {}))
+          for (const state of ["held", "waiting"] as const) this.set({ resource, state }, found[state]);
+      },
+    }),
+  );
+  registerDocuments(registry, () => numbers().documents);
+  const statements = new Histogram({
+    name: "plat_database_statement_duration_seconds",
+    help: "From sending statements on a connection to the server being ready for the next, by pool",
+    labelNames: ["pool"],
+    buckets,
     registers,
-    collect() {
-      for (const [pool, numbers] of Object.entries(pools()))
-        for (const state of ["total", "idle", "waiting"] as const)
-          connections.set({ pool, state }, numbers[state]);
-    },
   });
+  const waits = new Histogram({
+    name: "plat_database_connection_wait_seconds",
+    help: 'From asking a pool for a connection to having it; "operations" wait for their share as well',
+    labelNames: ["pool"],
+    buckets,
+    registers,
+  });
+  for (const [channel, histogram] of [
+    [statementTimings, statements],
+    [connectionWaits, waits],
+  ] as const)
+    diagnostics.subscribe(channel.name, (message) => {
+      const { pool, ms } = message as PoolTiming;
+      histogram.observe({ pool }, ms / 1000);
+    });
   const strayRejections = new Counter({
     name: "plat_stray_rejections_total",
     help: "Failures that nobody heard: each is a fault of the service",
@@ -78,6 +145,16 @@ export function createMetrics(): Metrics {
     registers,
   });
   const methods = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
+  const labelOf = operationLabels();
+  const observeOperation = (state: RequestState, seconds: number) => {
+    if (state.operationType === undefined) return;
+    const operation = labelOf({
+      name: state.operationName,
+      isRegistered: state.isRegistered,
+      isTrusted: state.claims?.userId != null && state.errorCodes.size === 0,
+    });
+    operationDurations.observe({ operation, type: state.operationType }, seconds);
+  };
   return {
     strayRejections,
     certificate(expiresAt) {
@@ -89,15 +166,59 @@ export function createMetrics(): Metrics {
       const route = routes.has(request.path) ? request.path : "other";
       const method = methods.has(request.method) ? request.method : "other";
       response.once("close", () => {
+        const seconds = Number(process.hrtime.bigint() - state.startedAt) / 1e9;
         requests.inc({ route, method, status: String(response.statusCode) });
-        durations.observe({ route }, Number(process.hrtime.bigint() - state.startedAt) / 1e9);
+        durations.observe({ route }, seconds);
+        observeOperation(state, seconds);
         for (const code of state.errorCodes) errors.inc({ code });
       });
       next();
     },
+    jobs: jobMetrics(registers),
     watch(given) {
-      pools = given;
+      numbers = given;
     },
-    render: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
+    watchWork(read, log) {
+      renewWork = workGauges(registers, read, log);
+    },
+    async render() {
+      await renewWork();
+      return { contentType: registry.contentType, text: await registry.metrics() };
+    },
   };
+}
+
+/** Documents with their plans, once there is an API that keeps some. */
+function registerDocuments(registry: Registry, found: () => ApiNumbers["documents"]): void {
+  const counted = {
+    hits: "Documents that were found among those that are kept",
+    misses: "Documents that had to be parsed",
+  };
+  for (const [name, help] of Object.entries(counted) as [keyof typeof counted, string][])
+    registry.registerMetric(
+      new Counter({
+        name: `plat_plan_cache_${name}_total`,
+        help,
+        registers: [],
+        collect() {
+          this.reset();
+          this.inc(found()?.[name] ?? 0);
+        },
+      }),
+    );
+  const kept = {
+    documents: "Documents that are kept with their plans",
+    bytes: "Bytes that they are thought to take",
+  };
+  for (const [name, help] of Object.entries(kept) as [keyof typeof kept, string][])
+    registry.registerMetric(
+      new Gauge({
+        name: `plat_plan_cache_${name}`,
+        help,
+        registers: [],
+        collect() {
+          this.set(found()?.[name] ?? 0);
+        },
+      }),
+    );
 }

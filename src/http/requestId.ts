@@ -1,10 +1,15 @@
 import { randomUUID } from "node:crypto";
 import type { RequestHandler } from "express";
-import type { Logger } from "pino";
+import { type Logger, requestLogger } from "../log.ts";
+import { inServerSpan } from "../tracing/spans.ts";
+import { type WorkContext, workContext } from "../workContext.ts";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import { beginRequest } from "./requestState.ts";
 
 const acceptable = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** What spans are called by: the first part of the path, since the rest may be a token. */
+const routeOf = (path: string) => /^\/[a-z-]{0,30}(?=\/|$)/.exec(path)?.[0] ?? "other";
 
 /**
  * Takes the caller's `X-Request-Id` or makes one, and answers with it. A value of another form is replaced rather than
@@ -15,15 +20,18 @@ export function requestId(log: Logger, constraintMessages: ConstraintMessages): 
     const given = request.get("x-request-id");
     const id = given !== undefined && acceptable.test(given) ? given : randomUUID();
     response.setHeader("X-Request-Id", id);
+    const context: WorkContext = { requestId: id };
     beginRequest(request, {
       id,
-      log: log.child({ requestId: id }),
+      context,
+      log: requestLogger(log, id),
       startedAt: process.hrtime.bigint(),
       constraintMessages,
       schemaIsOpen: false,
       claims: undefined,
       tokenCheck: undefined,
       operationName: undefined,
+      isRegistered: false,
       operationType: undefined,
       work: undefined,
       errorCodes: new Set(),
@@ -32,6 +40,8 @@ export function requestId(log: Logger, constraintMessages: ConstraintMessages): 
       language: undefined,
       running: undefined,
     });
-    next();
+    workContext.run(context, () =>
+      inServerSpan(request, response, { "http.route": routeOf(request.path) }, next),
+    );
   };
 }

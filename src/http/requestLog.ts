@@ -17,7 +17,7 @@ export const requestLog: RequestHandler = (request, response, next) => {
         path: request.originalUrl.split("?", 1)[0]!.replace(secretPaths, "/$1/…"),
         status: response.statusCode,
         durationMs: Number(process.hrtime.bigint() - state.startedAt) / 1e6,
-        operationName: state.operationName,
+        operationName: state.operationName ?? state.context.operation,
         operationType: state.operationType,
         userId: state.claims?.userId ?? undefined,
         errorCodes: state.errorCodes.size > 0 ? [...state.errorCodes] : undefined,

@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import type { OperationWork } from "../limits/operationWork.ts";
 import type { Language } from "../messages/catalogue.ts";
+import type { WorkContext } from "../workContext.ts";
 
 /** Who is asking, as far as the transport needs to know; the token decides, `userId` null is an anonymous viewer. */
 export interface Claims {
@@ -18,6 +19,8 @@ export interface Claims {
 export interface RequestState {
   readonly id: string;
   readonly log: Logger;
+  /** What is done for the request runs in it. */
+  readonly context: WorkContext;
   /** Nanoseconds of the monotonic clock. */
   readonly startedAt: bigint;
   readonly constraintMessages: ConstraintMessages;
@@ -27,6 +30,8 @@ export interface RequestState {
   /** Of a token that is checked along with the statements of a query. */
   tokenCheck: TokenCheck | undefined;
   operationName: string | undefined;
+  /** Whether the document was asked for by the id that it is registered under. */
+  isRegistered: boolean;
   operationType: string | undefined;
   /** What the operation takes, since it was let in. */
   work: OperationWork | undefined;

@@ -1,6 +1,7 @@
 import type { JobHelpers } from "graphile-worker";
 import type { Language } from "../messages/catalogue.ts";
 import { languageOf } from "../messages/language.ts";
+import { workContext } from "../workContext.ts";
 import { MailRefused, type MailMessage } from "../providers/mail/index.ts";
 
 /**
@@ -29,7 +30,8 @@ export async function deliver(
   senderId?: string | null,
 ): Promise<boolean> {
   if (await isSettled(helpers, message.key)) return false;
-  message = await inLanguageOfReader(helpers, message);
+  const { requestId } = workContext.getStore() ?? {};
+  message = { ...(await inLanguageOfReader(helpers, message)), requestId };
   const own = senderId ? await helpers.integrations.sendAs(senderId, message) : undefined;
   try {
     if (own && "refused" in own) throw new MailRefused(own.refused);

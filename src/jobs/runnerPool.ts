@@ -8,6 +8,7 @@ import { backoff } from "../backoff.ts";
 import { DatabaseClient, type DatabaseClientConfig } from "../database/client.ts";
 import { throughOutages } from "../database/outages.ts";
 import { withLockTimeout } from "../database/pool.ts";
+import { stampRequests } from "../database/stampRequests.ts";
 import type { Logger } from "../log.ts";
 
 export interface RunnerPoolOptions {
@@ -65,6 +66,7 @@ export class RunnerPool extends Pool {
     this.on("error", broke);
     this.on("connect", (client) => {
       client.on("error", broke);
+      stampRequests(client);
       this.#noteThroughOutages(client);
     });
   }

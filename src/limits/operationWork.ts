@@ -1,3 +1,4 @@
+import type { Recording } from "../compiled/compiledQueries.ts";
 import { CodedError } from "../errors.ts";
 import type { Release } from "./fairSemaphore.ts";
 import type { Party } from "./party.ts";
@@ -12,6 +13,9 @@ export class OperationWork {
   cost = 0;
   #bytesAllowed: number = queryLimits.bytes;
   #part: readonly string[] = [];
+  /** What its plan does, where that is recorded. */
+  recording: Recording | undefined;
+  #failure: { readonly error: unknown } | undefined;
   readonly #releases: Release[] = [];
 
   constructor(party: Party) {
@@ -36,6 +40,20 @@ export class OperationWork {
   read(bytes: number): CodedError | undefined {
     this.bytesRead += bytes;
     return this.bytesRead > this.#bytesAllowed ? this.tooLarge() : undefined;
+  }
+
+  /** Its statement was sent, and failed: the plan, which tells of errors, is told this in place of sending it again. */
+  failed(error: unknown): void {
+    this.bytesRead = 0;
+    this.#failure = { error };
+  }
+
+  /** @throws what the first statement has failed with already, once */
+  throwFailure(): void {
+    const failure = this.#failure;
+    if (!failure) return;
+    this.#failure = undefined;
+    throw failure.error;
   }
 
   tooLarge(done = false): CodedError {

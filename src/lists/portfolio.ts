@@ -100,22 +100,32 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
     ...listed.map((m) => ({ column: m.column!, values: request.filter![m.name] as string[] })),
     ...(implied ? [implied] : []),
   ].map(({ column, values }, i) => ({
-    from: sql`unnest(${sql.value([...new Set(values)])}::text[]) ${sql.identifier(`v${i}`)} (value)`,
-    where: sql`t.${sql.identifier(column)} = ${sql.identifier(`v${i}`)}.value`,
+    from: sql`unnest(${sql.value([...new Set(values)])}::text[]) ${sql.identifier(`v${i}`)} (${sql.identifier(`v${i}`)})`,
+    where: sql`t.${sql.identifier(column)} = s.${sql.identifier(`v${i}`)}`,
   }));
   const rest = others.filter((m) => !listed.includes(m));
-  /** Rows of each of the scopes `s`; `split`: where an index holds the listed columns, one look-up per value. */
-  const branch = (scopes: SQL, where: SQL[], split: boolean) => {
+  /**
+   * The first rows of each of the scopes `s`.
+   * @param split where an index holds the listed columns: one look-up per value.
+   * @param many whether there may be hundreds of scopes.
+   */
+  const branch = (scopes: SQL, where: SQL[], { split = false, many = false }) => {
     const all = [...where, ...live, ...conditions(rest, request.filter, rows, within(table, request.filter))];
-    // PERF: in the text, so that a plan for any values of the parameters knows how many rows have them.
-    if (!split) all.push(...listed.map((m) => oneOf(m.column!, request.filter![m.name] as string[])));
-    const sources = [sql`${scopes} s (id)`, ...(split ? lists.map((l) => l.from) : [])];
     if (split) all.push(...lists.map((l) => l.where));
+    // PERF: in the text, so that a plan for any values of the parameters knows how many rows have them.
+    else all.push(...listed.map((m) => oneOf(m.column!, request.filter![m.name] as string[])));
+    const sources = [sql`${scopes} s (id)`, ...(split ? lists.map((l) => l.from) : [])];
+    const source = sql`(select * from ${sql.join(sources, " cross join ")})`;
+    const firstRows: FirstRows = (columns, further, cut) =>
+      sql`(select ${columns} from ${name} t where ${sql.join([...all, ...further], " and ")} order by ${orderSql(request.order, rows)} ${cut})`;
     return sql.join(
-      parts.map(
-        (part) =>
-          sql`select b.* from ${sql.join(sources, " cross join ")} cross join lateral (select t.* from ${name} t where ${sql.join([...all, part], " and ")} order by ${orderSql(request.order, rows)} limit ${sql.literal(limit)}) b`,
-      ),
+      parts.map((part) => {
+        const ofPart: FirstRows = (columns, further, cut) => firstRows(columns, [part, ...further], cut);
+        return (
+          (many ? bounded(table, request.order, source, ofPart, limit) : undefined) ??
+          sql`select b.* from ${source} s cross join lateral ${ofPart(sql`t.*`, [], sql`limit ${sql.literal(limit)}`)} b`
+        );
+      }),
       " union all ",
     );
   };
@@ -134,7 +144,7 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
           ? sql`(${chosen} except select unnest(${ownProjects}))`
           : sql`(select distinct c.id from ${chosen} c)`,
         [sql`t.project_id = s.id`],
-        true,
+        { split: true, many: true },
       ),
     );
     own = ownProjects && sql`(${chosen} intersect select unnest(${ownProjects}))`;
@@ -143,9 +153,12 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
       branch(
         sql`unnest(${setOf("viewer_organizations", table.permission)})`,
         [sql`t.organization_id = s.id`],
-        true,
+        { split: true },
       ),
-      branch(sql`unnest(${setOf("viewer_projects", table.permission)})`, [sql`t.project_id = s.id`], true),
+      branch(sql`unnest(${setOf("viewer_projects", table.permission)})`, [sql`t.project_id = s.id`], {
+        split: true,
+        many: true,
+      }),
     );
   }
   if (own && !table.also) {
@@ -153,7 +166,7 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
       branch(
         projectMember ? own : sql`unnest(${own})`,
         [sql`t.assignee_id = (select app_public.current_user_id())`, sql`t.project_id = s.id`],
-        false,
+        {},
       ),
     );
   }
@@ -173,13 +186,58 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
             : sql`(${among(sql`t.project_id`, setOf("viewer_projects", table.permission))}) is not true`,
           ...(projectMember ? conditions([projectMember], request.filter, rows, "portfolio") : []),
         ],
-        false,
+        {},
       ),
     );
   }
   if (table.ownFinder !== undefined) branches.push(ownRows(table, ownProjects, common, request.filter));
   const mark = rest.length > 0 || request.after ? plannedForValues : sql.blank;
   return sql`(select ${mark} u.* from (${sql.join(branches, " union all ")}) u ${page})`;
+}
+
+/** `(select columns … where further … order by … cut)` of one scope `s`. */
+type FirstRows = (columns: SQL, further: SQL[], cut: SQL) => SQL;
+
+/** The least and the greatest value of the types that orders begin with. */
+const extremes = new Map([
+  ["timestamptz", ["-infinity", "infinity"]],
+  ["date", ["-infinity", "infinity"]],
+  ["int4", ["-2147483648", "2147483647"]],
+  ["uuid", ["00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"]],
+]);
+
+/**
+ * The first `limit` rows of each of many scopes, as far as they can be among the first `limit` of all.
+ *
+ * PERF: each of hundreds of projects would give `limit` rows, nearly all of which are cut. So each of n scopes is first asked for the place of
+ * its row number limit/n, along the index alone. The place that as many of them reach as make up `limit` rows bounds the answer: no row of it
+ * lies behind.
+ * @returns undefined where the order begins with a column that may be null or whose type has no extremes.
+ */
+function bounded(
+  { attributes }: PortfolioTable,
+  [first]: OrderSpec[],
+  scopes: SQL,
+  firstRows: FirstRows,
+  limit: number,
+): SQL | undefined {
+  const attribute = attributes[first!.column];
+  const [least, greatest] = extremes.get(attribute?.codec.name ?? "") ?? [];
+  if (!attribute?.notNull || least === undefined || first!.by || first!.from) return undefined;
+  const descending = first!.direction === "desc";
+  const column = sql`t.${sql.identifier(first!.column)}`;
+  const towards = descending ? sql`desc` : sql`asc`;
+  const cut = sql`limit ${sql.literal(limit)}`;
+  // The limit within tells the planner that few rows are read.
+  const place = sql`(select d.place from ${firstRows(sql`${column} as place`, [], cut)} d order by d.place ${towards} offset (select depth - 1 from share) limit 1)`;
+  const isWithin = sql`${column} ${descending ? sql`>=` : sql`<=`} (select place from bound)`;
+  const rows = firstRows(sql`t.*`, [isWithin], cut);
+  return sql`(with s as materialized ${scopes},
+    share as materialized (select ceil(${sql.literal(limit)}::float8 / count(*))::int as depth from s having count(*) > 1),
+    bound as materialized (select coalesce((select p.place from s cross join lateral ${place} p where exists (select from share)
+      order by p.place ${towards} offset (select ceil(${sql.literal(limit)}::float8 / depth)::int - 1 from share) limit 1),
+      ${sql.literal((descending ? least : greatest)!)}::${attribute.codec.sqlType}) as place)
+    select b.* from s cross join lateral ${rows} b)`;
 }
 
 /**

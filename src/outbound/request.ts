@@ -1,5 +1,7 @@
 /** One request to an address that a user gave: to what was checked, without redirects, for a limited time and answer. */
 import { request } from "node:https";
+import { inSpan, traceparent } from "../tracing/spans.ts";
+import { workContext } from "../workContext.ts";
 import type { PublicAgent } from "./agent.ts";
 import { resolvePublicAddress, type AddressPolicy, type Destination } from "./publicAddress.ts";
 
@@ -25,8 +27,21 @@ export interface RequestOptions extends AddressPolicy {
   agent?: PublicAgent;
 }
 
+/** For whom it is sent: the id of the request that has led to it, and the trace that is recorded. */
+function contextHeaders(): Record<string, string> {
+  const { requestId } = workContext.getStore() ?? {};
+  const parent = traceparent();
+  return { ...(requestId && { "x-request-id": requestId }), ...(parent && { traceparent: parent }) };
+}
+
 /** @throws AddressRefused, AddressUnknown, or what broke the connection; the reason of the signal */
-export async function requestPublicly(address: string, options: RequestOptions): Promise<Received> {
+export function requestPublicly(address: string, options: RequestOptions): Promise<Received> {
+  // Not the address: it may have secrets in it.
+  const attributes = { "http.request.method": options.method };
+  return inSpan({ name: options.method, kind: "client", attributes }, () => send(address, options));
+}
+
+async function send(address: string, options: RequestOptions): Promise<Received> {
   const destination = await Promise.race([resolvePublicAddress(address, options), rejectOn(options.signal)]);
   try {
     return await requestOnce(destination, options);
@@ -60,6 +75,7 @@ function requestOnce(
         method,
         headers: {
           ...headers,
+          ...contextHeaders(),
           ...(body !== undefined && { "content-length": Buffer.byteLength(body) }),
         },
         agent: agent ?? false,

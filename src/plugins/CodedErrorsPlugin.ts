@@ -4,6 +4,8 @@ import { internalMessage, isErrorCode } from "../errors.ts";
 import { withheld } from "../http/withheld.ts";
 import { executionError, validationError } from "../http/graphqlErrors.ts";
 import { findRequestState } from "../http/requestState.ts";
+import { inSpan } from "../tracing/spans.ts";
+import { operationLabel } from "../operations/operationLabel.ts";
 
 /**
  * The last net: what reaches grafserv's own mask without a code of ours is masked.
@@ -52,8 +54,19 @@ export const CodedErrorsPlugin: GraphileConfig.Plugin = {
                 if (state) {
                   state.operationName = operation?.name?.value;
                   state.operationType = operation?.operation;
+                  state.context.operation = operation ? operationLabel(operation) : undefined;
+                  state.context.role = state.claims?.userId == null ? "plat_anonymous" : "plat_user";
                 }
-                const result = await config.execute(args);
+                const result = await inSpan(
+                  {
+                    name: operation?.operation ?? "operation",
+                    attributes: {
+                      "graphql.operation.type": operation?.operation,
+                      "graphql.operation.name": state?.context.operation,
+                    },
+                  },
+                  async () => config.execute(args),
+                );
                 if (Symbol.asyncIterator in result) return result;
                 const errors = [...(result.errors ?? [])];
                 if (operation?.operation === "query" && result.data) {

@@ -14,6 +14,8 @@ import { PublicAgent } from "../outbound/agent.ts";
 import { postPublicly, type PostResult } from "../outbound/post.ts";
 import type { Mapping } from "../integrations/mapping.ts";
 import { SealFault, type Seal } from "../seal.ts";
+import { inSpan } from "../tracing/spans.ts";
+import { workContext } from "../workContext.ts";
 import { openSecrets } from "./secrets.ts";
 import { makeSettlements } from "./settlements.ts";
 import { signedHeaders } from "./signature.ts";
@@ -27,6 +29,8 @@ export interface DispatcherOptions {
   /** Applies the mappings of integrations. */
   compute: Compute;
   log: Logger;
+  /** Told of each attempt: the status of the answer, undefined where there was none, and seconds. */
+  delivered?: (status: number | undefined, seconds: number) => void;
   timeoutMs?: number;
   /** How often it looks without being called: for retries, and for calls that were missed. */
   lookEveryMs?: number;
@@ -56,6 +60,8 @@ interface Delivery {
   /** What an integration makes of the body. */
   mapping: Mapping | null;
   organization_id: string;
+  /** That of the event. */
+  request_id: string | null;
 }
 
 /** Starts to send, once the database can be reached. */
@@ -118,6 +124,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       ]);
       return;
     }
+    options.delivered?.(result.answer?.status, result.durationMs / 1000);
     await settle(delivery, result);
   }
 
@@ -132,7 +139,12 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     );
     for (const delivery of rows) {
       const release = current.hold();
-      const sending = deliver(delivery)
+      const context = { requestId: delivery.request_id ?? undefined, operation: "webhook delivery" };
+      const attributes = { "plat.webhook": delivery.webhook_id, "plat.attempt": delivery.attempt };
+      const sending = workContext
+        .run(context, () =>
+          inSpan({ name: "webhook delivery", kind: "consumer", attributes }, () => deliver(delivery)),
+        )
         // What could not be settled is sent again when the lease is over.
         .catch((error: unknown) => {
           if (!(error instanceof ComputeStopped))

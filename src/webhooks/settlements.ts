@@ -2,6 +2,7 @@
  * Notes what became of attempts: those that ended while others were noted are noted together, so that many cost one transaction. What
  * is not a plain success is noted by itself, as is what is left of a group.
  */
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { Pool } from "pg";
 import { throughOutages } from "../database/outages.ts";
 import type { Logger } from "../log.ts";
@@ -33,6 +34,8 @@ export function makeSettlements(pool: Pick<Pool, "query">, log: Logger): Settle 
   const single: Waiting[] = [];
   let isGrouping = false;
   let singles = 0;
+  /** A group is of several requests, and of the work of none. */
+  const ofNobody = AsyncLocalStorage.snapshot();
 
   async function noteGroup(ended: Waiting[]): Promise<void> {
     const answers = ended.map(({ result }) => result.answer!);
@@ -101,7 +104,7 @@ export function makeSettlements(pool: Pick<Pool, "query">, log: Logger): Settle 
     const { answer } = result;
     if (answer && answer.status >= 200 && answer.status <= 299) {
       group.push(one);
-      if (!isGrouping) void noteGroups();
+      if (!isGrouping) void ofNobody(noteGroups);
     } else {
       alone(one);
     }

@@ -23,6 +23,25 @@ const mask = (table: string, tags = "") => `
   select app_private.make_masked_view('${table}')`;
 
 export const faults: Fault[] = [
+  // Personal data
+  {
+    rule: "personal-column",
+    table: "visits",
+    sql: `alter table app_public.visits add lead_id uuid, add constraint visits_lead_id_fkey foreign key (lead_id, project_id)
+        references app_public.leads (id, project_id) on delete cascade;
+      create index visits_lead on app_public.visits (lead_id);
+      comment on constraint visits_lead_id_fkey on app_public.visits is E'@fieldName lead\\n@backwardBehavior -*\\n\\nWho came.';
+      comment on column app_public.visits.lead_id is E'@behavior -*\\n\\nWho came.'`,
+    object: "app_public.visits.name",
+    says: /`@personal contract`/,
+  },
+  {
+    rule: "personal-tag",
+    table: "views",
+    sql: "comment on column app_public.views.name is E'@personal because\\n\\nWhat it is called.'",
+    object: "app_public.views.name",
+    says: /one of them/,
+  },
   // Tables
   {
     rule: "table-row-security",
@@ -88,6 +107,7 @@ export const faults: Fault[] = [
     sql: `alter table app_public.halls add column lead_id uuid,
         add constraint halls_lead_id_fkey foreign key (lead_id, project_id) references app_public.leads (id, project_id);
       comment on column app_public.halls.lead_id is 'Who asked for it.';
+      comment on column app_public.halls.name is E'@impersonal\\n\\nWhat it is called.';
       comment on constraint halls_lead_id_fkey on app_public.halls is E'@backwardBehavior -*\\n\\nWho asked for it.'`,
     object: "app_public.halls.halls_lead_id_fkey",
     says: /`create index halls_lead on app_public\.halls \(lead_id\);`/,
@@ -98,6 +118,7 @@ export const faults: Fault[] = [
     sql: `alter table app_public.islands add column lead_id uuid references app_public.leads;
       create index islands_lead on app_public.islands (lead_id);
       comment on column app_public.islands.lead_id is 'Who asked for it.';
+      comment on column app_public.islands.name is E'@impersonal\\n\\nWhat it is called.';
       comment on constraint islands_lead_id_fkey on app_public.islands is E'@backwardBehavior -*\\n\\nWho asked for it.'`,
     object: "app_public.islands.islands_lead_id_fkey",
     says: /`foreign key \(lead_id, project_id\) references app_public\.leads \(id, project_id\)`/,
@@ -400,7 +421,8 @@ export const faults: Fault[] = [
     sql: `alter table app_public.kiosks add column lead_id uuid,
         add constraint kiosks_lead_id_fkey foreign key (lead_id, project_id) references app_public.leads (id, project_id);
       create index kiosks_lead on app_public.kiosks (lead_id);
-      comment on column app_public.kiosks.lead_id is 'Who asked for it.'`,
+      comment on column app_public.kiosks.lead_id is 'Who asked for it.';
+      comment on column app_public.kiosks.name is E'@impersonal\\n\\nWhat it is called.'`,
     object: "app_public.kiosks.kiosks_lead_id_fkey",
     says: /`comment on constraint kiosks_lead_id_fkey on app_public\.kiosks is E'@backwardBehavior -\*/,
   },

@@ -55,7 +55,7 @@ const generated: Record<string, string> = {
       and c.conrelid not in ('app_public.project_organizations'::regclass, 'app_public.project_organization_invites'::regclass)`,
   "has its content": `
     select t.table_name as about,
-      format('select r.id, r.checksum from app_public.%I r where r.deleted_at is null and not exists (
+      format('select r.id, r.checksum from app_public.%I r where r.deleted_at is null and r.checksum is not null and not exists (
         select from app_private.stored_files f where f.checksum = r.checksum and f.is_stored)', t.table_name) as query
     from app_private.file_tables t`,
 };

@@ -35,6 +35,8 @@ export interface Service extends AsyncDisposable {
   stop(signal?: NodeJS.Signals): Promise<Exit>;
   /** Waits until the log has a line with that message. */
   logged(message: string): Promise<string>;
+  /** What is in the log so far. */
+  log(): string;
   /** What the service told people on stderr, once it is there. */
   banner(): Promise<string>;
   /** Waits until stderr, from that position on, has such a text. */
@@ -86,6 +88,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       return exit;
     },
     logged,
+    log: () => output.stdout,
     banner: () =>
       new Promise((found) => {
         const look = () => {

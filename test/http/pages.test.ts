@@ -60,8 +60,8 @@ test("switched off, there is neither page nor asset", async () => {
 
 test("metrics count requests, errors and the pools' connections", async () => {
   const metrics = createMetrics();
-  const pools = () => ({ api: { total: 3, idle: 2, waiting: 1 } });
-  await using server = await startServer({ metrics, pools });
+  const numbers = () => ({ pools: { api: { total: 3, idle: 2, waiting: 1 } } });
+  await using server = await startServer({ metrics, numbers });
   await server.graphql("{ ok }");
   await server.graphql("{ nothing }");
   // Not for everybody.

@@ -182,7 +182,7 @@ test("requests are counted by route, method and status, of which there are few",
   await using server = await startServer({
     ...handlers,
     metrics,
-    pools: () => ({ api: { total: 3, idle: 2, waiting: 1 } }),
+    numbers: () => ({ pools: { api: { total: 3, idle: 2, waiting: 1 } } }),
   });
   await server.graphql("{ ok }");
   await server.send({ method: "GET", path: "/healthz" });

@@ -34,8 +34,8 @@ comment on column app_public.events.actor_type is 'Who caused it.';
 comment on column app_public.events.channel is 'The way the change came in.';
 comment on column app_public.events.request_id is 'The X-Request-Id of the request.';
 comment on column app_public.events.changes is
-  E'@masked\n\nThe changed fields: {field: [before, after]}; null for a new record.';
-comment on column app_public.events.data is E'@masked\n\nThe record after the change.';
+  E'@personal\n@masked\n\nThe changed fields: {field: [before, after]}; null for a new record.';
+comment on column app_public.events.data is E'@personal\n@masked\n\nThe record after the change.';
 comment on column app_public.events.transaction_id is E'@behavior -*\n\nThe transaction that wrote the event.';
 comment on column app_public.events.organization_id is
   E'@filter organizationId\n\nThe organization whose sequence the event is in.';
@@ -74,6 +74,11 @@ comment on table app_private.event_names is
 create function app_private.tg_events__immutable() returns trigger
 language plpgsql volatile as $$
 begin
+  -- Personal data are replaced in place; the event keeps its row and its number, and says so.
+  if tg_op = 'UPDATE' and app_private.is_erasing() and to_jsonb(new) - array['data', 'changes', 'erased_at'] =
+    to_jsonb(old) - array['data', 'changes', 'erased_at'] then
+    return new;
+  end if;
   raise exception 'events are never changed or deleted' using errcode = 'restrict_violation';
 end $$;
 
@@ -242,6 +247,10 @@ declare
   _amount bigint;
   _last bigint;
 begin
+  -- What is erased is not told.
+  if app_private.is_erasing() then
+    return null;
+  end if;
   %s;
   return null;
 end', app_private.event_statement(relation, subject, operation)));

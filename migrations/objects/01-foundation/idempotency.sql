@@ -8,7 +8,7 @@ comment on column app_private.idempotency_keys.viewer is
   'Whose key it is: a user, a restricted access token, or a network address.';
 comment on column app_private.idempotency_keys.body_hmac is 'HMAC-SHA-256 of the body under the key.';
 comment on column app_private.idempotency_keys.answers is
-  'Place of a mutation field in the request → the row it answered, encrypted with the key.';
+  E'@personal\n\nPlace of a mutation field in the request → the row it answered, encrypted with the key.';
 
 create function app_private.repeat_viewer() returns text
 language sql stable as $$

@@ -1,12 +1,23 @@
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.
 -- plpgsql, because the tables of the job runner are made by the runner itself.
 
+create function app_private.job_context() returns jsonb
+language sql stable as $$
+  select case when c.of = '{}' then c.of else jsonb_build_object('context', c.of) end
+  from (select jsonb_strip_nulls(jsonb_build_object('requestId', app_hidden.setting('request_id'),
+    'traceparent', app_hidden.setting('traceparent'))) as of) c
+$$;
+comment on function app_private.job_context() is
+  'What the payload of a job says of whoever has asked for it: {context: {requestId, traceparent}}, as far as it is '
+  'known. The log, events and mails of the job bear the id; see src/worker.ts.';
+
 create function app_private.add_job(task text, payload jsonb default '{}', run_at timestamptz default null,
   job_key text default null)
 returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform graphile_worker.add_job(task, payload => payload::json, run_at => run_at, job_key => job_key);
+  perform graphile_worker.add_job(task, payload => (payload || app_private.job_context())::json, run_at => run_at,
+    job_key => job_key);
 end $$;
 comment on function app_private.add_job(text, jsonb, timestamptz, text) is
   'Enqueues a task of src/tasks; a second job with the same key replaces the first while that still waits.';

@@ -4,7 +4,10 @@
 comment on table app_private.mail_deliveries is
   'Mails that a server took, or refused for good. The key names the mail (task, record, recipient); neither is tried '
   'again. No mail''s text is kept here.';
-comment on column app_private.mail_deliveries.detail is 'The id the server gave, or why it refused.';
+comment on column app_private.mail_deliveries.detail is E'@personal\n\nThe id the server gave, or why it refused.';
+comment on column app_private.mail_deliveries.recipient is E'@personal\n\nWhom it went to.';
+comment on column app_private.mail_deliveries.key is E'@impersonal\n\nWhich mail it was.';
+comment on column app_private.mail_deliveries.outcome is E'@impersonal\n\nWhat became of it.';
 
 create function app_private.note_mail(key text, recipient text, outcome text, detail text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -22,6 +25,10 @@ comment on function app_private.note_mail(text, text, text, text) is
 
 comment on table app_private.contact_messages is
   'What visitors wrote to an organization, or to the operator of the service (organization_id null).';
+comment on column app_private.contact_messages.name is E'@personal\n\nWho wrote.';
+comment on column app_private.contact_messages.email is E'@personal\n\nTheir address.';
+comment on column app_private.contact_messages.phone is E'@personal\n\nTheir phone number.';
+comment on column app_private.contact_messages.message is E'@personal\n\nWhat they wrote.';
 
 create function app_private.take_contact_message(organization_id uuid, input jsonb) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

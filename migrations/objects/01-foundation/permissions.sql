@@ -19,7 +19,7 @@ from unnest(array['OWNER', 'ADMIN']) role, unnest(array[
     'sale.read', 'sale.write',
   'sale.strategy', 'finance.read', 'finance.write', 'marketing.read', 'marketing.manage', 'audit.read', 'workflow.read',
     'workflow.run',
-  'workflow.manage', 'report.read', 'report.run', 'report.manage']) permission;
+  'workflow.manage', 'report.read', 'report.run', 'report.manage', 'privacy.erase']) permission;
 insert into app_private.role_permissions (role, permission) values ('OWNER', 'org.owner');
 insert into app_private.role_permissions (role, permission, reach) values
   ('MEMBER', 'org.member', 'ALL'), ('MEMBER', 'project.read', 'ALL'), ('MEMBER', 'inventory.read', 'ALL'),

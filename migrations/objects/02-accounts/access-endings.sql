@@ -17,6 +17,7 @@ comment on column app_public.access_ending.automations is
 comment on column app_public.access_ending.memberships is
   E'@notNull\n\nThe names of the organizations that the user was a member of already: at a first proof somebody else '
   'may have joined or founded them.';
+comment on column app_private.access_endings.ending is E'@impersonal\n\nWhat ended, by the names of things.';
 comment on table app_private.access_endings is 'What ended last of each account, as its user reads it.';
 
 create function app_private.end_access(user_id uuid, cause text, keep_session uuid, keep_tokens uuid[],

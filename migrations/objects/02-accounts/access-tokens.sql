@@ -36,12 +36,13 @@ comment on column app_public.access_tokens.user_id is E'@behavior -*\n\nWhose to
 comment on column app_public.access_tokens.organization_id is E'@behavior -*\n\nThe only organization it works in.';
 comment on column app_public.access_tokens.parent_id is
   E'@behavior -*\n\nThe token that created it, and takes it along when revoked.';
-comment on column app_public.access_tokens.name is 'What it is for.';
+comment on column app_public.access_tokens.name is E'@impersonal\n\nWhat it is for.';
 comment on column app_public.access_tokens.token is
-  'The token itself: in the answer of createAccessToken, and null ever after.';
-comment on column app_public.access_tokens.prefix is 'The first characters of the token, to recognise it by.';
+  E'@impersonal\n\nThe token itself: in the answer of createAccessToken, and null ever after.';
+comment on column app_public.access_tokens.prefix is
+  E'@impersonal\n\nThe first characters of the token, to recognise it by.';
 comment on column app_public.access_tokens.scopes is
-  'The permissions it is restricted to, such as lead.read or lead.*; empty: all of its user.';
+  E'@impersonal\n\nThe permissions it is restricted to, such as lead.read or lead.*; empty: all of its user.';
 comment on column app_public.access_tokens.read_only is 'Whether it may run queries only.';
 comment on column app_public.access_tokens.expires_at is 'When it ends; null: not by itself.';
 comment on column app_public.access_tokens.revoked_at is 'When it was revoked.';

@@ -9,11 +9,13 @@
 
 comment on table app_private.email_changes is
   'The one open change of address of a user; only the SHA-256 of its codes is kept.';
+comment on column app_private.email_changes.email is E'@personal\n@personal\n\nThe new address.';
 comment on table app_private.email_change_stops is
   'SHA-256 of the links that stop a change, in mails to the present address: each stops what is open, also where it '
   'was asked for again since.';
 comment on table app_private.former_emails is
   'Confirmed addresses that accounts had: invitations on their way to one are accepted until then.';
+comment on column app_private.former_emails.email is E'@personal\n\nThe former address.';
 
 comment on type app_public.email_change is 'A change of the e-mail address of an account that is not complete yet.';
 comment on column app_public.email_change.email is E'@notNull\n\nThe new address.';

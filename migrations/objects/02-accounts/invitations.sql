@@ -15,13 +15,13 @@ grant select on app_public.organization_invites to plat_user, plat_anonymous;
 comment on index app_public.organization_invites_one_pending is 'This address has a pending invitation already.';
 
 comment on table app_public.organization_invites is 'An invitation to join an organization.';
-comment on column app_public.organization_invites.email is 'The invited address.';
+comment on column app_public.organization_invites.email is E'@personal\n\nThe invited address.';
 comment on column app_public.organization_invites.role is 'What the new member may do.';
 comment on column app_public.organization_invites.status is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhat became of it.';
 comment on column app_public.organization_invites.invited_by_id is 'Who invited.';
 comment on column app_public.organization_invites.accepted_by_id is 'Who joined.';
-comment on column app_public.organization_invites.message is 'A few words in the mail.';
+comment on column app_public.organization_invites.message is E'@personal\n\nA few words in the mail.';
 comment on column app_public.organization_invites.sent_at is
   'When the mail server took the last mail; until then, when the invitation was made.';
 comment on column app_public.organization_invites.send_count is 'How often it was sent.';
@@ -29,7 +29,7 @@ comment on column app_public.organization_invites.expires_at is 'Until when it c
 comment on column app_public.organization_invites.accepted_at is 'When the invited joined.';
 comment on column app_public.organization_invites.revoked_at is 'When it was taken back.';
 comment on column app_public.organization_invites.revoked_reason is
-  'Why the service took it back; null where somebody did.';
+  E'@impersonal\n\nWhy the service took it back; null where somebody did.';
 comment on constraint organization_invites_organization_id_fkey on app_public.organization_invites is
   E'@foreignFieldName invites\n@backwardPermission org.admin\n@backwardDescription The invitations; null without the '
   'permission org.admin.\n\nThe organization to join.';

@@ -29,14 +29,14 @@ grant update (name, slug, kind, description, email, phone, website_url, address,
   on app_public.organizations to plat_user;
 
 comment on table app_public.organizations is 'A company: a developer, builder, brokerage or other party.';
-comment on column app_public.organizations.name is 'Name of the company.';
+comment on column app_public.organizations.name is E'@impersonal\n\nName of the company.';
 comment on column app_public.organizations.slug is 'Readable name in addresses; accepted as id.';
 comment on column app_public.organizations.kind is 'What the company does.';
-comment on column app_public.organizations.description is 'What the public reads about it.';
-comment on column app_public.organizations.email is E'@masked\n\nE-mail address for enquiries.';
-comment on column app_public.organizations.phone is E'@masked\n\nPhone number.';
-comment on column app_public.organizations.address is E'@masked\n\nPostal address.';
-comment on column app_public.organizations.website_url is 'Address of its website.';
+comment on column app_public.organizations.description is E'@impersonal\n\nWhat the public reads about it.';
+comment on column app_public.organizations.email is E'@impersonal\n@masked\n\nE-mail address for enquiries.';
+comment on column app_public.organizations.phone is E'@impersonal\n@masked\n\nPhone number.';
+comment on column app_public.organizations.address is E'@impersonal\n@masked\n\nPostal address.';
+comment on column app_public.organizations.website_url is E'@impersonal\n\nAddress of its website.';
 comment on column app_public.organizations.time_zone is 'Time zone of its office, such as America/Toronto.';
 comment on column app_public.organizations.language is 'Language of mails to people whose own is not known.';
 comment on column app_public.organizations.has_public_project is E'@behavior -*\n\nWhether everybody sees its name.';
@@ -53,8 +53,9 @@ grant select on app_public.organization_user_connections to plat_user, plat_anon
 
 comment on table app_public.organization_user_connections is 'The membership of a user in an organization.';
 comment on column app_public.organization_user_connections.role is 'What the member may do.';
-comment on column app_public.organization_user_connections.title is 'Position in this organization.';
-comment on column app_public.organization_user_connections.notifications is E'@masked\n\nWhich mails the member gets.';
+comment on column app_public.organization_user_connections.title is E'@personal\n\nPosition in this organization.';
+comment on column app_public.organization_user_connections.notifications is
+  E'@impersonal\n@masked\n\nWhich mails the member gets.';
 comment on column app_public.organization_user_connections.invited_by_id is
   E'@inert Members act for themselves.\n\nWho invited the member.';
 comment on column app_public.organization_user_connections.joined_at is 'Since when.';

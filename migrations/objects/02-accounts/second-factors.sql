@@ -17,6 +17,7 @@ comment on table app_private.second_factors is
   'The secret that the authenticator app of a user has, sealed; not asked for until a code has confirmed it.';
 comment on column app_private.second_factors.last_step is
   'The step of time that the last accepted code was of: none of that or an earlier one is accepted again.';
+comment on column app_private.second_factors.sealed is E'@impersonal\n\nThe secret, sealed.';
 comment on table app_private.recovery_codes is 'SHA-256 of the recovery codes of a user, 80 random bits each.';
 
 comment on type app_public.second_factor is 'The second factor of an account.';

@@ -18,7 +18,10 @@ comment on constraint refresh_token_proof_hashed on domain app_public.refresh_to
 comment on table app_private.sessions is
   'What each sign-in opened. Ended ones stay for a day; those that were opened before sessions had rows, and were '
   'taken up at their first use (is_adopted), until their tokens have expired.';
-comment on column app_private.sessions.network is 'Where it was opened, as app_private.network_of tells it.';
+comment on column app_private.sessions.network is
+  E'@personal\n\nWhere it was opened, as app_private.network_of tells it.';
+comment on column app_private.sessions.device is E'@personal\n\nThe program that signed in.';
+comment on column app_private.sessions.last_network is E'@personal\n\nWhere it was used last.';
 comment on table app_private.refresh_tokens is
   'SHA-256 of the refresh tokens of a session: the present one, and those that were used, to know when one comes '
   'again.';

@@ -21,11 +21,11 @@ grant update (slug, first_name, last_name, title, phone, time_zone, language) on
 grant update (avatar_url) on app_public.users to plat_user;
 
 comment on table app_public.users is 'A person who signs in.';
-comment on column app_public.users.slug is 'Readable name in addresses; accepted as id.';
-comment on column app_public.users.first_name is 'Given name.';
-comment on column app_public.users.last_name is 'Family name.';
-comment on column app_public.users.title is 'Position, such as Sales manager.';
-comment on column app_public.users.phone is 'Phone number for work.';
+comment on column app_public.users.slug is E'@personal\n\nReadable name in addresses; accepted as id.';
+comment on column app_public.users.first_name is E'@personal\n\nGiven name.';
+comment on column app_public.users.last_name is E'@personal\n\nFamily name.';
+comment on column app_public.users.title is E'@personal\n\nPosition, such as Sales manager.';
+comment on column app_public.users.phone is E'@personal\n\nPhone number for work.';
 comment on column app_public.users.time_zone is 'Time zone of mails and digests, such as America/Toronto.';
 comment on column app_public.users.language is
   'Language of messages and mails; that of the browser which the account was made with, until it is changed.';
@@ -33,7 +33,8 @@ comment on column app_public.users.status is 'Whether the user can sign in.';
 comment on column app_public.users.password_changed_at is E'@behavior -*\n\nWhen the password was last changed.';
 comment on column app_public.users.email_verified_at is E'@masked\n\nWhen the user proved to own the e-mail address.';
 comment on column app_public.users.last_login_at is E'@masked\n\nThe last sign-in.';
-comment on column app_public.users.avatar_url is 'Address of a picture of the user, wherever they keep it.';
+comment on column app_public.users.avatar_url is
+  E'@personal\n\nAddress of a picture of the user, wherever they keep it.';
 comment on constraint users_phone_e164 on app_public.users is
   'This is no phone number; give one with its country code, such as +1 416 555 0123.';
 comment on index app_public.users_slug is 'This slug is taken; choose another.';
@@ -47,11 +48,17 @@ grant select on app_hidden.user_identities to plat_user, plat_anonymous;
 grant update (username) on app_hidden.user_identities to plat_user;
 
 comment on table app_hidden.user_identities is 'What a user signs in with: e-mail address and user name.';
+comment on column app_hidden.user_identities.email is E'@personal\n\nThe address that the account signs in with.';
+comment on column app_hidden.user_identities.username is E'@personal\n\nThe name that the account signs in with.';
 comment on constraint user_identities_username_format on app_hidden.user_identities is
   'A user name has 2 to 50 letters, digits, dots, hyphens and underscores, and no @.';
+comment on column app_hidden.duplicate_accounts.email is E'@personal\n@personal\n\nThe address that was given.';
+comment on column app_hidden.duplicate_accounts.username is E'@personal\n@personal\n\nThe name that was given.';
 comment on constraint user_identities_username_format on app_hidden.duplicate_accounts is
   'A user name has 2 to 50 letters, digits, dots, hyphens and underscores, and no @.';
 comment on index app_hidden.user_identities_username is 'This user name is taken; choose another.';
+comment on column app_private.user_passwords.password_hash is
+  E'@impersonal\n@impersonal\n\nNothing can be told of the password by it.';
 comment on table app_private.user_passwords is
   'argon2id hashes; a higher session_epoch ends every login token issued before.';
 

@@ -20,13 +20,13 @@ grant select on app_public.project_organization_invites to plat_user, plat_anony
 comment on table app_public.project_organization_invites is 'An invitation of an organization to a project.';
 comment on column app_public.project_organization_invites.owner_id is 'The organization that owns the project.';
 comment on column app_public.project_organization_invites.email is
-  'The invited address; null where an organization was named.';
+  E'@personal\n\nThe invited address; null where an organization was named.';
 comment on column app_public.project_organization_invites.role is 'What the organization is to do in the project.';
 comment on column app_public.project_organization_invites.permissions is
-  'What its members may do, of the permissions that the role has; null for all of them.';
+  E'@impersonal\n\nWhat its members may do, of the permissions that the role has; null for all of them.';
 comment on column app_public.project_organization_invites.status is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhat became of it.';
-comment on column app_public.project_organization_invites.message is 'A few words in the mail.';
+comment on column app_public.project_organization_invites.message is E'@personal\n\nA few words in the mail.';
 comment on column app_public.project_organization_invites.invited_by_id is 'Who invited.';
 comment on column app_public.project_organization_invites.sent_at is
   'When the mail server took the last mail; until then, when the invitation was made.';
@@ -35,10 +35,10 @@ comment on column app_public.project_organization_invites.expires_at is 'Until w
 comment on column app_public.project_organization_invites.answered_at is 'When it was accepted or declined.';
 comment on column app_public.project_organization_invites.answered_by_id is 'Who accepted or declined.';
 comment on column app_public.project_organization_invites.decline_reason is
-  'What whoever declined said about it; null where they said nothing.';
+  E'@personal\n\nWhat whoever declined said about it; null where they said nothing.';
 comment on column app_public.project_organization_invites.revoked_at is 'When it was taken back.';
 comment on column app_public.project_organization_invites.revoked_reason is
-  'Why the service took it back; null where somebody did.';
+  E'@impersonal\n\nWhy the service took it back; null where somebody did.';
 comment on constraint project_organization_invites_project_id_fkey on app_public.project_organization_invites is
   E'@parent\n@fieldName project\n@foreignFieldName organizationInvites\n@backwardPermission project.manage\n'
   '@backwardDescription The invitations of other organizations to it, latest first; null without the permission '

@@ -14,13 +14,13 @@ grant insert (unit_id), update (unit_id) on app_public.lease_permits to plat_use
 grant insert (buyer_id), update (buyer_id) on app_public.lease_permits to plat_user;
 
 comment on table app_public.lease_permits is 'A right to let a home of the project.';
-comment on column app_public.lease_permits.title is 'What it is called.';
-comment on column app_public.lease_permits.number is 'Its number, unique in the project.';
+comment on column app_public.lease_permits.title is E'@personal\n\nWhat it is called.';
+comment on column app_public.lease_permits.number is E'@personal\n\nIts number, unique in the project.';
 comment on column app_public.lease_permits.status is E'@filter\n\nWhat became of it.';
 comment on column app_public.lease_permits.price is 'What it costs, in the currency of the project.';
 comment on column app_public.lease_permits.issued_on is 'When it was issued.';
 comment on column app_public.lease_permits.expires_on is 'Until when it holds.';
-comment on column app_public.lease_permits.notes is 'Notes of the team.';
+comment on column app_public.lease_permits.notes is E'@personal\n\nNotes of the team.';
 comment on column app_public.lease_permits.unit_id is 'The unit that may be let.';
 comment on column app_public.lease_permits.buyer_id is 'The purchase that it belongs to.';
 comment on constraint lease_permits_order on app_public.lease_permits is 'A permit expires after it is issued.';

@@ -6,11 +6,12 @@ select app_private.make_public_table('sales_offices', 'sales_office', 'project.m
 grant update (title, address, phone, email, notes, by_appointment_only) on app_public.sales_offices to plat_user;
 
 comment on table app_public.sales_offices is 'Where the buyers of a project go.';
-comment on column app_public.sales_offices.title is 'What it is called.';
-comment on column app_public.sales_offices.address is 'Where it is; at the project where null.';
-comment on column app_public.sales_offices.phone is 'Phone number.';
-comment on column app_public.sales_offices.email is 'E-mail address.';
-comment on column app_public.sales_offices.notes is 'What visitors should know, such as opening hours.';
+comment on column app_public.sales_offices.title is E'@impersonal\n\nWhat it is called.';
+comment on column app_public.sales_offices.address is E'@impersonal\n\nWhere it is; at the project where null.';
+comment on column app_public.sales_offices.phone is E'@impersonal\n\nPhone number.';
+comment on column app_public.sales_offices.email is E'@impersonal\n\nE-mail address.';
+comment on column app_public.sales_offices.notes is E'@impersonal\n\nWhat visitors should know, such as opening '
+  'hours.';
 comment on column app_public.sales_offices.by_appointment_only is 'Whether visitors need an appointment.';
 
 create function app_private.tg_sales_offices__prepare() returns trigger

@@ -18,16 +18,19 @@ grant insert (project_id, name, kind, destination_url, phone_number, lead_source
   plat_user;
 
 comment on table app_public.trackers is 'A link, code or number that tells which advertisement brings people.';
-comment on column app_public.trackers.name is 'What the team calls it.';
+comment on column app_public.trackers.name is E'@impersonal\n\nWhat the team calls it.';
 comment on column app_public.trackers.kind is E'@filter\n\nWhat it is.';
 comment on column app_public.trackers.key is
-  'Its public key: /t/<key> at this service counts and leads on, with the key as the parameter "tracker"; a lead whose '
+  E'@impersonal\n\nIts public key: /t/<key> at this service counts and leads on, with the key as the parameter '
+  '"tracker"; a lead whose '
   'source is the key counts for it.';
-comment on column app_public.trackers.destination_url is 'Where it leads; to the website of the project where null.';
-comment on column app_public.trackers.phone_number is 'The number of a tracker that is one.';
+comment on column app_public.trackers.destination_url is
+  E'@impersonal\n\nWhere it leads; to the website of the project where null.';
+comment on column app_public.trackers.phone_number is E'@impersonal\n\nThe number of a tracker that is one.';
 comment on column app_public.trackers.lead_source_id is 'The lead source that it belongs to.';
-comment on column app_public.trackers.campaign is 'The campaign that it belongs to.';
-comment on column app_public.trackers.utm is 'Parameters for the destination, such as {"utm_source": "newsletter"}.';
+comment on column app_public.trackers.campaign is E'@impersonal\n\nThe campaign that it belongs to.';
+comment on column app_public.trackers.utm is
+  E'@impersonal\n\nParameters for the destination, such as {"utm_source": "newsletter"}.';
 comment on column app_public.trackers.active is E'@filter\n\nWhether it leads on.';
 comment on constraint trackers_utm_object on app_public.trackers is
   'Give an object such as {"utm_source": "newsletter"}, 2,000 characters at most.';

@@ -26,11 +26,11 @@ grant insert (organization_id, name, email, phone, brokerage, license_number), u
   license_number), delete on app_public.agents to plat_user;
 
 comment on table app_public.agents is 'An agent who represents leads and buyers.';
-comment on column app_public.agents.name is 'Full name.';
-comment on column app_public.agents.email is 'E-mail address.';
-comment on column app_public.agents.phone is 'Phone number.';
-comment on column app_public.agents.brokerage is 'Brokerage the agent works for.';
-comment on column app_public.agents.license_number is 'Number of the licence.';
+comment on column app_public.agents.name is E'@personal\n\nFull name.';
+comment on column app_public.agents.email is E'@personal\n\nE-mail address.';
+comment on column app_public.agents.phone is E'@personal\n\nPhone number.';
+comment on column app_public.agents.brokerage is E'@personal\n\nBrokerage the agent works for.';
+comment on column app_public.agents.license_number is E'@personal\n\nNumber of the licence.';
 comment on constraint agents_organization_id_fkey on app_public.agents is
   E'@parent\n@fieldName organization\n@foreignFieldName agents\n@backwardPermission org.member\n@backwardDescription '
   'The agents that the organization knows; null for outsiders.\n\nThe organization that knows the agent; null for '

@@ -12,6 +12,8 @@ comment on table app_private.consent_requests is
   'token is '
   'kept.';
 comment on column app_private.consent_requests.expires_at is 'Until when it can be confirmed.';
+comment on column app_private.consent_requests.email is E'@personal\n\nThe address that was asked.';
+comment on column app_private.consent_requests.purpose is E'@impersonal\n\nWhat it was asked for.';
 
 create function app_private.request_consent(organization_id uuid, email text, purpose text,
   message_id uuid default null) returns void

@@ -22,7 +22,7 @@ comment on column app_public.project_contact_messages.lead_created is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhether the message made the lead; false '
   'where '
   'it joined one.';
-comment on column app_public.project_contact_messages.agent is E'@behavior -*\n\nTheir agent, as given.';
+comment on column app_public.project_contact_messages.agent is E'@personal\n@behavior -*\n\nTheir agent, as given.';
 comment on column app_public.project_contact_messages.follow is 'Whether they asked for news by mail.';
 comment on column app_public.project_contact_messages.merged_at is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhen what they say was taken over into the '
@@ -31,18 +31,18 @@ comment on column app_public.project_contact_messages.merged_at is
 comment on column app_public.project_contact_messages.confirmed_at is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhen the owner of the address confirmed the '
   'message by the link of a mail.';
-comment on column app_public.project_contact_messages.name is 'Full name as given.';
-comment on column app_public.project_contact_messages.email is 'E-mail address as given.';
-comment on column app_public.project_contact_messages.phone is 'Phone number.';
-comment on column app_public.project_contact_messages.company is 'Company.';
-comment on column app_public.project_contact_messages.text is 'What they wrote.';
-comment on column app_public.project_contact_messages.address is 'Postal address.';
-comment on column app_public.project_contact_messages.source is 'Code of the source.';
+comment on column app_public.project_contact_messages.name is E'@personal\n\nFull name as given.';
+comment on column app_public.project_contact_messages.email is E'@personal\n\nE-mail address as given.';
+comment on column app_public.project_contact_messages.phone is E'@personal\n\nPhone number.';
+comment on column app_public.project_contact_messages.company is E'@personal\n\nCompany.';
+comment on column app_public.project_contact_messages.text is E'@personal\n\nWhat they wrote.';
+comment on column app_public.project_contact_messages.address is E'@personal\n\nPostal address.';
+comment on column app_public.project_contact_messages.source is E'@impersonal\n\nCode of the source.';
 comment on column app_public.project_contact_messages.is_agent is 'Whether they say to be an agent.';
 comment on column app_public.project_contact_messages.is_represented is
   'Whether they say to be represented by an agent.';
-comment on column app_public.project_contact_messages.agent_name is 'Name of their agent.';
-comment on column app_public.project_contact_messages.metadata is 'Free data of the website.';
+comment on column app_public.project_contact_messages.agent_name is E'@personal\n\nName of their agent.';
+comment on column app_public.project_contact_messages.metadata is E'@personal\n\nFree data of the website.';
 comment on column app_public.project_contact_messages.user_id is E'@behavior -*\n\nThe signed-in visitor.';
 comment on constraint project_contact_messages_metadata_size on app_public.project_contact_messages is
   'metadata takes 20,000 characters at most.';

@@ -9,7 +9,7 @@ grant insert (lead_id, text, pinned, visibility), update (text, pinned, visibili
 grant insert (buyer_id) on app_public.lead_notes to plat_user;
 
 comment on table app_public.lead_notes is E'@defaultOrder pinned desc, id desc\n\nA note on a lead or buyer.';
-comment on column app_public.lead_notes.text is 'What it says.';
+comment on column app_public.lead_notes.text is E'@personal\n\nWhat it says.';
 comment on column app_public.lead_notes.pinned is 'Whether it stays on top.';
 comment on column app_public.lead_notes.visibility is 'Who reads it.';
 comment on column app_public.lead_notes.author_id is 'Who wrote it.';

@@ -28,6 +28,9 @@ comment on column app_public.lead_row_result.code is
 comment on column app_public.lead_row_result.errors is E'@notNull\n\nWhat is wrong, for a row that was refused.';
 comment on column app_public.lead_row_result.warnings is
   E'@notNull\n\nWhat was not taken over though nothing is wrong, and why.';
+comment on column app_private.lead_external_ids.system is
+  E'@impersonal\n@impersonal\n\nThe system that knows the lead by the id.';
+comment on column app_private.lead_external_ids.external_id is E'@personal\n@personal\n\nThe id.';
 comment on constraint lead_external_ids_pkey on app_private.lead_external_ids is
   'Another lead has this external id already.';
 

@@ -69,23 +69,24 @@ comment on table app_public.leads is $$
 
 A person who may buy.$$;
 comment on column app_public.leads.project_id is E'@filter projectIds\n\nThe project.';
-comment on column app_public.leads.name is 'Full name as given.';
+comment on column app_public.leads.name is E'@personal\n\nFull name as given.';
 comment on column app_public.leads.first_name is
-  'Given name; taken from the full name where neither name is given, as far as that tells it.';
+  E'@personal\n\nGiven name; taken from the full name where neither name is given, as far as that tells it.';
 comment on column app_public.leads.last_name is
-  'Family name; taken from the full name where neither name is given, as far as that tells it.';
-comment on column app_public.leads.legal_name is 'Name for contracts.';
-comment on column app_public.leads.email is 'E-mail address; at most one open lead of a project has it.';
-comment on column app_public.leads.phone is 'Phone number.';
-comment on column app_public.leads.address is 'Postal address.';
-comment on column app_public.leads.company is 'Company.';
+  E'@personal\n\nFamily name; taken from the full name where neither name is given, as far as that tells it.';
+comment on column app_public.leads.legal_name is E'@personal\n\nName for contracts.';
+comment on column app_public.leads.email is E'@personal\n\nE-mail address; at most one open lead of a project has it.';
+comment on column app_public.leads.phone is E'@personal\n\nPhone number.';
+comment on column app_public.leads.address is E'@personal\n\nPostal address.';
+comment on column app_public.leads.company is E'@personal\n\nCompany.';
 comment on column app_public.leads.preferred_language is 'Language to write in.';
 comment on column app_public.leads.status is E'@filter\n\nHow far the lead is.';
 comment on column app_public.leads.status_changed_at is 'Since when it has its status.';
-comment on column app_public.leads.tags is E'@filter\n\nFree words.';
+comment on column app_public.leads.tags is E'@personal\n@filter\n\nFree words.';
 comment on column app_public.leads.origin is E'@filter\n\nThe technical way in; API where a program does not say.';
 comment on column app_public.leads.source is
-  'Code of the source, such as WEB_DIRECT, or the key of a tracker. Given to createLead, the code or the name of a '
+  E'@impersonal\n\nCode of the source, such as WEB_DIRECT, or the key of a tracker. Given to createLead, the code '
+  'or the name of a '
   'lead source of the project, or the key of one of its trackers; any other is refused, and the error says which '
   'there are.';
 comment on column app_public.leads.source_id is E'@filter leadSourceIds\n\nThe lead source.';
@@ -104,10 +105,10 @@ comment on column app_public.leads.last_interaction_at is E'@filter\n\nThe last 
 comment on column app_public.leads.budget_min is 'Lowest budget.';
 comment on column app_public.leads.budget_max is 'Highest budget.';
 comment on column app_public.leads.preapproved is 'Whether a lender approved the lead.';
-comment on column app_public.leads.fallout_note is 'Why the lead was lost, in words.';
+comment on column app_public.leads.fallout_note is E'@personal\n\nWhy the lead was lost, in words.';
 comment on column app_public.leads.lost_at is 'When the lead was lost.';
 comment on column app_public.leads.converted_at is 'When the lead became a buyer.';
-comment on column app_public.leads.metadata is 'Free data of the organization''s own programs.';
+comment on column app_public.leads.metadata is E'@personal\n\nFree data of the organization''s own programs.';
 comment on column app_public.leads.search_text is E'@secret\n@behavior -*\n\nFor searching.';
 comment on column app_public.leads.status_before_deal is
   E'@secret\n@behavior -*\n\nThe status before the reservation or negotiation that it has now.';

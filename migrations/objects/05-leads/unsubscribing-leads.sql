@@ -5,6 +5,8 @@
 comment on table app_private.withdrawn_addresses is
   'The addresses that an organization must not write marketing mail to, kept apart from leads: a lead that is deleted '
   'and entered again, or a purchase without a lead, has withdrawn all the same.';
+comment on column app_private.withdrawn_addresses.email is
+  E'@personal objection\n\nKept after an erasure as well, so that nobody writes to it again.';
 comment on table app_private.merged_leads is
   'Which lead another one became part of, and was deleted; always the one that lives.';
 

@@ -39,8 +39,19 @@ comment on policy writers_delete on app_public.agreement_files is
 
 comment on table app_public.agreement_files is
   E'@file Document\n\nA file of an agreement: a version of what is signed, or what came of it.';
-comment on column app_public.agreement_files.file is E'@writeOnly\n@secret\n\nA PDF, 50 MB at most.';
+comment on column app_public.agreement_files.file is
+  E'@personal contract\n@writeOnly\n@secret\n\nA PDF, 50 MB at most.';
 comment on column app_public.agreement_files.kind is 'What it is.';
+comment on column app_public.agreement_files.title is
+  E'@personal contract\n\nWhat people read instead of the file name.';
+comment on column app_public.agreement_files.description is
+  E'@personal contract\n\nWhat it is about.';
+comment on column app_public.agreement_files.filename is
+  E'@personal contract\n\nName for those who save it.';
+comment on column app_public.agreement_files.checksum is
+  E'@personal contract\n\nSHA-256 of the content, in hexadecimal digits.';
+comment on column app_public.agreement_files.filemime is
+  E'@impersonal\n\nMedia type, by the content of the file.';
 comment on column app_public.agreement_files.number is
   E'@insertOptional\n\nWhich version it is, from 1 on; the latest DOCUMENT is what is signed.';
 comment on column app_public.agreement_files.void_signatures is

@@ -111,11 +111,12 @@ comment on table app_public.agreement_signers is
   E'@defaultOrder sequence asc, id asc\n\nSomebody who signs an agreement.';
 comment on column app_public.agreement_signers.agreement_id is 'The agreement.';
 comment on column app_public.agreement_signers.role is 'What they are to the agreement.';
-comment on column app_public.agreement_signers.name is 'Full name, as it stands on the agreement.';
+comment on column app_public.agreement_signers.name is
+  E'@personal contract\n\nFull name, as it stands on the agreement.';
 comment on column app_public.agreement_signers.email is
-  E'@masked\n\nWhere their link and code go. Whoever signs in with this address may sign too.';
+  E'@personal contract\n@masked\n\nWhere their link and code go. Whoever signs in with this address may sign too.';
 comment on column app_public.agreement_signers.phone is
-  E'@masked\n\nWhere their code goes if they want it as a text message.';
+  E'@personal contract\n@masked\n\nWhere their code goes if they want it as a text message.';
 comment on column app_public.agreement_signers.sequence is
   'Place in the order of signing; those with the same one sign at the same time. 1 where left out.';
 comment on column app_public.agreement_signers.status is 'How far they are.';
@@ -124,7 +125,7 @@ comment on column app_public.agreement_signers.invited_at is 'When they were ask
 comment on column app_public.agreement_signers.viewed_at is 'When they opened it.';
 comment on column app_public.agreement_signers.signed_at is 'When they signed.';
 comment on column app_public.agreement_signers.declined_at is 'When they refused to sign.';
-comment on column app_public.agreement_signers.decline_reason is 'Why they refused, in their words.';
+comment on column app_public.agreement_signers.decline_reason is E'@personal\n\nWhy they refused, in their words.';
 comment on column app_public.agreement_signers.reminded_at is 'When they were reminded last.';
 comment on column app_public.agreement_signers.signed_file_id is E'@behavior -*\n\nThe version that they signed.';
 comment on column app_public.agreement_signers.link_id is

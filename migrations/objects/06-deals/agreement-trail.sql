@@ -12,18 +12,22 @@ comment on column app_public.agreement_trail_entries.agreement_id is E'@behavior
 comment on column app_public.agreement_trail_entries.kind is 'What happened.';
 comment on column app_public.agreement_trail_entries.occurred_at is 'When.';
 comment on column app_public.agreement_trail_entries.signer_id is E'@behavior -*\n\nThe signer that it is about.';
-comment on column app_public.agreement_trail_entries.signer_name is 'The name of the signer at that time.';
+comment on column app_public.agreement_trail_entries.signer_name is
+  E'@personal contract\n\nThe name of the signer at that time.';
 comment on column app_public.agreement_trail_entries.file_id is E'@behavior -*\n\nThe version that it is about.';
 comment on column app_public.agreement_trail_entries.checksum is
-  'SHA-256 of the file that was sent, replaced or signed, in hexadecimal digits.';
+  E'@impersonal\n\nSHA-256 of the file that was sent, replaced or signed, in hexadecimal digits.';
 comment on column app_public.agreement_trail_entries.actor_id is E'@behavior -*\n\nThe user who did it.';
-comment on column app_public.agreement_trail_entries.ip_address is E'@masked\n\nThe network address that it came from.';
-comment on column app_public.agreement_trail_entries.user_agent is E'@masked\n\nThe program that it came from, as it '
+comment on column app_public.agreement_trail_entries.ip_address is
+  E'@personal contract\n@masked\n\nThe network address that it came from.';
+comment on column app_public.agreement_trail_entries.user_agent is
+  E'@personal contract\n@masked\n\nThe program that it came from, as it '
   'says.';
 comment on column app_public.agreement_trail_entries.sent_to is
-  E'@masked\n\nThe address or number that a mail or code went to.';
-comment on column app_public.agreement_trail_entries.consent_text is 'What the signer agreed to.';
-comment on column app_public.agreement_trail_entries.note is 'Further words, such as why somebody declined.';
+  E'@personal contract\n@masked\n\nThe address or number that a mail or code went to.';
+comment on column app_public.agreement_trail_entries.consent_text is E'@impersonal\n\nWhat the signer agreed to.';
+comment on column app_public.agreement_trail_entries.note is
+  E'@personal contract\n\nFurther words, such as why somebody declined.';
 comment on constraint agreement_trail_entries_agreement_id_fkey on app_public.agreement_trail_entries is
   E'@parent\n@fieldName agreement\n@foreignFieldName trail\n@backwardDescription What happened to it, in order.\n\nThe '
   'agreement.';
@@ -65,6 +69,9 @@ language plpgsql volatile as $$
 begin
   -- Whose account it was may be forgotten with the account.
   if tg_op = 'UPDATE' and new.actor_id is null and to_jsonb(new) - 'actor_id' = to_jsonb(old) - 'actor_id' then
+    return new;
+  end if;
+  if tg_op = 'UPDATE' and app_private.is_erasing() then
     return new;
   end if;
   raise exception 'the trail of an agreement is never changed or deleted' using errcode = 'restrict_violation';

@@ -37,10 +37,11 @@ grant insert (lead_id, buyer_id, type, title, status, expires_at, signing_provid
 
 comment on table app_public.agreements is
   'Something that a lead or buyer signs. Buyers see those of their purchase that were sent.';
-comment on column app_public.agreements.number is E'@insertOptional\n\nNumber in the project, such as A-000042.';
+comment on column app_public.agreements.number is
+  E'@impersonal\n@insertOptional\n\nNumber in the project, such as A-000042.';
 comment on table app_private.agreement_counters is 'The last number of an agreement of each project.';
 comment on column app_public.agreements.type is 'Kind of the agreement.';
-comment on column app_public.agreements.title is 'What it is called.';
+comment on column app_public.agreements.title is E'@personal contract\n\nWhat it is called.';
 comment on column app_public.agreements.status is 'How far it is.';
 comment on column app_public.agreements.status_changed_at is 'Since when it has its status.';
 comment on column app_public.agreements.sent_at is 'When it was sent.';
@@ -55,7 +56,8 @@ comment on column app_public.agreements.reminder_days is
   'After how many days signers are reminded, three times at most; 3 where left out, null for never.';
 comment on constraint agreements_reminder_days_range on app_public.agreements is 'Give 1 to 60 days, or null for '
   'never.';
-comment on column app_public.agreements.void_reason is 'Why it was voided; required for the status VOIDED.';
+comment on column app_public.agreements.void_reason is
+  E'@personal\n\nWhy it was voided; required for the status VOIDED.';
 
 insert into app_private.event_names (subject, column_name, value, name) values
   ('agreement', 'status', 'SENT', 'sent'), ('agreement', 'status', 'SIGNED', 'signed'),

@@ -7,8 +7,8 @@
 -- those that are SCHEDULED or CONFIRMED; a request books nobody.
 
 -- What is masked is said first: the lists that are made follow it.
-comment on column app_public.appointments.notes is E'@masked\n\nWhat the team should know.';
-comment on column app_public.appointments.outcome_note is E'@masked\n\nWhat came of it.';
+comment on column app_public.appointments.notes is E'@personal\n@masked\n\nWhat the team should know.';
+comment on column app_public.appointments.outcome_note is E'@personal\n@masked\n\nWhat came of it.';
 select app_private.make_deal_child('appointments', 'appointment', 'appointments', 'The appointments, latest first',
   list_order => 'starts_at desc, id desc',
   own => 'true', has_assignee => true);
@@ -35,19 +35,20 @@ comment on column app_public.appointments.project_id is E'@filter projectIds\n\n
 comment on column app_public.appointments.type is E'@filter\n\nKind of the appointment.';
 comment on column app_public.appointments.status is E'@filter\n\nWhat became of it.';
 comment on column app_public.appointments.status_changed_at is 'Since when it has its status.';
-comment on column app_public.appointments.title is 'What it is called.';
+comment on column app_public.appointments.title is E'@personal\n\nWhat it is called.';
 comment on column app_public.appointments.starts_at is
   E'@filter\n\nWhen it begins; the order of appointments, descending.';
 comment on column app_public.appointments.ends_at is 'When it ends.';
 comment on column app_public.appointments.time_zone is
   E'@insertOptional\n\nTime zone in which it was agreed; that of the project where left out.';
-comment on column app_public.appointments.location is 'Where it takes place, where that is not the sales office.';
-comment on column app_public.appointments.video_url is 'Where to meet by video.';
+comment on column app_public.appointments.location is
+  E'@personal\n\nWhere it takes place, where that is not the sales office.';
+comment on column app_public.appointments.video_url is E'@personal\n\nWhere to meet by video.';
 comment on column app_public.appointments.open_house_id is 'The open house that it is a place at.';
 comment on column app_public.appointments.host_id is
   E'@filter hostIds\n\nThe member who receives them; has one appointment at a time.';
 comment on column app_public.appointments.cancelled_at is 'When it was called off.';
-comment on column app_public.appointments.cancellation_reason is 'Why it was called off.';
+comment on column app_public.appointments.cancellation_reason is E'@personal\n\nWhy it was called off.';
 comment on constraint appointments_order on app_public.appointments is 'An appointment ends after it starts.';
 comment on constraint appointments_host_free on app_public.appointments is
   'The host has another appointment at this time.';

@@ -27,6 +27,18 @@ comment on column app_public.buyer_documents.category is
 comment on constraint buyer_documents_kinds on app_public.buyer_documents is
   'A private document of a buyer is IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.';
 comment on column app_public.buyer_documents.public is 'Whether everybody sees it: never.';
+comment on column app_public.buyer_documents.file is
+  E'@personal contract\n@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
+comment on column app_public.buyer_documents.title is
+  E'@personal contract\n\nWhat people read instead of the file name.';
+comment on column app_public.buyer_documents.description is
+  E'@personal contract\n\nWhat it is about.';
+comment on column app_public.buyer_documents.filename is
+  E'@personal contract\n\nName for those who save it.';
+comment on column app_public.buyer_documents.checksum is
+  E'@personal contract\n\nSHA-256 of the content, in hexadecimal digits.';
+comment on column app_public.buyer_documents.filemime is
+  E'@impersonal\n\nMedia type, by the content of the file.';
 comment on constraint buyer_documents_private on app_public.buyer_documents is
   'A private document of a buyer is not public.';
 

@@ -6,6 +6,8 @@
 -- serve their deal by name, title and phone number.
 
 comment on table app_hidden.buyer_invites is 'Invitations of buyers to the service. Not read by the roles of the API.';
+comment on column app_hidden.buyer_invites.email is E'@personal\n\nThe address that was invited.';
+comment on column app_hidden.buyer_invites.message is E'@personal\n\nWhat the invitation says besides.';
 comment on table app_private.buyer_invite_tokens is
   'SHA-256 of the token in the mail that was sent last; the token itself is in that mail only.';
 

@@ -54,7 +54,7 @@ comment on table app_public.buyers is $$
 @filterLists status
 
 A purchase, and who buys.$$;
-comment on column app_public.buyers.dob is E'@masked\n@secret\n\nDay of birth.';
+comment on column app_public.buyers.dob is E'@personal contract\n@masked\n@secret\n\nDay of birth.';
 comment on column app_public.buyers.search_text is E'@secret\n@behavior -*\n\nFor searching.';
 comment on column app_public.buyers.project_id is E'@filter projectIds\n\nThe project.';
 comment on column app_public.buyers.lead_id is 'The lead that became the buyer.';
@@ -64,20 +64,20 @@ comment on column app_public.buyers.lot_id is 'The lot that is bought by itself.
 comment on column app_public.buyers.reservation_id is 'The reservation that became the purchase.';
 comment on column app_public.buyers.assignee_id is E'@filter assigneeIds\n\nThe member who works on the purchase.';
 comment on column app_public.buyers.agent_id is 'The agent who represents the buyer.';
-comment on column app_public.buyers.first_name is 'Given name.';
-comment on column app_public.buyers.last_name is 'Family name.';
-comment on column app_public.buyers.legal_name is 'Name on the contract.';
-comment on column app_public.buyers.email is 'E-mail address; the invitation goes there.';
-comment on column app_public.buyers.phone is 'Phone number.';
-comment on column app_public.buyers.company is 'Company.';
+comment on column app_public.buyers.first_name is E'@personal contract\n\nGiven name.';
+comment on column app_public.buyers.last_name is E'@personal contract\n\nFamily name.';
+comment on column app_public.buyers.legal_name is E'@personal contract\n\nName on the contract.';
+comment on column app_public.buyers.email is E'@personal\n\nE-mail address; the invitation goes there.';
+comment on column app_public.buyers.phone is E'@personal\n\nPhone number.';
+comment on column app_public.buyers.company is E'@personal contract\n\nCompany.';
 comment on column app_public.buyers.preferred_language is 'Language to write in.';
-comment on column app_public.buyers.address is 'Postal address.';
+comment on column app_public.buyers.address is E'@personal contract\n\nPostal address.';
 comment on column app_public.buyers.status is E'@filter\n\nHow far the purchase is.';
 comment on column app_public.buyers.status_changed_at is 'Since when it has its status.';
-comment on column app_public.buyers.source is 'Code of the source, such as WEB_DIRECT.';
+comment on column app_public.buyers.source is E'@impersonal\n\nCode of the source, such as WEB_DIRECT.';
 comment on column app_public.buyers.source_id is 'The lead source.';
 comment on column app_public.buyers.occupancy_type is 'What the home is bought for.';
-comment on column app_public.buyers.occupancy_type_other is 'What the home is bought for, in words.';
+comment on column app_public.buyers.occupancy_type_other is E'@personal\n\nWhat the home is bought for, in words.';
 comment on column app_public.buyers.financing_type is 'How the home is paid.';
 comment on column app_public.buyers.financing_contingency is
   'Whether the purchase depends on a loan; it is CONDITIONAL then when the rescission period ends.';
@@ -94,9 +94,10 @@ comment on column app_public.buyers.purchase_firm_date is 'The day on which noth
 comment on column app_public.buyers.estimated_closing_date is 'When closing is expected.';
 comment on column app_public.buyers.closing_date is E'@filter\n\nThe day of closing.';
 comment on column app_public.buyers.cancellation_date is 'The day on which it was cancelled.';
-comment on column app_public.buyers.cancellation_reason is E'@masked\n\nWhy it was cancelled, in words.';
+comment on column app_public.buyers.cancellation_reason is E'@personal\n@masked\n\nWhy it was cancelled, in words.';
 comment on column app_public.buyers.fallout_reason_id is 'Why it was cancelled; required for the status CANCELLED.';
-comment on column app_public.buyers.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+comment on column app_public.buyers.metadata is E'@personal\n@masked\n\nFree data of the organization''s own '
+  'programs.';
 comment on column app_public.buyers.updated_at is E'@filter\n\nThe last change.';
 comment on column app_public.buyers.invited_at is 'When the buyer was last invited to the service.';
 comment on constraint buyers_one_thing on app_public.buyers is 'Name the unit or the lot, not both.';

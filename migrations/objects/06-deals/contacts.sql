@@ -174,17 +174,17 @@ grant insert (lead_id, buyer_id, role, name, first_name, last_name, legal_name, 
 comment on table app_public.contacts is
   'Somebody who has to do with a lead or buyer: who buys too, signs, lends or advises.';
 comment on column app_public.contacts.role is 'What they are to the lead or buyer.';
-comment on column app_public.contacts.name is 'Full name as given.';
-comment on column app_public.contacts.first_name is 'Given name.';
-comment on column app_public.contacts.last_name is 'Family name.';
-comment on column app_public.contacts.legal_name is 'Name for contracts.';
-comment on column app_public.contacts.email is 'E-mail address.';
-comment on column app_public.contacts.phone is 'Phone number.';
-comment on column app_public.contacts.address is 'Postal address.';
-comment on column app_public.contacts.company is 'Company.';
+comment on column app_public.contacts.name is E'@personal contract\n\nFull name as given.';
+comment on column app_public.contacts.first_name is E'@personal contract\n\nGiven name.';
+comment on column app_public.contacts.last_name is E'@personal contract\n\nFamily name.';
+comment on column app_public.contacts.legal_name is E'@personal contract\n\nName for contracts.';
+comment on column app_public.contacts.email is E'@personal\n\nE-mail address.';
+comment on column app_public.contacts.phone is E'@personal\n\nPhone number.';
+comment on column app_public.contacts.address is E'@personal contract\n\nPostal address.';
+comment on column app_public.contacts.company is E'@personal\n\nCompany.';
 comment on column app_public.contacts.is_signer is 'Whether they sign the contract.';
 comment on column app_public.contacts.ownership_percent is 'Their share of the home, in percent.';
-comment on column app_public.contacts.notes is 'What the team should know.';
+comment on column app_public.contacts.notes is E'@personal\n\nWhat the team should know.';
 comment on constraint contacts_ownership_percent_range on app_public.contacts is
   'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
 

@@ -18,7 +18,7 @@
 -- it was accepted later, unless it names another one of theirs.
 
 -- What is masked is said first: the lists that are made follow it.
-comment on column app_public.deposits.notes is E'@masked\n\nWhat the team should know.';
+comment on column app_public.deposits.notes is E'@personal\n@masked\n\nWhat the team should know.';
 select app_private.make_deal_child('deposits', 'deposit', 'deposits', 'The deposits, in order',
   list_order => 'sequence asc, id asc',
   lead_read => 'sale.read', lead_write => 'sale.write', buyer_read => 'sale.read', buyer_write => 'sale.write',
@@ -88,7 +88,7 @@ comment on index app_public.deposits_reservation_fee is 'The fee of this reserva
 comment on column app_public.deposits.milestone_id is
   'The milestone of the project''s deposit schedule; says the amount or percentage, and the day, where they are left '
   'out.';
-comment on column app_public.deposits.title is 'What it is called.';
+comment on column app_public.deposits.title is E'@impersonal\n\nWhat it is called.';
 comment on column app_public.deposits.status is 'What became of it.';
 comment on column app_public.deposits.status_changed_at is 'Since when it has its status.';
 comment on column app_public.deposits.sequence is
@@ -112,13 +112,13 @@ comment on column app_public.deposits.due_rule is E'@behavior -*\n\nThe rule of 
 comment on column app_public.deposits.due_offset_days is E'@behavior -*\n\nHow many days after what the rule names.';
 comment on column app_public.deposits.paid_at is 'When it was paid in full.';
 comment on column app_public.deposits.method is 'How it is paid.';
-comment on column app_public.deposits.reference is 'Number of the cheque or wire.';
+comment on column app_public.deposits.reference is E'@personal contract\n\nNumber of the cheque or wire.';
 comment on column app_public.deposits.held_by is 'Who holds it.';
 comment on column app_public.deposits.sent_to_holder_at is 'When it was sent to who holds it.';
 comment on column app_public.deposits.released_at is 'When it was handed to the seller.';
 comment on column app_public.deposits.refunded_at is 'When it was given back.';
 comment on column app_public.deposits.forfeited_at is 'When it fell to the seller.';
-comment on column app_public.deposits.invoice_number is 'Number of the invoice.';
+comment on column app_public.deposits.invoice_number is E'@personal contract\n\nNumber of the invoice.';
 comment on column app_public.deposits.offer_id is 'The offer that it belongs to: the accepted one where left out.';
 comment on constraint deposits_amount_some on app_public.deposits is 'Give an amount above zero.';
 comment on constraint deposits_percent_range on app_public.deposits is

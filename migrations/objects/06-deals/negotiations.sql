@@ -61,9 +61,9 @@ comment on column app_public.negotiations.opened_at is 'When it began.';
 comment on column app_public.negotiations.closed_at is
   'When it was accepted, rejected or called off, or its last offer ran out; null while it goes on.';
 comment on column app_public.negotiations.notes is
-  E'@masked\n\nNotes of the seller; takes the permission sale.strategy.';
+  E'@personal\n@masked\n\nNotes of the seller; takes the permission sale.strategy.';
 comment on column app_public.negotiations.cancellation_reason is
-  E'@masked\n\nWhy it was called off; required for the status CANCELLED.';
+  E'@personal\n@masked\n\nWhy it was called off; required for the status CANCELLED.';
 comment on constraint negotiations_somebody on app_public.negotiations is 'Name the lead or the buyer who negotiates.';
 comment on constraint negotiations_offer_expiration_hours_range on app_public.negotiations is 'Give 1 to 8,760 hours.';
 comment on constraint negotiations_unit_id_fkey on app_public.negotiations is

@@ -46,7 +46,8 @@ comment on column app_public.offers.assignee_id is
 comment on column app_public.offers.claim_id is
   E'@secret\n@behavior -*\n\nThe claim on the unit that the accepted offer took or kept; it is in force as long as '
   'that is.';
-comment on column app_public.offers.number is E'@insertOptional\n\nNumber in the project, such as O-000042.';
+comment on column app_public.offers.number is
+  E'@impersonal\n@insertOptional\n\nNumber in the project, such as O-000042.';
 comment on table app_private.offer_counters is 'The last number of an offer of each project.';
 comment on column app_public.offers.negotiation_id is 'The negotiation.';
 comment on column app_public.offers.round is 'The round of the negotiation.';
@@ -65,16 +66,17 @@ comment on column app_public.offers.financing_contingency is 'Whether it depends
 comment on column app_public.offers.amount_financed is 'How much of the price is a loan.';
 comment on column app_public.offers.occupancy_type is
   'What the home is bought for; that of the reservation or purchase where left out.';
-comment on column app_public.offers.occupancy_type_other is 'What it is bought for, in words.';
+comment on column app_public.offers.occupancy_type_other is E'@personal contract\n\nWhat it is bought for, in words.';
 comment on column app_public.offers.requested_credits is 'What the buyer wants the seller to pay towards the costs.';
-comment on column app_public.offers.comments is 'A word to the other side.';
+comment on column app_public.offers.comments is E'@personal\n\nA word to the other side.';
 comment on column app_public.offers.expires_at is E'@insertOptional\n\nUntil when it stands.';
 comment on column app_public.offers.parent_id is 'The offer it answers: the pending one, also where left out.';
 comment on column app_public.offers.created_by_id is
   E'@inert An offer does nothing by itself.\n\nWho made it.';
 comment on column app_public.offers.withdrawn_at is 'When it was taken back.';
 comment on column app_public.offers.manual is 'Whether the team entered it for the buyer.';
-comment on column app_public.offers.legal_name is 'The legal name of whoever buys, as it was when the offer was made.';
+comment on column app_public.offers.legal_name is
+  E'@personal contract\n\nThe legal name of whoever buys, as it was when the offer was made.';
 comment on column app_public.offers.unit_id is E'@behavior -*\n\nThe unit.';
 comment on column app_public.offers.lead_id is E'@behavior -*\n\nThe lead.';
 comment on column app_public.offers.buyer_id is E'@behavior -*\n\nThe buyer.';
@@ -111,7 +113,7 @@ comment on column app_public.offer_responses.offer_id is 'The offer.';
 comment on column app_public.offer_responses.action is 'The answer.';
 comment on column app_public.offer_responses.side is 'The side that answers: never the one that made the offer.';
 comment on column app_public.offer_responses.manual is 'Whether the team entered it for the buyer.';
-comment on column app_public.offer_responses.comments is 'A word to it.';
+comment on column app_public.offer_responses.comments is E'@personal\n\nA word to it.';
 comment on column app_public.offer_responses.fallout_reason_id is 'Why it was rejected.';
 comment on column app_public.offer_responses.responded_by_id is 'Who answered.';
 comment on constraint offer_responses_once on app_public.offer_responses is 'This offer was answered already.';

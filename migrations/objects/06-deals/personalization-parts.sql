@@ -20,7 +20,7 @@ comment on column app_public.personalization_selections.option_id is 'The option
 comment on column app_public.personalization_selections.selected_by_id is 'Who chose it.';
 comment on column app_public.personalization_selections.quantity is 'How many.';
 comment on column app_public.personalization_selections.unit_price is E'@writeOnly\n\nThe price of one.';
-comment on column app_public.personalization_selections.note is 'A note on it.';
+comment on column app_public.personalization_selections.note is E'@personal\n\nA note on it.';
 comment on column app_public.personalization_selections.selected_at is 'When it was chosen.';
 comment on constraint personalization_selections_quantity_range on app_public.personalization_selections is
   'Give a quantity above 0, 10,000 at most.';
@@ -44,10 +44,10 @@ grant insert (personalization_id, title, amount, reason, promotion_id), update (
 comment on table app_public.personalization_credits is E'@defaultOrder id asc\n\nA fixed amount that is taken off.';
 comment on column app_public.personalization_credits.created_by_id is
   E'@inert A credit does nothing by itself.\n\nWho gave it.';
-comment on column app_public.personalization_credits.title is 'What it is called.';
+comment on column app_public.personalization_credits.title is E'@impersonal\n\nWhat it is called.';
 comment on column app_public.personalization_credits.personalization_id is 'The personalization.';
 comment on column app_public.personalization_credits.amount is 'The amount.';
-comment on column app_public.personalization_credits.reason is 'Why it is given.';
+comment on column app_public.personalization_credits.reason is E'@personal\n\nWhy it is given.';
 comment on column app_public.personalization_credits.promotion_id is 'The promotion that gives it, which must run.';
 comment on constraint personalization_credits_amount_some on app_public.personalization_credits is
   'A credit is an amount above zero.';
@@ -65,7 +65,7 @@ grant insert (personalization_id, title, percent, applies_to, category_id, max_a
 comment on table app_public.personalization_discounts is E'@defaultOrder id asc\n\nA percentage that is taken off.';
 comment on column app_public.personalization_discounts.created_by_id is
   E'@inert A discount does nothing by itself.\n\nWho gave it.';
-comment on column app_public.personalization_discounts.title is 'What it is called.';
+comment on column app_public.personalization_discounts.title is E'@impersonal\n\nWhat it is called.';
 comment on column app_public.personalization_discounts.personalization_id is 'The personalization.';
 comment on column app_public.personalization_discounts.percent is 'The percentage, above 0 to 100.';
 comment on column app_public.personalization_discounts.applies_to is 'What the percentage is of.';
@@ -74,7 +74,7 @@ comment on column app_public.personalization_discounts.category_id is
 comment on column app_public.personalization_discounts.max_amount is 'The most that it takes off.';
 comment on column app_public.personalization_discounts.amount is
   E'@writeOnly\n@behavior -insert -update\n\nWhat it takes off.';
-comment on column app_public.personalization_discounts.reason is 'Why it is given.';
+comment on column app_public.personalization_discounts.reason is E'@personal\n\nWhy it is given.';
 comment on column app_public.personalization_discounts.promotion_id is 'The promotion that gives it, which must run.';
 comment on constraint personalization_discounts_percent_range on app_public.personalization_discounts is
   'A discount is a percentage above 0, 100 at most, with 4 digits after the point at most.';

@@ -40,7 +40,7 @@ comment on column app_public.personalizations.unit_id is 'The unit.';
 comment on column app_public.personalizations.lead_id is
   'The lead who chooses; either this, or the buyer, or nobody for a show home.';
 comment on column app_public.personalizations.buyer_id is 'The purchase that it belongs to.';
-comment on column app_public.personalizations.title is 'What it is called.';
+comment on column app_public.personalizations.title is E'@personal\n\nWhat it is called.';
 comment on column app_public.personalizations.status is 'How far it is.';
 comment on column app_public.personalizations.status_changed_at is 'Since when it has its status.';
 comment on column app_public.personalizations.submitted_at is 'When it was handed in last.';
@@ -50,7 +50,7 @@ comment on column app_public.personalizations.signed_at is 'When it was signed.'
 comment on column app_public.personalizations.locked_at is 'Since when it is being built.';
 comment on column app_public.personalizations.due_on is
   'By when the options are to be chosen; set by the sales team.';
-comment on column app_public.personalizations.notes is 'Notes that the buyer reads too.';
+comment on column app_public.personalizations.notes is E'@personal\n\nNotes that the buyer reads too.';
 comment on column app_public.personalizations.selections_changed_at is
   E'@behavior -insert -update\n\nWhen its options changed last.';
 comment on constraint personalizations_one_person on app_public.personalizations is

@@ -1,7 +1,7 @@
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.
 
 -- What is masked is said first: the lists that are made follow it.
-comment on column app_public.phone_calls.recording_url is E'@masked\n@secret\n\nWhere the recording is.';
+comment on column app_public.phone_calls.recording_url is E'@personal\n@masked\n@secret\n\nWhere the recording is.';
 select app_private.make_deal_child('phone_calls', 'phone_call', 'phoneCalls', 'The calls, latest first',
   list_order => 'started_at desc, id desc');
 
@@ -16,12 +16,12 @@ comment on column app_public.phone_calls.status is 'How far it is, or how it end
 comment on column app_public.phone_calls.outcome is
   'What came of it; DO_NOT_CALL marks the lead as not to be contacted.';
 comment on column app_public.phone_calls.from_number is
-  'The number that called; that of the lead or buyer for an inbound call where left out.';
+  E'@personal\n\nThe number that called; that of the lead or buyer for an inbound call where left out.';
 comment on column app_public.phone_calls.to_number is
-  'The number that was called; that of the lead or buyer for an outbound call where left out.';
+  E'@personal\n\nThe number that was called; that of the lead or buyer for an outbound call where left out.';
 comment on column app_public.phone_calls.started_at is E'@insertOptional\n\nWhen it began.';
 comment on column app_public.phone_calls.ended_at is 'When it ended.';
-comment on column app_public.phone_calls.notes is 'What was said.';
+comment on column app_public.phone_calls.notes is E'@personal\n\nWhat was said.';
 comment on column app_public.phone_calls.tracker_id is 'The tracker whose number was called.';
 comment on constraint phone_calls_order on app_public.phone_calls is 'A call ends after it starts.';
 comment on constraint phone_calls_user_id_fkey on app_public.phone_calls is

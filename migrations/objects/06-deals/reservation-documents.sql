@@ -28,4 +28,16 @@ create policy own_delete on app_public.reservation_documents for delete to plat_
       where r.id = reservation_id) = (select app_public.current_user_id()));
 
 comment on table app_public.reservation_documents is E'@file Document\n\nA document of a reservation.';
+comment on column app_public.reservation_documents.file is
+  E'@personal contract\n@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
+comment on column app_public.reservation_documents.title is
+  E'@personal contract\n\nWhat people read instead of the file name.';
+comment on column app_public.reservation_documents.description is
+  E'@personal contract\n\nWhat it is about.';
+comment on column app_public.reservation_documents.filename is
+  E'@personal contract\n\nName for those who save it.';
+comment on column app_public.reservation_documents.checksum is
+  E'@personal contract\n\nSHA-256 of the content, in hexadecimal digits.';
+comment on column app_public.reservation_documents.filemime is
+  E'@impersonal\n\nMedia type, by the content of the file.';
 comment on column app_public.reservation_documents.visible_to_buyer is 'Whether the buyer sees it; no where left out.';

@@ -54,8 +54,10 @@ comment on column app_public.reservations.purchase_id is 'The purchase that it b
 comment on column app_public.reservations.assignee_id is 'The member who works on it: that of the lead.';
 comment on column app_public.reservations.status is E'@filter\n\nWhat became of it.';
 comment on column app_public.reservations.status_changed_at is 'Since when it has its status.';
-comment on column app_public.reservations.number is E'@insertOptional\n\nNumber in the project, such as R-000042.';
-comment on column app_public.reservations.buyer_legal_name is 'The buyer''s name for contracts.';
+comment on column app_public.reservations.number is
+  E'@impersonal\n@insertOptional\n\nNumber in the project, such as R-000042.';
+comment on column app_public.reservations.buyer_legal_name is E'@personal contract\n\nThe buyer''s name for '
+  'contracts.';
 comment on column app_public.reservations.price is
   E'@insertOptional\n\nThe price: the list price when it was made, or what was agreed on since.';
 comment on column app_public.reservations.list_price_snapshot is
@@ -67,7 +69,7 @@ comment on column app_public.reservations.fee is
 comment on column app_public.reservations.cancellation_fee is
   'What is kept when it is cancelled, as the project had it when it was made.';
 comment on column app_public.reservations.occupancy_type is 'What the home is bought for.';
-comment on column app_public.reservations.occupancy_type_other is 'What it is bought for, in words.';
+comment on column app_public.reservations.occupancy_type_other is E'@personal\n\nWhat it is bought for, in words.';
 comment on column app_public.reservations.financing_type is 'How it is to be paid.';
 comment on column app_public.reservations.financing_contingency is 'Whether the purchase depends on financing.';
 comment on column app_public.reservations.preapproved is 'Whether a lender approved the buyer.';
@@ -87,11 +89,14 @@ comment on column app_public.reservations.fallout_reason_id is
 comment on column app_public.reservations.refunded_at is 'When it was refunded.';
 comment on column app_public.reservations.is_self_service is
   'Whether a visitor made it for themselves, in a project that allows it; its fee confirms it.';
-comment on column app_public.reservations.transaction_id is 'The payment of its fee elsewhere.';
-comment on column app_public.reservations.notes is E'@masked\n\nWhat the sales team notes; never shown to the buyer.';
-comment on column app_public.reservations.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+comment on column app_public.reservations.transaction_id is E'@personal contract\n\nThe payment of its fee elsewhere.';
+comment on column app_public.reservations.notes is
+  E'@personal\n@masked\n\nWhat the sales team notes; never shown to the buyer.';
+comment on column app_public.reservations.metadata is
+  E'@personal\n@masked\n\nFree data of the organization''s own programs.';
 comment on column app_public.reservations.inserted_at is E'@filter\n\nWhen it was made; the order of reservations.';
-comment on column app_public.reservations.cancellation_reason is E'@masked\n\nWhy it was cancelled, in words.';
+comment on column app_public.reservations.cancellation_reason is
+  E'@personal\n@masked\n\nWhy it was cancelled, in words.';
 comment on constraint reservations_one_thing on app_public.reservations is 'Name either the unit or the lot.';
 comment on constraint reservations_refunded on app_public.reservations is 'A refunded reservation has no purchase.';
 comment on constraint reservations_expiration_range on app_public.reservations is 'Give 1 to 8,760 hours.';

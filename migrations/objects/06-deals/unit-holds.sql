@@ -55,7 +55,7 @@ comment on column app_public.unit_holds.is_self_service is
   'Whether a visitor made it for themselves, in a project that allows it.';
 comment on column app_public.unit_holds.held_price is
   'The list price when it was made, at which it becomes a reservation; older holds have none.';
-comment on column app_public.unit_holds.notes is E'@masked\n\nWhat the sales team notes.';
+comment on column app_public.unit_holds.notes is E'@personal\n@masked\n\nWhat the sales team notes.';
 comment on column app_public.unit_holds.inserted_at is E'@filter\n\nWhen it was made; the order of unitHolds.';
 comment on constraint unit_holds_one_thing on app_public.unit_holds is 'Name either the unit or the lot.';
 comment on constraint unit_holds_expiration_range on app_public.unit_holds is 'Give 1 to 720 hours.';

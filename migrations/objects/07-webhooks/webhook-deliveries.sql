@@ -28,7 +28,7 @@ comment on column app_public.webhook_deliveries.status is 'What became of it.';
 comment on column app_public.webhook_deliveries.response_status is
   'The HTTP status of the last answer; null where there was none.';
 comment on column app_public.webhook_deliveries.response_body is
-  'The first part of the last answer, or why there was none.';
+  E'@personal\n\nThe first part of the last answer, or why there was none.';
 comment on column app_public.webhook_deliveries.duration_ms is 'How long the last attempt took, in milliseconds.';
 comment on column app_public.webhook_deliveries.next_attempt_at is 'When it is tried next.';
 comment on constraint webhook_deliveries_organization_id_fkey on app_public.webhook_deliveries is

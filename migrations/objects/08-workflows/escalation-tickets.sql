@@ -36,19 +36,21 @@ grant update (priority, assignee_id, due_at) on app_public.escalation_tickets to
 comment on table app_public.escalation_tickets is
   E'@defaultOrder opened_at desc\n\nSomething that the service leaves to a person to decide.';
 comment on column app_public.escalation_tickets.cause is
-  E'@secret\n@behavior -*\n\nWhat it is about, as the service recognises it: one ticket is open for it at a time.';
-comment on column app_public.escalation_tickets.input is E'@secret\n@behavior -*\n\nWhat the actions need to know.';
+  E'@impersonal\n@secret\n@behavior -*\n\nWhat it is about, as the service recognises it: one ticket is open for it '
+  'at a time.';
+comment on column app_public.escalation_tickets.input is
+  E'@personal\n@secret\n@behavior -*\n\nWhat the actions need to know.';
 comment on column app_public.escalation_tickets.status is E'@filter\n\nHow far it is.';
 comment on column app_public.escalation_tickets.status_changed_at is 'Since when it has its status.';
 comment on column app_public.escalation_tickets.kind is E'@filter\n\nWhat it is about.';
 comment on column app_public.escalation_tickets.priority is E'@filter\n\nHow urgent it is.';
-comment on column app_public.escalation_tickets.title is 'What happened, in a line.';
-comment on column app_public.escalation_tickets.description is 'What happened, at length.';
+comment on column app_public.escalation_tickets.title is E'@personal\n\nWhat happened, in a line.';
+comment on column app_public.escalation_tickets.description is E'@personal\n\nWhat happened, at length.';
 comment on column app_public.escalation_tickets.project_id is E'@filter projectIds\n\nThe project.';
 comment on column app_public.escalation_tickets.lead_id is E'@filter leadId\n\nThe lead that it is about.';
 comment on column app_public.escalation_tickets.buyer_id is E'@filter buyerId\n\nThe purchase that it is about.';
 comment on column app_public.escalation_tickets.subject_type is
-  'The kind of record that it is about, such as reservation.';
+  E'@impersonal\n\nThe kind of record that it is about, such as reservation.';
 comment on column app_public.escalation_tickets.subject_id is E'@filter subjectId\n\nThe record that it is about.';
 comment on column app_public.escalation_tickets.workflow_execution_id is
   E'@behavior -*\n\nThe workflow run that it is about.';
@@ -56,8 +58,8 @@ comment on column app_public.escalation_tickets.generation_id is E'@behavior -*\
 comment on column app_public.escalation_tickets.available_actions is 'What it can be resolved by.';
 comment on column app_public.escalation_tickets.action is 'What it was resolved by; once it succeeded, for good.';
 comment on column app_public.escalation_tickets.action_status is 'What became of the action.';
-comment on column app_public.escalation_tickets.action_error is 'Why the action failed.';
-comment on column app_public.escalation_tickets.note is 'A word about the decision.';
+comment on column app_public.escalation_tickets.action_error is E'@personal\n\nWhy the action failed.';
+comment on column app_public.escalation_tickets.note is E'@personal\n\nA word about the decision.';
 comment on column app_public.escalation_tickets.assignee_id is E'@filter assigneeIds\n\nWho is to decide.';
 comment on column app_public.escalation_tickets.opened_at is E'@filter\n\nWhen it was opened.';
 comment on column app_public.escalation_tickets.due_at is

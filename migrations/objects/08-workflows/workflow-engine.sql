@@ -15,6 +15,7 @@
 
 comment on table app_private.workflow_waits is
   'What executions wait for: an event of that name or form, of one of these records or of one that names it.';
+comment on column app_private.workflow_waits.event is E'@impersonal\n\nThe name of the event.';
 comment on table app_private.workflow_wakeups is
   'Events that may be what an execution waits for, written with the event; gone when they were looked at.';
 
@@ -50,7 +51,9 @@ begin
   perform set_config('plat.service', 'on', true), set_config('plat.actor_type', 'WORKFLOW', true),
     set_config('plat.channel', 'SYSTEM', true),
     set_config('plat.user_id', '', true), set_config('plat.workflow_depth', depth::text, true),
-      set_config('plat.caused_by', coalesce(trigger_event_id::text, ''), true);
+      set_config('plat.caused_by', coalesce(trigger_event_id::text, ''), true),
+      set_config('plat.request_id', coalesce((select e.request_id from app_public.events e
+        where e.id = trigger_event_id), app_hidden.setting('request_id'), ''), true);
 end $$;
 comment on function app_private.act_as_workflow(int, uuid) is
   'What the transaction does from here on is the doing of a workflow: its events say so, and how many executions led '

@@ -55,7 +55,7 @@ comment on column app_public.workflow_executions.held_until is
 comment on column app_public.workflow_executions.deaths is
   E'@secret\n@behavior -*\n\nHow many processes died while they carried out the current step.';
 comment on column app_public.workflow_executions.context is
-  E'@secret\n\nWhat it was started with; conditions and texts of steps have it as `context`.';
+  E'@personal\n@secret\n\nWhat it was started with; conditions and texts of steps have it as `context`.';
 comment on column app_public.workflow_executions.workflow_id is 'The workflow.';
 comment on column app_public.workflow_executions.steps_revision is 'The revision of the steps that it goes through.';
 comment on column app_public.workflow_executions.subject_type is 'The kind of record that it is about.';
@@ -73,13 +73,13 @@ comment on column app_public.workflow_executions.started_at is 'When its first s
 comment on column app_public.workflow_executions.paused_at is 'When it was paused last.';
 comment on column app_public.workflow_executions.paused_by_id is
   'Who paused it last; null where a step that failed did.';
-comment on column app_public.workflow_executions.pause_reason is 'Why it was paused last.';
+comment on column app_public.workflow_executions.pause_reason is E'@personal\n\nWhy it was paused last.';
 comment on column app_public.workflow_executions.resumed_at is 'When it was resumed last.';
 comment on column app_public.workflow_executions.resume_at is 'When a paused one resumes by itself.';
 comment on column app_public.workflow_executions.completed_at is 'When it was over, be it as failed.';
 comment on column app_public.workflow_executions.cancelled_at is 'When it was cancelled.';
-comment on column app_public.workflow_executions.cancel_reason is 'Why it was cancelled.';
-comment on column app_public.workflow_executions.error is 'Why it failed.';
+comment on column app_public.workflow_executions.cancel_reason is E'@personal\n\nWhy it was cancelled.';
+comment on column app_public.workflow_executions.error is E'@personal\n\nWhy it failed.';
 comment on constraint workflow_executions_workflow_id_fkey on app_public.workflow_executions is
   E'@fieldName workflow\n@backwardBehavior -*\n\nThe workflow.';
 comment on constraint workflow_executions_lead_id_fkey on app_public.workflow_executions is
@@ -110,10 +110,11 @@ comment on column app_public.workflow_step_runs.status is 'What became of it.';
 comment on column app_public.workflow_step_runs.started_at is 'When it began.';
 comment on column app_public.workflow_step_runs.finished_at is 'When it was over.';
 comment on column app_public.workflow_step_runs.output is
-  'What came of it, for later steps: `steps.<sequence>` of conditions and texts.';
-comment on column app_public.workflow_step_runs.error is 'Why it failed, or was left out.';
+  E'@personal\n\nWhat came of it, for later steps: `steps.<sequence>` of conditions and texts.';
+comment on column app_public.workflow_step_runs.error is E'@personal\n\nWhy it failed, or was left out.';
 comment on column app_public.workflow_step_runs.error_code is
-  'The code of that error where it has one, such as LIMIT_EXCEEDED for a step that takes more computing than it may.';
+  E'@impersonal\n\nThe code of that error where it has one, such as LIMIT_EXCEEDED for a step that takes more '
+  'computing than it may.';
 comment on constraint workflow_step_runs_execution_id_fkey on app_public.workflow_step_runs is
   E'@forwardBehavior -*\n@foreignFieldName steps\n@backwardDescription What was done so far, in order; a step that was '
   'tried again is there once for each attempt.\n\nThe execution.';

@@ -42,7 +42,8 @@ create function app_private.add_workflow_mails(works jsonb) returns void
 language plpgsql volatile as $$
 begin
   perform graphile_worker.add_jobs(array(
-    select row('workflow_mail__send', w::json, null, null, null, null, null, null)::graphile_worker.job_spec
+    select row('workflow_mail__send', (w || app_private.job_context())::json, null, null, null, null, null,
+        null)::graphile_worker.job_spec
       from jsonb_array_elements(works) w));
 end $$;
 comment on function app_private.add_workflow_mails(jsonb) is 'Enqueues the mails of steps: [{executionId, sequence}].';

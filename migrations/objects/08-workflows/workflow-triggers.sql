@@ -44,7 +44,9 @@ declare
 begin
   -- What comes of the start is one step further from whatever led to it.
   perform set_config('plat.workflow_depth', (depth + 1)::text, true),
-    set_config('plat.caused_by', case when cardinality(event_ids) = 1 then event_ids[1]::text else '' end, true);
+    set_config('plat.caused_by', case when cardinality(event_ids) = 1 then event_ids[1]::text else '' end, true),
+    set_config('plat.request_id', coalesce((select e.request_id from app_public.events e
+      where cardinality(event_ids) = 1 and e.id = event_ids[1]), app_hidden.setting('request_id'), ''), true);
   if depth > deepest then
     -- Once: what comes of the refusal says nothing any more.
     if depth = deepest + 1 then

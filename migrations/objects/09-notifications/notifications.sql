@@ -159,6 +159,8 @@ comment on table app_private.notification_mails is
   'closed: what it says is settled then, however often it is tried. Apart from those, the tasks of a day (digest_on).';
 comment on table app_private.notification_items is
   'What a mail tells: an event, or the data that the service has put there itself.';
+comment on column app_private.notification_items.data is E'@personal\n\nWhat the mail says of it.';
+comment on column app_private.notification_items.subject_type is E'@impersonal\n\nThe kind of record.';
 
 create function app_private.tg_notification_mails__enqueue() returns trigger
 language plpgsql volatile as $$
@@ -179,6 +181,7 @@ comment on table app_private.notification_progress is
 comment on table app_private.team_messages is
   'What workflows told the team and the notifications have not read yet: apart, so that steps that run at once do not '
   'wait for each other at the readers'' mails.';
+comment on column app_private.team_messages.data is E'@personal\n\nWhat it says.';
 
 create function app_private.notify_team(project_id uuid, lead_id uuid, subject text, text text,
   link text default null) returns void

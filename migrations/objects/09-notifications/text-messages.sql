@@ -28,11 +28,22 @@ insert into app_private.message_statuses (status, rank, description) values
 comment on table app_private.stopped_numbers is
   'Numbers that answered STOP, or that the provider says did: nobody is written to there, whatever the organization, '
   'since all write from one sender.';
+comment on column app_private.stopped_numbers.number is
+  E'@personal objection\n\nKept after an erasure as well, so that nobody writes to it again.';
+comment on column app_private.stopped_numbers.reason is E'@impersonal\n\nHow it was stopped.';
 comment on table app_private.text_messages is
   'The text message of a step of an execution: one, however often the step is tried. It is SENDING from before the '
   'provider is called.';
+comment on column app_private.text_messages.recipient is E'@personal\n\nThe number that it goes to.';
+comment on column app_private.text_messages.body is E'@personal\n\nWhat it says.';
+comment on column app_private.text_messages.error is E'@personal\n\nWhy it was not sent.';
+comment on column app_private.text_messages.status is E'@impersonal\n\nWhat became of it.';
+comment on column app_private.text_messages.provider_id is E'@impersonal\n\nWhat the provider calls it.';
 comment on table app_private.message_answers is
   'The answers that were taken, by the ids of the provider, so that each is taken once. Their texts are notes.';
+comment on column app_private.message_answers.number is E'@personal\n\nWho answered.';
+comment on column app_private.message_answers.id is E'@impersonal\n\nWhat the provider calls it.';
+comment on column app_private.message_answers.meaning is E'@impersonal\n\nWhat it asks for.';
 
 insert into app_private.retention (relation, over)
   values ('app_private.message_answers', 'received_at < now() - interval ''90 days''');

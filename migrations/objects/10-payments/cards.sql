@@ -11,6 +11,8 @@ comment on domain app_public.card_token is
   'number.';
 
 comment on table app_private.processor_customers is 'How the payment processor calls the users who have cards.';
+comment on column app_private.processor_customers.processor_id is
+  E'@impersonal\n\nThe customer of the payment processor.';
 
 create function app_hidden.viewer_payer() returns uuid
 language sql stable as $$
@@ -40,15 +42,16 @@ select app_private.make_record('processor_cards', 'processor_card');
 grant select on app_public.processor_cards to plat_user, plat_anonymous;
 
 comment on table app_public.processor_cards is 'A card of a user, as the payment processor keeps it.';
-comment on column app_public.processor_cards.processor_id is 'Its id at the processor.';
+comment on column app_public.processor_cards.processor_id is E'@impersonal\n\nIts id at the processor.';
 comment on column app_public.processor_cards.brand is 'Whose card it is.';
-comment on column app_public.processor_cards.last4 is 'The last four digits of its number.';
+comment on column app_public.processor_cards.last4 is E'@personal\n\nThe last four digits of its number.';
 comment on column app_public.processor_cards.exp_month is 'The last month in which it can be charged.';
 comment on column app_public.processor_cards.exp_year is 'The year of that month.';
 comment on column app_public.processor_cards.funding is 'Where its money comes from.';
-comment on column app_public.processor_cards.holder_name is 'Name on the card.';
+comment on column app_public.processor_cards.holder_name is E'@personal\n\nName on the card.';
 comment on column app_public.processor_cards.country is 'Where it was issued.';
-comment on column app_public.processor_cards.fingerprint is 'The same for the same card, whoever adds it.';
+comment on column app_public.processor_cards.fingerprint is
+  E'@personal\n\nThe same for the same card, whoever adds it.';
 comment on column app_public.processor_cards.is_default is 'Whether it is charged where no other card is named.';
 comment on column app_public.processor_cards.removed_at is 'When it was removed.';
 comment on constraint processor_cards_user_id_fkey on app_public.processor_cards is

@@ -70,10 +70,12 @@ comment on column app_public.processor_charges.lead_id is
 comment on column app_public.processor_charges.buyer_id is E'@filter buyerIds\n\nThe purchase that it is for.';
 comment on column app_public.processor_charges.card_id is 'The card.';
 comment on column app_public.processor_charges.processor_id is
-  'Its id at the processor; that of its payment, or the key that was asked under, before there is one.';
+  E'@impersonal\n\nIts id at the processor; that of its payment, or the key that was asked under, before there is '
+  'one.';
 comment on column app_public.processor_charges.is_tentative is
   E'@secret\n@behavior -*\n\nWhether the processor has not made the charge yet.';
-comment on column app_public.processor_charges.payment_intent_id is 'The id of its payment intent at the processor.';
+comment on column app_public.processor_charges.payment_intent_id is
+  E'@impersonal\n\nThe id of its payment intent at the processor.';
 comment on column app_public.processor_charges.status is E'@filter\n\nWhat became of it.';
 comment on column app_public.processor_charges.status_changed_at is 'Since when it has its status.';
 comment on column app_public.processor_charges.amount is 'How much.';
@@ -86,19 +88,22 @@ comment on column app_public.processor_charges.net is E'@masked\n\nWhat is left 
 comment on column app_public.processor_charges.currency is 'In which currency.';
 comment on column app_public.processor_charges.method is 'How it was paid.';
 comment on column app_public.processor_charges.card_brand is 'Whose card it was.';
-comment on column app_public.processor_charges.card_last4 is 'The last four digits of the card.';
-comment on column app_public.processor_charges.description is 'What the payer reads about it.';
-comment on column app_public.processor_charges.statement_descriptor is 'What stands on the statement of the card.';
-comment on column app_public.processor_charges.receipt_url is 'The receipt of the processor.';
+comment on column app_public.processor_charges.card_last4 is E'@personal contract\n\nThe last four digits of the '
+  'card.';
+comment on column app_public.processor_charges.description is E'@personal contract\n\nWhat the payer reads about it.';
+comment on column app_public.processor_charges.statement_descriptor is
+  E'@impersonal\n\nWhat stands on the statement of the card.';
+comment on column app_public.processor_charges.receipt_url is E'@personal contract\n\nThe receipt of the processor.';
 comment on column app_public.processor_charges.failure_code is
-  'Why it was refused, in the words of the processor, such as card_declined.';
-comment on column app_public.processor_charges.failure_message is 'Why it was refused, for people.';
+  E'@impersonal\n\nWhy it was refused, in the words of the processor, such as card_declined.';
+comment on column app_public.processor_charges.failure_message is E'@impersonal\n\nWhy it was refused, for people.';
 comment on column app_public.processor_charges.captured_at is 'When it was paid.';
 comment on column app_public.processor_charges.last_refunded_at is 'When something of it was given back last.';
 comment on column app_public.processor_charges.disputed_at is 'When it was contested.';
 comment on column app_public.processor_charges.dispute_status is
-  'How the bank decided: OPEN, WON or LOST; null where nobody contests it.';
-comment on column app_public.processor_charges.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+  E'@impersonal\n\nHow the bank decided: OPEN, WON or LOST; null where nobody contests it.';
+comment on column app_public.processor_charges.metadata is
+  E'@personal contract\n@masked\n\nFree data of the organization''s own programs.';
 comment on constraint processor_charges_refunds_within on app_public.processor_charges is
   'Refunds are never above the charge.';
 comment on constraint processor_charges_card_id_fkey on app_public.processor_charges is

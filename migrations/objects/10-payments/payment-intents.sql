@@ -17,13 +17,13 @@ comment on column app_public.payment_intents.card_id is E'@behavior -*\n\nThe ca
 comment on column app_public.payment_intents.user_id is E'@behavior -*\n\nWho pays.';
 comment on column app_public.payment_intents.amount is 'How much.';
 comment on column app_public.payment_intents.currency is 'In which currency.';
-comment on column app_public.payment_intents.description is 'What the payer reads about it.';
+comment on column app_public.payment_intents.description is E'@personal contract\n\nWhat the payer reads about it.';
 comment on column app_public.payment_intents.status is 'How far it is.';
-comment on column app_public.payment_intents.processor_id is 'Its id at the processor.';
+comment on column app_public.payment_intents.processor_id is E'@impersonal\n\nIts id at the processor.';
 comment on column app_public.payment_intents.next_action_url is
-  'Where the payer confirms it at the bank, while it is REQUIRES_ACTION.';
+  E'@impersonal\n\nWhere the payer confirms it at the bank, while it is REQUIRES_ACTION.';
 comment on column app_public.payment_intents.attempt_key is
-  E'@behavior -*\n\nUnder which idempotency key it was asked for.';
+  E'@impersonal\n@behavior -*\n\nUnder which idempotency key it was asked for.';
 comment on constraint payment_intents_organization_id_fkey on app_public.payment_intents is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nWho is paid.';
 comment on constraint payment_intents_project_id_fkey on app_public.payment_intents is

@@ -18,18 +18,22 @@ grant select on app_public.organization_payments_representatives to plat_user, p
 comment on table app_public.organization_payments_representatives is
   'Somebody whom the payment processor wants to know before an organization takes payments.';
 comment on column app_public.organization_payments_representatives.kind is 'What they are to the organization.';
-comment on column app_public.organization_payments_representatives.first_name is 'Given name.';
-comment on column app_public.organization_payments_representatives.last_name is 'Family name.';
-comment on column app_public.organization_payments_representatives.email is 'E-mail address.';
-comment on column app_public.organization_payments_representatives.phone is 'Phone number.';
-comment on column app_public.organization_payments_representatives.dob is E'@secret\n@masked\n\nDate of birth.';
-comment on column app_public.organization_payments_representatives.title is 'Position.';
+comment on column app_public.organization_payments_representatives.first_name is E'@personal contract\n\nGiven name.';
+comment on column app_public.organization_payments_representatives.last_name is E'@personal contract\n\nFamily name.';
+comment on column app_public.organization_payments_representatives.email is E'@personal contract\n\nE-mail address.';
+comment on column app_public.organization_payments_representatives.phone is E'@personal contract\n\nPhone number.';
+comment on column app_public.organization_payments_representatives.dob is
+  E'@personal contract\n@secret\n@masked\n\nDate of birth.';
+comment on column app_public.organization_payments_representatives.title is E'@personal contract\n\nPosition.';
 comment on column app_public.organization_payments_representatives.ownership_percent is
   'The share of the organization that they own, in percent.';
-comment on column app_public.organization_payments_representatives.address is E'@secret\n\nPostal address.';
+comment on column app_public.organization_payments_representatives.address is
+  E'@personal contract\n@secret\n\nPostal address.';
 comment on column app_public.organization_payments_representatives.status is 'Whether the processor knows them.';
-comment on column app_public.organization_payments_representatives.requirements is 'What the processor still wants.';
-comment on column app_public.organization_payments_representatives.processor_person_id is 'Their id at the processor.';
+comment on column app_public.organization_payments_representatives.requirements is
+  E'@impersonal\n\nWhat the processor still wants.';
+comment on column app_public.organization_payments_representatives.processor_person_id is
+  E'@impersonal\n\nTheir id at the processor.';
 comment on column app_public.organization_payments_representatives.verified_at is
   'When the processor had verified them.';
 comment on constraint representatives_phone_e164 on app_public.organization_payments_representatives is

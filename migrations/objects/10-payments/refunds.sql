@@ -9,14 +9,14 @@ comment on column app_public.processor_refunds.charge_id is E'@behavior -*\n\nTh
 comment on column app_public.processor_refunds.amount is 'How much.';
 comment on column app_public.processor_refunds.status is 'What became of it.';
 comment on column app_public.processor_refunds.reason is 'Why.';
-comment on column app_public.processor_refunds.note is E'@masked\n\nWhat the team should know.';
-comment on column app_public.processor_refunds.processor_id is 'Its id at the processor.';
-comment on column app_public.processor_refunds.failure_message is 'Why it could not be given back.';
+comment on column app_public.processor_refunds.note is E'@personal contract\n@masked\n\nWhat the team should know.';
+comment on column app_public.processor_refunds.processor_id is E'@impersonal\n\nIts id at the processor.';
+comment on column app_public.processor_refunds.failure_message is E'@impersonal\n\nWhy it could not be given back.';
 comment on column app_public.processor_refunds.created_by_id is
   E'@inert A refund is asked for once.\n\n'
   'Who gave it back; null for what was given back by the service, or at the processor.';
 comment on column app_public.processor_refunds.attempt_key is
-  E'@behavior -*\n\nUnder which idempotency key it was asked for.';
+  E'@impersonal\n@behavior -*\n\nUnder which idempotency key it was asked for.';
 comment on constraint processor_refunds_charge_id_fkey on app_public.processor_refunds is
   E'@fieldName charge\n@foreignFieldName refunds\n@backwardDescription What was given back of it.\n\nThe charge.';
 comment on constraint processor_refunds_created_by_id_fkey on app_public.processor_refunds is

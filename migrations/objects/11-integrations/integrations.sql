@@ -143,6 +143,7 @@ comment on table app_private.integration_secrets is
   'caller names it by.';
 comment on table app_private.oauth_attempts is
   'Consents that were asked for: each is taken once, by the address that the provider leads back to.';
+comment on column app_private.oauth_attempts.sealed_verifier is E'@impersonal\n\nA secret of the attempt, sealed.';
 
 do $$
 declare
@@ -151,11 +152,12 @@ begin
   foreach name in array array['organization_integrations', 'user_integrations'] loop
     execute format('
       comment on column app_public.%1$I.app_id is %2$L;
-      comment on column app_public.%1$I.name is ''What it is called.'';
+      comment on column app_public.%1$I.name is E''@impersonal\n\nWhat it is called.'';
       comment on column app_public.%1$I.status is ''Whether it works.'';
-      comment on column app_public.%1$I.status_reason is ''Why it has this status.'';
+      comment on column app_public.%1$I.status_reason is E''@impersonal\n\nWhy it has this status.'';
       comment on column app_public.%1$I.config is %3$L;
-      comment on column app_public.%1$I.external_account is ''What it is connected with, as the application calls it.'';
+      comment on column app_public.%1$I.external_account is
+        E''@personal\n\nWhat it is connected with, as the application calls it.'';
       comment on column app_public.%1$I.connected_at is ''When it was connected first.'';
       comment on column app_public.%1$I.last_refreshed_at is %4$L;
       comment on column app_public.%1$I.last_sync_at is %5$L;
@@ -163,11 +165,11 @@ begin
       comment on column app_public.%1$I.request_key is %7$L;
       comment on constraint %8$I on app_public.%1$I is %9$L',
       name, E'@behavior -*\n\nThe application.',
-      'How it is set up, without anything secret. What is shown once, such as authorizationUrl, secret or feedUrl, is '
-      'in the answer of the operation only.',
+      E'@impersonal\n\nHow it is set up, without anything secret. What is shown once, such as authorizationUrl, secret '
+      'or feedUrl, is in the answer of the operation only.',
       E'@secret\n\nWhen the application let it in last.', E'@secret\n\nWhen something went through it last.',
-      E'@secret\n\nWhat went wrong last; null once it works again.',
-        E'@secret\n@behavior -*\n\nThe request that made it.',
+      E'@impersonal\n@secret\n\nWhat went wrong last; null once it works again.',
+        E'@impersonal\n@secret\n@behavior -*\n\nThe request that made it.',
       name || '_app_id_fkey', E'@fieldName app\n@backwardBehavior -*\n\nThe application.');
   end loop;
 end $$;

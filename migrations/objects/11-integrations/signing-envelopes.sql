@@ -5,6 +5,7 @@
 
 comment on table app_private.agreement_envelopes is
   'What an agreement is called at its provider: transaction_id finds it again where nobody knows whether it was taken.';
+comment on column app_private.agreement_envelopes.envelope_id is E'@impersonal\n\nWhat the provider calls it.';
 
 create function app_private.signing_integration(organization_id uuid, app_key text) returns uuid
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

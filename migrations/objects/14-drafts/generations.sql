@@ -44,19 +44,21 @@ comment on column app_public.service_intelligence_generations.status is E'@filte
 comment on column app_public.service_intelligence_generations.status_changed_at is 'Since when it has its status.';
 comment on column app_public.service_intelligence_generations.requested_by_id is
   E'@inert A draft is written when it is asked for, and sends nothing.\n\nWho asked for it; null where a workflow did.';
-comment on column app_public.service_intelligence_generations.subject is E'@secret\n\nThe subject of the mail.';
-comment on column app_public.service_intelligence_generations.body is E'@secret\n\nThe text, without any markup.';
+comment on column app_public.service_intelligence_generations.subject is
+  E'@personal\n@secret\n\nThe subject of the mail.';
+comment on column app_public.service_intelligence_generations.body is
+  E'@personal\n@secret\n\nThe text, without any markup.';
 comment on column app_public.service_intelligence_generations.language is 'The language it is written in.';
 comment on column app_public.service_intelligence_generations.tone is 'How it sounds.';
 comment on column app_public.service_intelligence_generations.purpose is
-  'What it is for, in the words of whoever asked.';
+  E'@personal\n\nWhat it is for, in the words of whoever asked.';
 comment on column app_public.service_intelligence_generations.facts is
-  E'@secret\n\nThe facts it uses: which record each statement comes from.';
+  E'@personal\n@secret\n\nThe facts it uses: which record each statement comes from.';
 comment on column app_public.service_intelligence_generations.warnings is
-  'What to know before it is used: no consent, an unknown price, why it was blocked.';
+  E'@impersonal\n\nWhat to know before it is used: no consent, an unknown price, why it was blocked.';
 comment on column app_public.service_intelligence_generations.model is
-  'What wrote it; embedded where the service composed it by itself.';
-comment on column app_public.service_intelligence_generations.error is 'Why there is no text.';
+  E'@impersonal\n\nWhat wrote it; embedded where the service composed it by itself.';
+comment on column app_public.service_intelligence_generations.error is E'@impersonal\n\nWhy there is no text.';
 comment on column app_public.service_intelligence_generations.pending_until is
   E'@secret\n@behavior -*\n\nWhen it is given up, unless it is settled.';
 comment on column app_public.service_intelligence_generations.request_key is

@@ -1,0 +1,142 @@
+-- How long an organization keeps what is over: executions of workflows with their step runs, text messages, and what
+-- events say. An event itself stays, with its number, its time and what it was about. A task goes through the
+-- organizations once a day, in batches.
+
+comment on column app_public.organizations.execution_retention_days is
+  E'@behavior -*\n\nAfter how many days executions of workflows that are over are deleted.';
+comment on column app_public.organizations.message_retention_days is
+  E'@behavior -*\n\nAfter how many days text messages are deleted.';
+comment on column app_public.organizations.event_retention_days is
+  E'@behavior -*\n\nAfter how many days events are emptied.';
+comment on constraint organizations_execution_retention on app_public.organizations is 'Give 30 to 36,500 days.';
+comment on constraint organizations_message_retention on app_public.organizations is 'Give 30 to 36,500 days.';
+comment on constraint organizations_event_retention on app_public.organizations is 'Give 365 to 36,500 days.';
+comment on table app_private.event_retention is 'Up to which number the events of an organization are emptied.';
+
+comment on type app_public.retention_settings is 'How long an organization keeps what is over.';
+comment on column app_public.retention_settings.contract_years is
+  E'@notNull\n\nHow many years contracts and payments are kept when a person is erased.';
+comment on column app_public.retention_settings.execution_days is
+  E'@notNull\n\nAfter how many days executions of workflows that are over are deleted, with their step runs.';
+comment on column app_public.retention_settings.message_days is
+  E'@notNull\n\nAfter how many days the text messages of workflows are deleted.';
+comment on column app_public.retention_settings.event_days is
+  E'@notNull\n\nAfter how many days events are emptied: they keep their number, name, time and record, and erasedAt '
+  'says when.';
+
+create function app_public.organizations_retention(o app_public.organizations) returns app_public.retention_settings
+language sql stable as $$
+  select (o.contract_retention_years, o.execution_retention_days, o.message_retention_days,
+    o.event_retention_days)::app_public.retention_settings
+  where app_hidden.organization_can(o.id, 'org.member')
+$$;
+grant execute on function app_public.organizations_retention to plat_user, plat_anonymous;
+comment on function app_public.organizations_retention is 'How long it keeps what is over; null for outsiders.';
+
+create function app_public.update_organization_retention(organization_id uuid, contract_years int default null,
+  execution_days int default null, message_days int default null, event_days int default null)
+returns app_public.retention_settings
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  result app_public.retention_settings;
+begin
+  perform app_hidden.require_organization(organization_id, 'privacy.erase');
+  update app_public.organizations o set
+      contract_retention_years = coalesce(contract_years, o.contract_retention_years),
+      execution_retention_days = coalesce(execution_days, o.execution_retention_days),
+      message_retention_days = coalesce(message_days, o.message_retention_days),
+      event_retention_days = coalesce(event_days, o.event_retention_days)
+    where o.id = organization_id
+    returning o.contract_retention_years, o.execution_retention_days, o.message_retention_days,
+      o.event_retention_days into result;
+  return result;
+end $$;
+grant execute on function app_public.update_organization_retention to plat_user, plat_anonymous;
+comment on function app_public.update_organization_retention is $$
+@arg organization_id The organization.
+@arg contract_years How many years contracts and payments are kept when a person is erased: 1 to 30.
+@arg execution_days After how many days executions that are over are deleted: 30 or more.
+@arg message_days After how many days text messages are deleted: 30 or more.
+@arg event_days After how many days events are emptied: 365 or more.
+
+Says how long an organization keeps what is over; what is left out stays as it is. Takes the permission
+privacy.erase.$$;
+
+create function app_private.sweep_executions(organization_id uuid, days int, batch int) returns int
+language plpgsql volatile as $$
+declare
+  amount int;
+begin
+  -- Ids grow with time: the index on organization and id finds the oldest.
+  delete from app_public.workflow_executions x where x.id in (
+    select e.id from app_public.workflow_executions e where e.organization_id = sweep_executions.organization_id
+      and e.id < uuidv7(make_interval(days => -days)) and e.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+    order by e.id limit batch for update skip locked);
+  get diagnostics amount = row_count;
+  return amount;
+end $$;
+comment on function app_private.sweep_executions(uuid, int, int) is
+  'Deletes executions that are over, of before so many days; gives how many.';
+
+create function app_private.sweep_text_messages(organization_id uuid, days int, batch int) returns int
+language plpgsql volatile as $$
+declare
+  amount int;
+begin
+  delete from app_private.text_messages m where m.id in (
+    select t.id from app_private.text_messages t join app_public.workflow_executions x on x.id = t.execution_id
+    where x.organization_id = sweep_text_messages.organization_id and t.began_at < now() - make_interval(days => days)
+    limit batch for update of t skip locked);
+  get diagnostics amount = row_count;
+  return amount;
+end $$;
+comment on function app_private.sweep_text_messages(uuid, int, int) is
+  'Deletes text messages of before so many days; gives how many.';
+
+create function app_private.sweep_events(organization_id uuid, days int, batch int) returns int
+language plpgsql volatile as $$
+declare
+  reached app_private.event_retention;
+  amount int;
+begin
+  insert into app_private.event_retention as r (organization_id) values (sweep_events.organization_id)
+    on conflict on constraint event_retention_pkey do update set sequence = r.sequence returning * into reached;
+  update app_public.events e set data = '{}', changes = null, erased_at = now()
+    where e.organization_id = reached.organization_id and e.sequence > reached.sequence
+      and e.sequence <= reached.sequence + batch and e.occurred_at < now() - make_interval(days => days);
+  get diagnostics amount = row_count;
+  update app_private.event_retention r set sequence = r.sequence + amount
+    where r.organization_id = reached.organization_id and amount > 0;
+  return amount;
+end $$;
+comment on function app_private.sweep_events(uuid, int, int) is
+  'Empties the events of before so many days, in the order of their numbers; gives how many.';
+
+create function app_private.sweep_organizations(after_id uuid, batch int) returns uuid
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  most constant int := 2000;
+  organization app_public.organizations;
+  is_left boolean := false;
+begin
+  perform app_private.set_erasing(true);
+  for organization in select o.* from app_public.organizations o where after_id is null or o.id > after_id
+    order by o.id limit batch
+  loop
+    is_left := app_private.sweep_executions(organization.id, organization.execution_retention_days, most) = most;
+    is_left := app_private.sweep_text_messages(organization.id, organization.message_retention_days, most) = most
+      or is_left;
+    is_left := app_private.sweep_events(organization.id, organization.event_retention_days, most) = most or is_left;
+    -- Once more from the one before, in another transaction.
+    exit when is_left;
+    after_id := organization.id;
+  end loop;
+  perform app_private.set_erasing(false);
+  return case when is_left then coalesce(after_id, '00000000-0000-0000-0000-000000000000')
+    when organization.id is not null then after_id end;
+end $$;
+comment on function app_private.sweep_organizations(uuid, int) is
+  'Deletes and empties what some organizations need not keep any longer, a batch of each kind; gives where to go on, '
+  'null at the end.';
+grant execute on function app_private.sweep_organizations to plat_worker;

@@ -1,0 +1,54 @@
+import type { JobHelpers, Task } from "graphile-worker";
+import { createHash } from "node:crypto";
+import { Readable } from "node:stream";
+import { idOf } from "../jobs/payload.ts";
+import { writeErasureCertificate, type ErasureFacts } from "../signing/certificate.ts";
+
+/** Rows per transaction, which locks those that name the person. */
+const batch = 2_000;
+
+/**
+ * Ends the erasure {id}: goes through the texts of the organization that name the person, and writes the certificate.
+ * Run twice, it finds nothing more to erase and writes one certificate.
+ */
+const task: Task = async (payload, helpers) => {
+  const id = idOf(payload);
+  const { query, abortSignal } = helpers;
+  const { rows } = await query<{ relation: string }>(
+    "select relation from app_private.erasure_relations() relation",
+  );
+  for (const { relation } of rows) {
+    let last: string | null = null;
+    do {
+      abortSignal?.throwIfAborted();
+      const found: { rows: { last: string | null }[] } = await query(
+        "select app_private.erase_texts($1, $2, $3, $4) as last",
+        [id, relation, last, batch],
+      );
+      last = found.rows[0]!.last;
+    } while (last !== null);
+  }
+  await query("select app_private.erase_private_texts($1)", [id]);
+  await certify(helpers, id);
+};
+
+async function certify({ query, fileStore }: JobHelpers, id: string): Promise<void> {
+  const { rows } = await query<{ facts: ErasureFacts | null }>(
+    "select app_private.erasure_certificate($1) as facts",
+    [id],
+  );
+  const { facts } = rows[0]!;
+  if (!facts) return;
+  const content = await writeErasureCertificate(facts);
+  const checksum = createHash("sha256").update(content).digest("hex");
+  const size = content.length;
+  const { rows: announced } = await query<{ stored: boolean }>(
+    "select app_private.announce_erasure_certificate($1, $2, $3) as stored",
+    [id, checksum, size],
+  );
+  if (!announced[0]!.stored)
+    await fileStore.put(checksum, Readable.from([content]), { size, type: "application/pdf" });
+  await query("select app_private.complete_erasure($1, $2)", [id, checksum]);
+}
+
+export default task;

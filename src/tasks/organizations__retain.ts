@@ -1,0 +1,18 @@
+import type { Task } from "graphile-worker";
+import { goThrough, sweep } from "../jobs/sweep.ts";
+
+/** Organizations per transaction. */
+const organizations = 20;
+/** Persons per transaction. */
+const persons = 5;
+
+/**
+ * Deletes what organizations need not keep any longer, by their own settings, and erases what was kept of persons who were
+ * erased before. Run twice, it finds nothing.
+ */
+const task: Task = async (_payload, helpers) => {
+  await goThrough(helpers, "app_private.sweep_organizations($1, $2)", organizations);
+  await sweep(helpers, "app_private.erase_expired_contracts($1)", persons);
+};
+
+export default task;

@@ -1,0 +1,158 @@
+/**
+ * Traces by OpenTelemetry, sent to a collector over OTLP. Loaded only where OTEL_EXPORTER_OTLP_ENDPOINT is set: without it no request
+ * pays for it. A trace is recorded or not by its id, also where the caller has chosen that: what a caller asks for costs at most
+ * what everybody's share costs.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import {
+  type Context,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+} from "@opentelemetry/api";
+import { parseTraceParent } from "@opentelemetry/core";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import { resourceFromAttributes } from "@opentelemetry/resources";
+import {
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  SamplingDecision,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
+import { workContext } from "../workContext.ts";
+import { makeSpansBy, type SpanMaker, type SpanOptions } from "./spans.ts";
+
+export interface TracingOptions {
+  /** The address of the collector, without `/v1/traces`. */
+  endpoint: string;
+  /** Sent with each batch, such as a key of the collector's. */
+  headers?: Readonly<Record<string, string>>;
+  /** The part of all traces that is recorded, 0 to 1. */
+  ratio: number;
+  /** What the process does, such as `all` or `worker`. */
+  mode: string;
+}
+
+const kinds = { client: SpanKind.CLIENT, consumer: SpanKind.CONSUMER };
+
+/** Milliseconds that sending what is left may take at a stop. */
+const FLUSH_MS = 3_000;
+
+/** Makes spans from now on, until `stop`, which sends those that are left. */
+export function startTracing({ endpoint, headers = {}, ratio, mode }: TracingOptions): {
+  stop(): Promise<void>;
+} {
+  const byRatio = new TraceIdRatioBasedSampler(ratio);
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ "service.name": "plat", "plat.mode": mode }),
+    // PERF: what is not recorded makes no span at all, see rootOf.
+    sampler: new AlwaysOnSampler(),
+    spanLimits: { attributeValueLengthLimit: 2_000 },
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter: new OTLPTraceExporter({
+          url: `${endpoint.replace(/\/+$/, "")}/v1/traces`,
+          headers: { ...headers },
+        }),
+      }),
+    ],
+  });
+  const tracer = provider.getTracer("plat");
+  const active = new AsyncLocalStorage<Context>();
+
+  /** Below what something begins that was asked for here or elsewhere; undefined where its trace is not recorded. */
+  const rootOf = (parent: string | undefined): Context | undefined => {
+    const remote = parent === undefined ? null : parseTraceParent(parent);
+    if (!remote) return Math.random() < ratio ? ROOT_CONTEXT : undefined;
+    if (!(remote.traceFlags & TraceFlags.SAMPLED)) return undefined;
+    const { decision } = byRatio.shouldSample(ROOT_CONTEXT, remote.traceId);
+    if (decision !== SamplingDecision.RECORD_AND_SAMPLED) return undefined;
+    return trace.setSpanContext(ROOT_CONTEXT, { ...remote, isRemote: true });
+  };
+  const begin = (
+    above: Context,
+    { name, kind, attributes = {} }: SpanOptions,
+    kindOf?: SpanKind,
+  ): { span: Span; context: Context } => {
+    const span = tracer.startSpan(
+      name,
+      { kind: kindOf ?? (kind ? kinds[kind] : SpanKind.INTERNAL), attributes },
+      above,
+    );
+    const requestId = workContext.getStore()?.requestId;
+    if (requestId !== undefined) span.setAttribute("plat.request_id", requestId);
+    return { span, context: trace.setSpan(above, span) };
+  };
+  const fail = (span: Span, error: unknown) => {
+    // Of messages nobody knows what they quote.
+    const { name, code } = (error ?? {}) as { name?: string; code?: string };
+    span.setStatus({ code: SpanStatusCode.ERROR });
+    span.setAttribute("error.type", code ?? name ?? "Error");
+  };
+
+  const maker: SpanMaker = {
+    async run(options, work) {
+      // What was asked for earlier goes on with its trace, or begins one; all else is a part of what runs.
+      const above = options.kind === "consumer" ? rootOf(options.parent) : active.getStore();
+      if (!above) return work();
+      const { span, context } = begin(above, options);
+      try {
+        return await active.run(context, work);
+      } catch (error) {
+        fail(span, error);
+        throw error;
+      } finally {
+        span.end();
+      }
+    },
+    start(options) {
+      const above = active.getStore();
+      if (!above) return undefined;
+      const { span } = begin(above, options());
+      return (error) => {
+        if (error !== undefined) fail(span, error);
+        span.end();
+      };
+    },
+    serve(request, response, attributes, next) {
+      const given = request.headers["traceparent"];
+      const above = rootOf(typeof given === "string" ? given : undefined);
+      if (!above) return next();
+      const { span, context } = begin(
+        above,
+        {
+          name: String(attributes["http.route"]),
+          attributes: { "http.request.method": request.method, ...attributes },
+        },
+        SpanKind.SERVER,
+      );
+      response.once("close", () => {
+        span.setAttribute("http.response.status_code", response.statusCode);
+        if (response.statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+        span.end();
+      });
+      active.run(context, next);
+    },
+    traceparent() {
+      const context = active.getStore();
+      const span = context && trace.getSpan(context);
+      if (!span) return undefined;
+      const { traceId, spanId } = span.spanContext();
+      return `00-${traceId}-${spanId}-01`;
+    },
+  };
+  makeSpansBy(maker);
+  return {
+    async stop() {
+      makeSpansBy(undefined);
+      const late = Promise.withResolvers<void>();
+      const timer = setTimeout(late.resolve, FLUSH_MS);
+      await Promise.race([provider.shutdown().catch(() => {}), late.promise]);
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,208 @@
+/** One id, and one trace, from a request to its statements, jobs, events, webhooks and mails. */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { readdir, readFile, realpath } from "node:fs/promises";
+import { request } from "node:https";
+import { join } from "node:path";
+import { Pool } from "pg";
+import PostalMime from "postal-mime";
+import { createLoginTokens } from "../../src/auth/loginToken.ts";
+import { embeddedUrl } from "../../src/database/embedded.ts";
+import { postmasterPort } from "../../src/database/postmaster.ts";
+import { makeSetter } from "../../src/database/settings.ts";
+import { type Collector, startCollector } from "../monitoring/collector.ts";
+import { jwtKeys } from "../harness/api.ts";
+import { migratedFolder, startService, type Service } from "../harness/service.ts";
+import { signUp } from "../harness/signUp.ts";
+import { until } from "../harness/until.ts";
+import { type Receiver, startReceiver } from "../webhooks/receiver.ts";
+
+let data: Awaited<ReturnType<typeof migratedFolder>>;
+let service: Service;
+let collector: Collector;
+let receiver: Receiver;
+let owner: Pool;
+let token: string;
+
+beforeAll(async () => {
+  [data, collector, receiver] = await Promise.all([migratedFolder(), startCollector(), startReceiver()]);
+  service = await startService({
+    env: {
+      DATA_DIR: data.path,
+      LOG_LEVEL: "debug",
+      LOOPBACK_WEBHOOKS: "1",
+      JWT_KEYS: jwtKeys.map(({ kid, secret }) => `${kid}:${secret}`).join(","),
+      SLOW_STATEMENT_MS: "1",
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_HEADERS: "x-key=of%20the%20collector",
+      OTEL_TRACES_SAMPLER_ARG: "1",
+    },
+  });
+  const port = postmasterPort(await realpath(join(data.path, "postgres", "data")))!;
+  owner = new Pool({ connectionString: await embeddedUrl(data.path, port), max: 2 });
+  owner.on("error", () => {});
+  token = (
+    await signUp(owner, "Owen Harbour", (claims) => createLoginTokens(jwtKeys).sign(JSON.parse(claims)))
+  ).token;
+}, 90_000);
+afterAll(async () => {
+  await owner?.end();
+  await service?.stop();
+  await receiver?.close();
+  await collector?.[Symbol.asyncDispose]();
+  await data?.[Symbol.asyncDispose]();
+});
+
+/** Sends a document under an id of its own; with the token of the owner, unless told not to. */
+async function ask(
+  id: string,
+  query: string,
+  input?: unknown,
+  headers: Record<string, string> = { authorization: `Bearer ${token}` },
+): Promise<any> {
+  const text = await new Promise<string>((done, fail) => {
+    request(
+      `${service.baseUrl}/graphql`,
+      {
+        method: "POST",
+        rejectUnauthorized: false,
+        agent: false,
+        headers: { "content-type": "application/json", "x-request-id": id, ...headers },
+      },
+      (response) => {
+        let answer = "";
+        response.setEncoding("utf8").on("data", (part) => (answer += part));
+        response.on("end", () => done(answer));
+      },
+    )
+      .on("error", fail)
+      .end(JSON.stringify({ query, variables: input === undefined ? {} : { input } }));
+  });
+  const { data: answer, errors } = JSON.parse(text);
+  if (errors) throw new Error(text);
+  return answer;
+}
+
+/** The lines of the log so far. */
+const lines = (): any[] =>
+  service
+    .log()
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+
+const traceId = "0af7651916cd43dd8448eb211c80319c";
+
+test("a request of a stranger: its id and its trace are those of the statement, the job and the mail", async () => {
+  await ask(
+    "stranger-1",
+    'mutation { contactService(input: { name: "Vi", email: "vi@example.com", message: "Hello" }) }',
+    undefined,
+    { traceparent: `00-${traceId}-b7ad6b7169203331-01` },
+  );
+  const outbox = join(data.path, "outbox");
+  const [name] = await until(
+    () => readdir(outbox).catch(() => [] as string[]),
+    (names) => names.some((found) => found.endsWith(".eml")),
+  );
+  const mail = await PostalMime.parse(await readFile(join(outbox, name!)));
+  expect(mail.headers.find(({ key }) => key === "x-request-id")?.value).toBe("stranger-1");
+
+  const ofRequest = ({ requestId }: any) => requestId === "stranger-1";
+  const log = await until(
+    () => lines().filter(ofRequest),
+    (found) => found.some(({ msg }) => /^Completed task/.test(msg)),
+  );
+  expect(log.find(({ msg }) => msg === "request")).toMatchObject({
+    operationName: "{contactService}",
+    operationType: "mutation",
+  });
+  expect(log.find(({ msg }) => /^Completed task/.test(msg))).toMatchObject({
+    task: "service__contacted",
+    job: expect.anything(),
+  });
+  const slow = log.filter(({ event }) => event === "database.slow_statement");
+  expect(slow).toContainEqual(
+    expect.objectContaining({ pool: "plat-api", operation: "{contactService}", role: "plat_anonymous" }),
+  );
+  expect(JSON.stringify(slow)).not.toContain("vi@example.com");
+
+  const spans = await until(
+    () => collector.spans.filter((span) => span.traceId === traceId),
+    (found) => found.some(({ name: called }) => called === "service__contacted"),
+    { withinMs: 20_000 },
+  );
+  const named = (called: string) => spans.find((span) => span.name === called)!;
+  expect(named("/graphql").parentSpanId).toBe("b7ad6b7169203331");
+  expect(named("mutation").parentSpanId).toBe(named("/graphql").spanId);
+  // The job is one that the request has led to.
+  expect(named("service__contacted")).toMatchObject({ kind: 5, parentSpanId: named("/graphql").spanId });
+  const statements = spans.filter((span) => span.attributes["db.system.name"] === "postgresql");
+  expect(statements.map(({ parentSpanId }) => parentSpanId)).toEqual(
+    expect.arrayContaining([named("mutation").spanId, named("service__contacted").spanId]),
+  );
+  expect(new Set(spans.map(({ attributes }) => attributes["plat.request_id"]))).toEqual(
+    new Set(["stranger-1"]),
+  );
+  expect(JSON.stringify(spans)).not.toContain("vi@example.com");
+  expect(collector.headers[0]).toContain("x-key");
+}, 60_000);
+
+test("a request of a viewer: its id is that of the events of its jobs and of the deliveries of webhooks", async () => {
+  const { createOrganization: home } = await ask(
+    "home-1",
+    "mutation M($input: CreateOrganizationInput!) { createOrganization(input: $input) { id } }",
+    { name: "Harbour Homes" },
+  );
+  const { createProject: project } = await ask(
+    "project-1",
+    "mutation M($input: CreateProjectInput!) { createProject(input: $input) { id } }",
+    { organizationId: home.id, title: "Harbour View", status: "SELLING", currency: "CAD" },
+  );
+  await ask("hook-1", "mutation M($input: CreateWebhookInput!) { createWebhook(input: $input) { id } }", {
+    organizationId: home.id,
+    url: receiver.url,
+    events: ["lead.created"],
+  });
+  await ask("lead-1", "mutation MakeLead($input: CreateLeadInput!) { createLead(input: $input) { id } }", {
+    projectId: project.id,
+    name: "Lena",
+    email: "lena@example.com",
+  });
+  const delivery = await receiver.next();
+  expect(delivery.event.requestId).toBe("lead-1");
+  expect(delivery.headers).toMatchObject({
+    "x-request-id": "lead-1",
+    traceparent: expect.stringMatching(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/),
+  });
+  await ask(
+    "export-1",
+    "mutation M($input: ExportFloorPlansInput!) { exportFloorPlans(input: $input) { id } }",
+    { projectId: project.id },
+  );
+  const { rows } = await until(
+    () =>
+      owner.query("select name, request_id from app_public.events where subject_type = 'export' order by id"),
+    (found) => found.rows.length >= 3,
+  );
+  expect(new Set(rows.map(({ request_id }) => request_id))).toEqual(new Set(["export-1"]));
+  const slow = lines().filter(({ event }) => event === "database.slow_statement");
+  expect(slow).toContainEqual(
+    expect.objectContaining({ requestId: "lead-1", operation: "MakeLead", role: "plat_user" }),
+  );
+  // A statement of a job tells the job.
+  expect(slow).toContainEqual(
+    expect.objectContaining({ requestId: "export-1", task: "export__requested", job: expect.anything() }),
+  );
+  // What nobody has asked for is nobody's: a connection forgets for whom it was used last.
+  const unasked = await owner.query(
+    "select count(*)::int as amount from app_public.events where channel = 'SYSTEM' and request_id = 'home-1' and subject_type = 'export'",
+  );
+  expect(unasked.rows[0].amount).toBe(0);
+}, 60_000);
+
+test("a trace costs no statement its preparation: its id is a bound value", () => {
+  const of = (id: string) =>
+    makeSetter({ role: "plat_user", "plat.traceparent": `00-${id}-b7ad6b7169203331-01` });
+  expect(of("a".repeat(32))!.text).toBe(of("b".repeat(32))!.text);
+  expect(of("a".repeat(32))!.values).toContain(`00-${"a".repeat(32)}-b7ad6b7169203331-01`);
+});
