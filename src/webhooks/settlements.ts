@@ -37,6 +37,9 @@ export function makeSettlements(pool: Pick<Pool, "query">, log: Logger): Settle 
   /** A group is of several requests, and of the work of none. */
   const ofNobody = AsyncLocalStorage.snapshot();
 
+  // Whatever fails is told to whoever waits for it; this would be a fault in here.
+  const report = (error: unknown) => log.error({ err: error }, "Deliveries of webhooks were not noted.");
+
   async function noteGroup(ended: Waiting[]): Promise<void> {
     const answers = ended.map(({ result }) => result.answer!);
     const { rows } = await throughOutages(() =>
@@ -78,7 +81,7 @@ export function makeSettlements(pool: Pick<Pool, "query">, log: Logger): Settle 
 
   function alone(one: Waiting): void {
     single.push(one);
-    if (singles < SINGLE_AT_A_TIME) void noteSingles();
+    if (singles < SINGLE_AT_A_TIME) noteSingles().catch(report);
   }
 
   async function noteSingles(): Promise<void> {
@@ -104,7 +107,7 @@ export function makeSettlements(pool: Pick<Pool, "query">, log: Logger): Settle 
     const { answer } = result;
     if (answer && answer.status >= 200 && answer.status <= 299) {
       group.push(one);
-      if (!isGrouping) void ofNobody(noteGroups);
+      if (!isGrouping) ofNobody(noteGroups).catch(report);
     } else {
       alone(one);
     }
