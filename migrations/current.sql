@@ -19,6 +19,6 @@ insert into app_private.webhook_health (webhook_id, organization_id, integration
 drop trigger if exists _700_of_integration on app_private.webhook_progress;
 drop function if exists app_private.tg_webhook_progress__of_integration();
 -- No client reads them: they are in app_private.
--- squawk-ignore ban-drop-column
-alter table app_private.webhook_progress drop column failure_count, drop column failing_since,
-  drop column last_delivery_at;
+alter table app_private.webhook_progress
+  -- squawk-ignore ban-drop-column
+  drop column failure_count, drop column failing_since, drop column last_delivery_at;
