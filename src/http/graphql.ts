@@ -4,7 +4,7 @@ import { LARGE_COST, operations, REFUSAL_HOLD_MS } from "../limits/admission.ts"
 import { tellErrors } from "../messages/tellErrors.ts";
 import { viewerLanguageOnce, type LanguageOfUser } from "../messages/viewerLanguage.ts";
 import { OperationWork } from "../limits/operationWork.ts";
-import { partyOf } from "../limits/party.ts";
+import { isStranger, partyOf } from "../limits/party.ts";
 import { queryLimits } from "../limits/queryLimits.ts";
 import { answerText } from "./answerText.ts";
 import { endInPieces } from "./inPieces.ts";
@@ -53,7 +53,8 @@ async function admit(
   const release = await turnOf(operations, work.party, response);
   if (!release) return false;
   work.holds(() => {
-    if (errorCodes.has("RATE_LIMITED")) setTimeout(release, REFUSAL_HOLD_MS).unref();
+    const isHeld = errorCodes.has("RATE_LIMITED") || (errorCodes.size > 0 && isStranger(work.party));
+    if (isHeld) setTimeout(release, REFUSAL_HOLD_MS).unref();
     else release();
   });
   return true;
@@ -109,7 +110,7 @@ interface GraphqlDeps {
 export function graphql(deps: GraphqlDeps): RequestHandler {
   return async (request, response) => {
     const state = requestState(request);
-    const work = new OperationWork(partyOf(state.claims?.userId ?? null, request.ip));
+    const work = new OperationWork(partyOf(state.claims?.userId ?? null, request.ip), state.bodyBytes);
     if (!(await admit(work, response, state))) return;
     state.work = work;
     try {

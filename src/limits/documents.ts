@@ -1,6 +1,5 @@
 import { CompiledOperation } from "../compiled/compiledQueries.ts";
 import type { DocumentNode, GraphQLError } from "postgraphile/graphql";
-import type { PlanMeasure } from "./planningSteps.ts";
 
 /** What a plan keeps in memory for each of its steps, in bytes, as measured: 4,300 to 5,200. */
 const BYTES_PER_STEP = 5_000;
@@ -14,8 +13,6 @@ export const PLANS_PER_OPERATION = 8;
 export class KnownDocument {
   readonly text: string;
   readonly result: { document: DocumentNode } | { errors: readonly GraphQLError[] };
-  /** By the name of the operation. */
-  readonly measures = new Map<string, PlanMeasure>();
   /** Answers that depend on nothing but the document, by the name of the operation. */
   readonly answers = new Map<string, object>();
   /** By the name of the operation. */

@@ -1,5 +1,7 @@
 import type { Recording } from "../compiled/compiledQueries.ts";
 import { CodedError } from "../errors.ts";
+import { LARGE_INPUT } from "./admission.ts";
+import { eventLoop } from "./eventLoop.ts";
 import type { Release } from "./fairSemaphore.ts";
 import type { Party } from "./party.ts";
 import { queryLimits } from "./queryLimits.ts";
@@ -7,6 +9,8 @@ import { queryLimits } from "./queryLimits.ts";
 /** What one operation takes while it is answered. */
 export class OperationWork {
   readonly party: Party;
+  /** Whether reading its values is long for the event loop; see LARGE_INPUT. */
+  readonly hasLargeInput: boolean;
   /** Bytes that the database has sent for it. */
   bytesRead = 0;
   /** Set by {@link measured}. */
@@ -18,8 +22,15 @@ export class OperationWork {
   #failure: { readonly error: unknown } | undefined;
   readonly #releases: Release[] = [];
 
-  constructor(party: Party) {
+  /** @param inputBytes of the body that the operation came with */
+  constructor(party: Party, inputBytes = 0) {
     this.party = party;
+    this.hasLargeInput = inputBytes >= LARGE_INPUT;
+  }
+
+  /** Where there is much to read, what follows is a piece of work of its own, and others are served before it. */
+  async nextPiece(): Promise<void> {
+    if (this.hasLargeInput) await eventLoop.ready(this.party);
   }
 
   /**

@@ -25,6 +25,7 @@ import {
   LARGE_COST,
   largeOperations,
 } from "../limits/admission.ts";
+import { asksForSchema, introspect } from "../limits/introspection.ts";
 import { Documents, KnownDocument, PLANS_PER_OPERATION } from "../limits/documents.ts";
 import { eventLoop } from "../limits/eventLoop.ts";
 import { hasFragmentCycle, limitExceeded, measureDocument } from "../limits/measureDocument.ts";
@@ -93,6 +94,20 @@ function exceeded(
   });
 }
 
+/** Of operations; a document belongs to one schema. */
+const measures = new WeakMap<OperationDefinitionNode, PlanMeasure>();
+
+/** What validation has measured is not measured again for execution. */
+function measureOnce(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operation: OperationDefinitionNode,
+): PlanMeasure {
+  const measure = measures.get(operation) ?? planningSteps(schema, document, operation);
+  measures.set(operation, measure);
+  return measure;
+}
+
 /**
  * Throws rather than reports, and while it is constructed: the other rules, some of which take time that grows with
  * the square of the document, then never see it.
@@ -105,7 +120,7 @@ function QueryLimitsRule(context: ValidationContext): ASTVisitor {
   if (hasFragmentCycle(document)) return {};
   for (const definition of document.definitions) {
     if (definition.kind !== Kind.OPERATION_DEFINITION) continue;
-    const { steps } = planningSteps(context.getSchema(), document, definition);
+    const { steps } = measureOnce(context.getSchema(), document, definition);
     if (steps.total > queryLimits.planning) throw exceeded("planning", steps.total, steps.part);
   }
   return {};
@@ -164,14 +179,9 @@ const nothing: PlanMeasure = { steps: { total: 0, part: [] }, copies: 1, introsp
 
 const nameOf = (args: Pick<Args, "operationName">) => args.operationName ?? "";
 
-function measureOf(known: KnownDocument | undefined, args: Args): PlanMeasure {
-  const { schema, document, operationName } = args;
-  const found = known?.measures.get(nameOf(args));
-  if (found) return found;
+function measureOf({ schema, document, operationName }: Args): PlanMeasure {
   const operation = getOperationAST(document, operationName);
-  const measure = operation ? planningSteps(schema, document, operation) : nothing;
-  known?.measures.set(nameOf(args), measure);
-  return measure;
+  return operation ? measureOnce(schema, document, operation) : nothing;
 }
 
 /**
@@ -203,6 +213,9 @@ function isConstant(document: DocumentNode): boolean {
   return isSchema && others.every(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
 }
 
+const schemaAlone = "Ask for the schema in an operation of its own, without fields of data.";
+const badInput = { code: "BAD_USER_INPUT" };
+
 /** The whole schema is a large answer, whatever it is asked for. */
 const INTROSPECTION_COST = 50_000;
 
@@ -225,17 +238,16 @@ async function executeWithin(
     return { ...answer };
   }
   const { schema, document, operationName, variableValues } = args;
-  const { steps, copies, introspections } = measureOf(known, args);
+  const { steps, copies, introspections } = measureOf(args);
   const { total, part } = operationCost(schema, document, operationName, variableValues ?? {});
   const requested = total + introspections * INTROSPECTION_COST;
   if (requested > queryLimits.cost) return { errors: [exceeded("cost", requested, part)] };
   const isMutation = getOperationAST(document, operationName)?.operation === "mutation";
   work.measured(requested, part, copies, isMutation);
   if (requested > LARGE_COST) work.holds(await largeOperations.acquire(work.party));
-  // Whatever variables an introspection query has, it has not been answered before.
-  const release = introspections > 0 ? await introspectionQueries.acquire(work.party) : undefined;
-  // A promise inside of an object is not waited for: the piece of work ends when the plan is there.
-  const plan = () => ({ running: run(args) });
+  const schemaPart = introspections > 0 ? asksForSchema(document, operationName) : "no";
+  if (schemaPart === "with data")
+    return { errors: [new GraphQLError(schemaAlone, { extensions: badInput })] };
   const compiled =
     introspections === 0 && !isMutation ? known?.compiled(nameOf(args), compileAtOnce) : undefined;
   const { isSignedIn } = args.contextValue as Grafast.Context;
@@ -245,12 +257,20 @@ async function executeWithin(
     args.contextValue = recording.watch(args.contextValue as object) as typeof args.contextValue;
     recordings.set(args.contextValue as object, recording);
   }
-  const isShort = introspections === 0 && known?.isPlanned(nameOf(args));
   let result: Awaited<ReturnType<typeof execute>>;
-  try {
+  if (schemaPart === "alone") {
+    // Whatever variables an introspection query has, it has not been answered before.
+    const release = await introspectionQueries.acquire(work.party);
+    try {
+      result = await introspect(args, work.party);
+    } finally {
+      setTimeout(release, introspectionHoldMs).unref();
+    }
+  } else {
+    // A promise inside of an object is not waited for: the piece of work ends when the plan is there.
+    const plan = () => ({ running: run(args) });
+    const isShort = known?.isPlanned(nameOf(args)) && !work.hasLargeInput;
     result = await (isShort ? run(args) : (await eventLoop.run(work.party, plan)).running);
-  } finally {
-    if (release) setTimeout(release, introspectionHoldMs).unref();
   }
   if (Symbol.asyncIterator in result) return result;
   const pages = defaultPages(schema, document, operationName);
@@ -358,7 +378,7 @@ export const QueryLimitsPlugin: GraphileConfig.Plugin = {
         const { documents, byNode } = bySchema.get(schema) ?? {};
         const known = byNode?.get(args.document);
         if (known && documents) {
-          known.addPlan(nameOf(args as Args), plan, measureOf(known, args as Args).steps.total);
+          known.addPlan(nameOf(args as Args), plan, measureOf(args as Args).steps.total);
           documents.weigh(known);
         }
         return plan;

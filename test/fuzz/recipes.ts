@@ -126,10 +126,11 @@ export function recipes(
         `select id as "subjectId" from app_public.leads where deleted_at is null and ${ofHome}`,
       );
       const { id } = await run(boss, "createWorkflowExecution", { workflowId: workflow.id, subjectId });
-      if (engineRuns)
+      // The id is undefined where the start was refused.
+      if (engineRuns && id)
         await until(
           () => find(player, `select status from app_public.workflow_executions where id = '${id}'`),
-          ({ status: now }) => !id || now === "RUNNING",
+          ({ status: now }) => now === "RUNNING",
         );
       if (status === "PAUSED") await run(boss, "pauseWorkflowExecution", { id });
       return { id, expectedVersion: undefined };
