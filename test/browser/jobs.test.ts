@@ -6,6 +6,8 @@ import { Pool } from "pg";
 import type { Page } from "playwright-core";
 import { embeddedUrl } from "../../src/database/embedded.ts";
 import { postmasterPort } from "../../src/database/postmaster.ts";
+import { guideBlocks } from "../harness/guide.ts";
+import { openShell, type Shell } from "../harness/shell.ts";
 import { openBrowser } from "../harness/browser.ts";
 import { migratedFolder, startService, type Service } from "../harness/service.ts";
 import { password, signUp } from "../harness/signUp.ts";
@@ -18,7 +20,22 @@ let page: Page;
 let owner: Pool;
 let operator: string;
 let stranger: string;
+let shell: Shell;
 const complaints: string[] = [];
+
+/** Runs the command of the guide about operators that has this form, about the operator of this test. */
+async function guided(form: RegExp): Promise<string> {
+  const commands = (await guideBlocks("docs/operating.md"))
+    .filter(({ heading, language }) => heading === "Jobs" && language === "sh")
+    .flatMap(({ text }) => text.trim().split("\n"));
+  const command = commands.find((found) => form.test(found))!;
+  return shell.run(
+    `cd '${join(import.meta.dirname, "../..")}'; ${command.replace("ops@example.com", operator)}`,
+    {
+      DATA_DIR: folder.path,
+    },
+  );
+}
 
 beforeAll(async () => {
   folder = await migratedFolder();
@@ -28,7 +45,8 @@ beforeAll(async () => {
   owner.on("error", () => {});
   operator = (await signUp(owner, "Opal Operator", () => "")).email;
   stranger = (await signUp(owner, "Sam Stranger", () => "")).email;
-  await owner.query("select app_private.make_operator($1)", [operator]);
+  shell = await openShell();
+  await guided(/ add /);
   opened = await openBrowser();
   const context = await opened.browser.newContext({ ignoreHTTPSErrors: true, locale: "en-GB" });
   page = await context.newPage();
@@ -38,6 +56,7 @@ beforeAll(async () => {
   });
 }, 120_000);
 afterAll(async () => {
+  await shell?.[Symbol.asyncDispose]();
   await opened?.[Symbol.asyncDispose]();
   await owner?.end();
   await service?.[Symbol.asyncDispose]();
@@ -114,4 +133,11 @@ test("the page has neither script nor style of its own, and its policy allows no
   expect(answer.headers()["content-security-policy"]).toMatch(/script-src 'self';.*frame-ancestors 'none'/);
   expect(answer.headers()["content-security-policy"]).not.toMatch(/unsafe|sha256/);
   expect(await answer.text()).not.toMatch(/<script(?![^>]*src=)|<style|\son\w+=/);
+});
+
+test("whoever has the database says who is an operator, and who is no more", async () => {
+  expect(await guided(/operators$/)).toContain(operator);
+  expect(await guided(/ remove /)).toContain(`${operator} is no operator any more.`);
+  await signIn(operator);
+  await message("Jobs are for operators");
 });
