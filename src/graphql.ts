@@ -2,6 +2,12 @@
 import { postgraphile, type PostGraphileInstance } from "postgraphile";
 import { createAuthenticator } from "./auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
+import { anonymous } from "./auth/claims.ts";
+import type { MismatchListener } from "./compiled/compiledQueries.ts";
+import { answerCompiled as compiledAnswer } from "./compiled/answerCompiled.ts";
+import type { GraphQLRequest } from "./http/graphqlRequest.ts";
+import { settledDeadlines } from "./database/deadlines.ts";
+import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
 import type { Compute } from "./compute/pool.ts";
 import { loadConstraintMessages } from "./database/constraintMessages.ts";
 import type { OrderedPool } from "./database/orderedPool.ts";
@@ -17,8 +23,8 @@ import { isMultipart } from "./http/uploads.ts";
 import { uploadPlaces } from "./http/uploadPlaces.ts";
 import * as admission from "./limits/admission.ts";
 import type { Logger } from "./log.ts";
-import { documentLookups, keptDocuments } from "./plugins/QueryLimitsPlugin.ts";
-import { createPreset, viewerSettings, type PresetOptions } from "./preset.ts";
+import { createPreset, settingsOf, viewerSettings, type PresetOptions } from "./preset.ts";
+import { documentLookups, findCompiled, keptDocuments } from "./plugins/QueryLimitsPlugin.ts";
 import { createDraftProvider, type DraftProvider } from "./providers/drafts/index.ts";
 import type { FileStore } from "./providers/files/index.ts";
 import { paymentsWebhook } from "./http/paymentsWebhook.ts";
@@ -55,6 +61,9 @@ export interface GraphqlOptions {
   documentBytes?: number;
   /** Milliseconds that others wait after an introspection query was answered; see admission.ts. */
   introspectionHoldMs?: number;
+  /** See PlatOptions of QueryLimitsPlugin; a mismatch is logged where omitted. */
+  compileAtOnce?: boolean;
+  onMismatch?: MismatchListener;
   jwtKeys: readonly LoginTokenKey[];
   /** What secrets are sealed with. */
   seal: Seal;
@@ -95,6 +104,7 @@ export interface Graphql {
     AppDeps,
     | "pgl"
     | "authenticate"
+    | "answerCompiled"
     | "constraintMessages"
     | "numbers"
     | "uploads"
@@ -134,6 +144,12 @@ export async function startGraphql({
   poolSize,
   documentBytes,
   introspectionHoldMs,
+  compileAtOnce = false,
+  onMismatch = (document) =>
+    log.error(
+      { event: "graphql.compiled_mismatch", document: document.slice(0, 2_000) },
+      "A compiled query was not written as its plan answers it; its plan goes on being executed.",
+    ),
   jwtKeys,
   seal,
   trustedDocumentsOnly = false,
@@ -183,12 +199,15 @@ export async function startGraphql({
       oauth,
       query: (text, values) => pool.query(text, values),
     });
+    const fused = adaptor ?? makeFusedAdaptor({ deadlines: settledDeadlines, connections });
     const pgl = instance(
       createPreset({
         pool,
         connections,
         ...(documentBytes !== undefined && { documentBytes }),
         ...(introspectionHoldMs !== undefined && { introspectionHoldMs }),
+        compileAtOnce,
+        onMismatch,
         ...signs({ jwtKeys, baseUrl }),
         files,
         seal,
@@ -198,9 +217,10 @@ export async function startGraphql({
         draftTransforms: draftTransforms(drafts, compute, log),
         integrationTransforms: integrationTransforms(integrations),
         viewerPlace: createViewerPlace(pool, location, log, connections),
-        ...(adaptor && { adaptor }),
+        adaptor: fused,
       }),
     );
+    const withPgClient = fused.createWithPgClient({ pool });
     const [constraintMessages, schema] = await Promise.all([
       loadConstraintMessages(pool),
       pgl.getSchema(),
@@ -216,6 +236,26 @@ export async function startGraphql({
           state.tokenCheck = found.check;
           if (found.check) found.check.onRenewed = (claims) => (state.claims = claims);
           return found.claims;
+        },
+        answerCompiled: async (request, work) => {
+          const state = requestState(request);
+          const { query, operationName, variables } = request.body as GraphQLRequest;
+          const { userId, secondFactorWithholds } = state.claims ?? anonymous;
+          // What is withheld from them is told by the plan's answer.
+          if (secondFactorWithholds) return undefined;
+          const found = findCompiled(schema, { query, operationName, variables }, userId !== null);
+          if (!found) return undefined;
+          state.operationType = "query";
+          state.operationName = found.operationName;
+          const answer = await compiledAnswer(
+            found,
+            variables ?? {},
+            settingsOf(request),
+            work,
+            withPgClient,
+          );
+          // Its token may have been looked up meanwhile, and stand for less.
+          return state.claims?.secondFactorWithholds ? undefined : answer;
         },
         constraintMessages,
         uploads: {

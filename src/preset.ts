@@ -12,6 +12,7 @@ import type { LoginTokens } from "./auth/loginToken.ts";
 import { hashPassword, provePassword, type TransformContext } from "./auth/passwords.ts";
 import { freshTotpSecret, proveSecondFactor } from "./auth/secondFactor.ts";
 import { proveRefreshToken } from "./auth/refreshTokens.ts";
+import type { MismatchListener } from "./compiled/compiledQueries.ts";
 import { withCheck } from "./auth/tokenCheck.ts";
 import { settledDeadlines } from "./database/deadlines.ts";
 import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
@@ -62,6 +63,8 @@ declare global {
   namespace Grafast {
     interface Context {
       claims: Claims;
+      /** Whether there is a token. Plans that read no more of the viewer are compiled; see src/compiled. */
+      isSignedIn: boolean;
       ip: string | undefined;
       /** The header `User-Agent`. */
       userAgent?: string | undefined;
@@ -97,6 +100,9 @@ export interface PresetOptions {
   documentBytes?: number;
   /** Milliseconds that others wait after an introspection query was answered. */
   introspectionHoldMs?: number;
+  /** See PlatOptions of QueryLimitsPlugin. */
+  compileAtOnce?: boolean;
+  onMismatch?: MismatchListener;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -118,8 +124,8 @@ export function viewerSettings(request: IncomingMessage): Record<string, string>
   });
 }
 
-/** The settings of an operation. When its token turns out to stand for something else by now, they change in place. */
-function settingsOf(request: IncomingMessage): Record<string, string> {
+/** The settings of an operation, for its plan or its statement. When its token turns out to stand for something else by now, they change in place. */
+export function settingsOf(request: IncomingMessage): Record<string, string> {
   const state = requestState(request);
   const { tokenCheck } = state;
   const settings = withCheck(
@@ -152,6 +158,8 @@ export function createPreset({
   connections,
   documentBytes,
   introspectionHoldMs,
+  compileAtOnce,
+  onMismatch,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines, ...(connections && { connections }) }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
@@ -233,7 +241,7 @@ export function createPreset({
         adaptor,
       },
     ],
-    plat: { signLoginToken, signFileAddress, documentBytes, introspectionHoldMs },
+    plat: { signLoginToken, signFileAddress, documentBytes, introspectionHoldMs, compileAtOnce, onMismatch },
     grafast: {
       context: (requestContext) => {
         const request = requestContext.expressv4?.req;
@@ -241,6 +249,7 @@ export function createPreset({
         const claims = claimsOf(request) as Claims;
         return {
           claims,
+          isSignedIn: claims.userId !== null,
           ip: (request as { ip?: string }).ip,
           userAgent: request.headers["user-agent"],
           argumentTransforms,

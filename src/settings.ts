@@ -478,7 +478,7 @@ export const settings = {
     parse: whole(2, 500),
   }),
   PLAN_CACHE_MB: setting({
-    default: "64",
+    default: "32",
     description:
       "Memory for documents and their plans in one process, in MB: those asked again and again are kept longest.",
     parse: whole(8, 10_000),

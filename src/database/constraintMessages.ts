@@ -25,21 +25,29 @@ function prose(comment: string | null): string | undefined {
 }
 
 const query = `
-  select n.nspname as schema, coalesce(c.relname, t.typname) as owner, con.conname as name,
+  with ours as (
+    select oid, nspname as name from pg_namespace where nspname not like 'pg\\_%' and nspname <> 'information_schema'
+  ), columns as (
+    select con.oid, array_agg(a.attname::text order by k.position) as names
+      from pg_constraint con
+      cross join unnest(con.conkey) with ordinality k (attnum, position)
+      join pg_attribute a on a.attrelid = con.conrelid and a.attnum = k.attnum
+     -- Who leaves a value out is told by another error, which names no constraint.
+     where con.contype <> 'n' and con.connamespace in (select oid from ours)
+     group by con.oid
+  )
+  select n.name as schema, coalesce(c.relname, t.typname) as owner, con.conname as name,
          -- That of a foreign key describes the field which leads to the record.
-         case when con.contype <> 'f' then obj_description(con.oid, 'pg_constraint') end as comment,
-         array(select a.attname::text
-                 from unnest(con.conkey) with ordinality as k (attnum, position)
-                 join pg_attribute a on a.attrelid = con.conrelid and a.attnum = k.attnum
-                order by k.position) as columns
+         case when con.contype <> 'f' then d.description end as comment, coalesce(k.names, '{}') as columns
     from pg_constraint con
-    join pg_namespace n on n.oid = con.connamespace
+    join ours n on n.oid = con.connamespace
     left join pg_class c on c.oid = con.conrelid
     left join pg_type t on t.oid = con.contypid
-   where n.nspname not like 'pg\\_%' and n.nspname <> 'information_schema'
-     and coalesce(c.relname, t.typname) is not null
+    left join columns k on k.oid = con.oid
+    left join pg_description d on d.classoid = 'pg_constraint'::regclass and d.objoid = con.oid and d.objsubid = 0
+   where con.contype <> 'n' and coalesce(c.relname, t.typname) is not null
   union all
-  select n.nspname, c.relname, x.relname, obj_description(x.oid, 'pg_class'),
+  select n.name, c.relname, x.relname, obj_description(x.oid, 'pg_class'),
          -- The column of an expression such as lower(name) is the one that it mentions.
          array(select a.attname::text
                  from unnest(i.indkey::smallint[]) with ordinality as k (attnum, position)
@@ -51,13 +59,12 @@ const query = `
     from pg_index i
     join pg_class x on x.oid = i.indexrelid
     join pg_class c on c.oid = i.indrelid
-    join pg_namespace n on n.oid = c.relnamespace
+    join ours n on n.oid = c.relnamespace
    where i.indisunique
-     and n.nspname not like 'pg\\_%' and n.nspname <> 'information_schema'
      and not exists (select from pg_constraint con where con.conindid = i.indexrelid and con.contype in ('p', 'u', 'x'))`;
 
 /**
- * Reads every constraint's comment and columns from the catalogue, unique indexes and domains included.
+ * Reads every constraint's comment and columns from the catalogue, unique indexes and domains included, columns that are not null left out.
  * Meant to run once at start, after the migrations: the sentence for the caller is written beside the constraint.
  */
 export async function loadConstraintMessages(pool: Pick<Pool, "query">): Promise<ConstraintMessages> {

@@ -89,6 +89,7 @@ function makeWithPgClient(
       // Made before the connection is taken: settings that cannot be read must not cost one.
       const settings = new RequestSettings(pgSettings, deadlines?.probe);
       const work = workOf(pgSettings);
+      work?.throwFailure();
       const startedAt = startTiming(connectionWaits);
       const held = work && (await connections?.acquire(work.party));
       let bytes = 0;
@@ -98,6 +99,7 @@ function makeWithPgClient(
         endTiming(connectionWaits, startedAt, "operations");
         const session = Session.of(connection, preparedStatements);
         const client = new FusedClient(session, settings, pgSettings?.["role"] ?? "", deadlines);
+        client.recording = work?.recording;
         session.meter = work && ((count) => ((bytes += count), work.read(count)));
         try {
           result = await callback(client);

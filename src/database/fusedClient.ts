@@ -4,6 +4,7 @@ import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import { withIdsApart } from "./batchedLookups.ts";
 import { isRetryable, sqlState } from "./databaseErrors.ts";
+import type { Recording } from "../compiled/compiledQueries.ts";
 import { OUTDATED, type TokenCheck } from "../auth/tokenCheck.ts";
 import { afterDeadlines, type Deadlines } from "./deadlines.ts";
 import { Preloaded } from "./preloaded.ts";
@@ -30,6 +31,8 @@ export class FusedClient implements NodePostgresPgClient {
   /** In the names of prepared statements: a plan under RLS is made for one role and made again when another uses it. */
   readonly #role: string;
   readonly #deadlines: Deadlines | undefined;
+  /** Told which statements ran, and what they gave. */
+  recording: Recording | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #pending = 0;
   #closed = false;
@@ -55,9 +58,11 @@ export class FusedClient implements NodePostgresPgClient {
     return this.#enqueue(async () => {
       for (let retries = 0; ; retries += 1) {
         try {
-          return await this.#checked(() =>
+          const result = await this.#checked(() =>
             afterDeadlines(this.#session, this.#deadlines, () => this.#send<TData>(query)),
           );
+          this.recording?.ran(query, result.rows);
+          return result;
         } catch (error) {
           if (retries === MOST_RETRIES || !isRetryable(error)) throw error;
           await pause(Math.random() * longestPauseMs(retries));

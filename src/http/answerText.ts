@@ -1,7 +1,7 @@
 import { setImmediate as yieldToOthers } from "node:timers/promises";
 import { performance } from "node:perf_hooks";
 
-/** Milliseconds for which writing an answer holds the event loop at a time. */
+/** Milliseconds for which writing answers, all together, holds the event loop at a time. */
 const SLICE_MS = 8;
 /** Pieces between two looks at the clock and the length. */
 const PIECES = 50;
@@ -47,6 +47,19 @@ function* pieces(value: unknown): Generator<string> {
   return yield "}";
 }
 
+/** When the slice of this iteration of the event loop is over, which all answers that are being written share; undefined before it began. */
+let sliceEnd: number | undefined;
+
+function isOver(): boolean {
+  const now = performance.now();
+  if (sliceEnd === undefined) {
+    sliceEnd = now + SLICE_MS;
+    // Before those that wait for the next iteration go on.
+    setImmediate(() => (sliceEnd = undefined));
+  }
+  return now > sliceEnd;
+}
+
 /**
  * The JSON text of a large answer. It stops when the text gets longer than allowed, and lets others in between.
  * @param most characters
@@ -55,14 +68,11 @@ function* pieces(value: unknown): Generator<string> {
 export async function answerText(answer: object, most: number): Promise<string | undefined> {
   const parts: string[] = [];
   let length = 0;
-  let until = performance.now() + SLICE_MS;
+  isOver();
   for (const piece of pieces(answer)) {
     length += piece.length;
     if (length > most) return undefined;
-    if (parts.push(piece) % PIECES === 0 && performance.now() > until) {
-      await yieldToOthers();
-      until = performance.now() + SLICE_MS;
-    }
+    if (parts.push(piece) % PIECES === 0) while (isOver()) await yieldToOthers();
   }
   return parts.join("");
 }

@@ -9,7 +9,7 @@ import { readBody } from "./body.ts";
 import { cors } from "./cors.ts";
 import { explorer } from "./explorer.ts";
 import { Grafserv } from "./grafserv.ts";
-import { graphql } from "./graphql.ts";
+import { type AnswerCompiled, graphql } from "./graphql.ts";
 import { graphqlRequest } from "./graphqlRequest.ts";
 import { httpsOnly } from "./httpsOnly.ts";
 import { inTurn } from "./inTurn.ts";
@@ -38,6 +38,8 @@ export interface AppDeps {
   /** Its preset has to extend `transportPreset`. */
   readonly pgl: Pick<PostGraphileInstance, "createServ">;
   readonly authenticate: Authenticate;
+  /** Answers queries whose plans are compiled; all plans are executed where omitted. */
+  readonly answerCompiled?: AnswerCompiled;
   readonly constraintMessages: ConstraintMessages;
   /** The language of messages to a user; that of the header Accept-Language where left out. */
   readonly languageOfUser?: LanguageOfUser;
@@ -111,7 +113,7 @@ export function createApp(deps: AppDeps): Express {
     ...(deps.uploads ? [uploads(deps.uploads, deps.documents)] : []),
     ...unlessRead(readBody, graphqlRequest(deps.documents)),
     ...(deps.beforeGraphql ?? []),
-    graphql(serv, deps.languageOfUser),
+    graphql({ grafserv: serv, languageOfUser: deps.languageOfUser, answerCompiled: deps.answerCompiled }),
   );
   if (deps.filePage) app.all("/files/:key/:name", onlyMethods("GET", "HEAD"), deps.filePage);
   for (const [path, page] of Object.entries(deps.pages ?? {}))

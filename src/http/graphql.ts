@@ -4,7 +4,7 @@ import { LARGE_COST, operations, REFUSAL_HOLD_MS } from "../limits/admission.ts"
 import { tellErrors } from "../messages/tellErrors.ts";
 import { viewerLanguageOnce, type LanguageOfUser } from "../messages/viewerLanguage.ts";
 import { OperationWork } from "../limits/operationWork.ts";
-import { partyOf } from "../limits/party.ts";
+import { isStranger, partyOf } from "../limits/party.ts";
 import { queryLimits } from "../limits/queryLimits.ts";
 import { answerText } from "./answerText.ts";
 import { endInPieces } from "./inPieces.ts";
@@ -53,20 +53,29 @@ async function admit(
   const release = await turnOf(operations, work.party, response);
   if (!release) return false;
   work.holds(() => {
-    if (errorCodes.has("RATE_LIMITED")) setTimeout(release, REFUSAL_HOLD_MS).unref();
+    const isHeld = errorCodes.has("RATE_LIMITED") || (errorCodes.size > 0 && isStranger(work.party));
+    if (isHeld) setTimeout(release, REFUSAL_HOLD_MS).unref();
     else release();
   });
   return true;
 }
 
+/** Answers a query without its plan, where it is compiled: gives the JSON text, or undefined. */
+export type AnswerCompiled = (request: Request, work: OperationWork) => Promise<string | undefined>;
+
 async function answerOperation(
-  grafserv: Grafserv,
+  { grafserv, languageOfUser, answerCompiled }: GraphqlDeps,
   request: Request,
   response: Response,
   work: OperationWork,
-  languageOfUser: LanguageOfUser | undefined,
 ): Promise<void> {
   const state = requestState(request);
+  const compiled = await answerCompiled?.(request, work);
+  if (compiled !== undefined) {
+    work.end();
+    response.writeHead(200, { "Content-Type": `${request.headers.accept}; charset=utf-8` });
+    return endInPieces(response, compiled);
+  }
   const language = (state.language = viewerLanguageOnce(request, languageOfUser));
   const result = await grafserv.answerOperation(request, response);
   await state.tokenCheck?.complete();
@@ -91,15 +100,21 @@ async function answerOperation(
   }
 }
 
-/** Admits a checked request (see admission.ts), hands it to grafserv and writes its answer. */
-export function graphql(grafserv: Grafserv, languageOfUser?: LanguageOfUser): RequestHandler {
+interface GraphqlDeps {
+  readonly grafserv: Grafserv;
+  readonly languageOfUser?: LanguageOfUser | undefined;
+  readonly answerCompiled?: AnswerCompiled | undefined;
+}
+
+/** Admits a checked request (see admission.ts), hands it to grafserv unless it is compiled, and writes its answer. */
+export function graphql(deps: GraphqlDeps): RequestHandler {
   return async (request, response) => {
     const state = requestState(request);
-    const work = new OperationWork(partyOf(state.claims?.userId ?? null, request.ip));
+    const work = new OperationWork(partyOf(state.claims?.userId ?? null, request.ip), state.bodyBytes);
     if (!(await admit(work, response, state))) return;
     state.work = work;
     try {
-      state.running = answerOperation(grafserv, request, response, work, languageOfUser);
+      state.running = answerOperation(deps, request, response, work);
       await state.running;
     } finally {
       work.end();

@@ -42,8 +42,10 @@ function alreadyCoded(error: GraphQLError): CodedError | undefined {
  * @param written the document
  */
 export function withoutNames(message: string, written: string): string {
+  const told = message.replace(/ Did you mean [\s\S]*$/, "");
+  if (!told.includes('"')) return told;
   const words = new Set(written.match(/\w+/g));
-  return message.replace(/ Did you mean [\s\S]*$/, "").replace(/"([^"]*)"/g, (quoted, text: string) => {
+  return told.replace(/"([^"]*)"/g, (quoted, text: string) => {
     const names = text.match(/[A-Za-z_]\w*/g) ?? [];
     if (names.every((name) => words.has(name))) return quoted;
     // Of `Query.leads` what the caller wrote.

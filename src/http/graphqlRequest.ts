@@ -2,7 +2,7 @@ import type { RequestHandler } from "express";
 import { CodedError } from "../errors.ts";
 import { partyOf } from "../limits/party.ts";
 import { scheduledBySize } from "./largeBodies.ts";
-import { mayHoldNul, parseJson, pathOfNul } from "./jsonText.ts";
+import { parseJson, pathOfNul } from "./jsonText.ts";
 import { requestState } from "./requestState.ts";
 import { noTrustedDocuments, type TrustedDocuments } from "./trustedDocuments.ts";
 
@@ -34,7 +34,7 @@ function refuseNul(value: unknown, member: string): void {
 
 /** @throws CodedError BAD_USER_INPUT or LIMIT_EXCEEDED that says what is wrong with the body */
 export function parseGraphQLRequest(bytes: Uint8Array): AskedRequest {
-  const body = parseJson(bytes, "The body");
+  const { value: body, mayHoldNul } = parseJson(bytes, "The body");
   if (Array.isArray(body))
     throw refuse("Send one operation per request; arrays of operations are not accepted.");
   if (!isObject(body)) throw refuse("The body has to be a JSON object with a member named query.");
@@ -51,7 +51,7 @@ export function parseGraphQLRequest(bytes: Uint8Array): AskedRequest {
     throw refuse("The member operationName has to be a string.", "operationName");
   if (extensions != null && !isObject(extensions))
     throw refuse("The member extensions has to be an object.", "extensions");
-  if (mayHoldNul(bytes))
+  if (mayHoldNul)
     for (const [member, value] of Object.entries({ query, operationName, variables, extensions }))
       refuseNul(value, member);
   const asked = documentId == null ? { query: query as string } : { documentId };
@@ -65,6 +65,7 @@ export const graphqlRequest =
     const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const state = requestState(request);
     const party = partyOf(state.claims?.userId ?? null, request.ip);
+    state.bodyBytes = bytes.length;
     const asked = await scheduledBySize(party, bytes.length, () => parseGraphQLRequest(bytes));
     const body = await documents.resolve(asked, party);
     state.isRegistered = asked.documentId !== undefined;

@@ -15,6 +15,8 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
+const LETTER_U = 0x75;
+const ZERO = 0x30;
 
 /** What a text holds, counted as far as the limits go. */
 export interface JsonMeasure {
@@ -23,27 +25,40 @@ export interface JsonMeasure {
   depth: number;
 }
 
+/** What a text holds, as {@link measureJson} finds it. */
+interface FoundJson extends JsonMeasure {
+  /** Whether it can hold a NUL character: only as an escape, since a bare one is no JSON. */
+  mayHoldNul: boolean;
+}
+
 /** The position of the quote that ends the string which begins at `from`; the length where none does. */
-function endOfString(bytes: Uint8Array, from: number): number {
+function endOfString(bytes: Uint8Array, from: number, found: FoundJson): number {
   for (let at = from; at < bytes.length; at++) {
     const byte = bytes[at];
     if (byte === QUOTE) return at;
-    if (byte === BACKSLASH) at++;
+    if (byte !== BACKSLASH) continue;
+    at++;
+    if (bytes[at] === LETTER_U && isNul(bytes, at + 1)) found.mayHoldNul = true;
   }
   return bytes.length;
+}
+
+function isNul(bytes: Uint8Array, from: number): boolean {
+  for (let at = from; at < from + 4; at++) if (bytes[at] !== ZERO) return false;
+  return true;
 }
 
 /**
  * Counts what the text would become, without building any of it; ends where a limit is passed. A text that is no JSON has
  * some measure too.
  */
-export function measureJson(bytes: Uint8Array, limits: JsonMeasure = jsonLimits): JsonMeasure {
-  const found = { values: 0, depth: 0 };
+export function measureJson(bytes: Uint8Array, limits: JsonMeasure = jsonLimits): FoundJson {
+  const found = { values: 0, depth: 0, mayHoldNul: false };
   let depth = 0;
   for (let at = 0; at < bytes.length; at++) {
     switch (bytes[at]) {
       case QUOTE:
-        at = endOfString(bytes, at + 1);
+        at = endOfString(bytes, at + 1, found);
         break;
       case COMMA:
         found.values++;
@@ -65,12 +80,12 @@ export function measureJson(bytes: Uint8Array, limits: JsonMeasure = jsonLimits)
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * The value of a text in UTF-8.
+ * The value of a text in UTF-8, and whether texts in it can hold NUL characters.
  * @param what how messages call the text, such as "The body"
  * @throws CodedError BAD_USER_INPUT for what is no JSON or nested too deeply, LIMIT_EXCEEDED for too many values
  */
-export function parseJson(bytes: Uint8Array, what: string): unknown {
-  const { values, depth } = measureJson(bytes);
+export function parseJson(bytes: Uint8Array, what: string): { value: unknown; mayHoldNul: boolean } {
+  const { values, depth, mayHoldNul } = measureJson(bytes);
   if (depth > jsonLimits.depth)
     throw new CodedError("BAD_USER_INPUT", `Values may be nested ${jsonLimits.depth} levels deep at most.`);
   if (values > jsonLimits.values)
@@ -80,15 +95,11 @@ export function parseJson(bytes: Uint8Array, what: string): unknown {
       { limit: jsonLimits.values },
     );
   try {
-    return JSON.parse(utf8.decode(bytes));
+    return { value: JSON.parse(utf8.decode(bytes)), mayHoldNul };
   } catch {
     throw new CodedError("BAD_USER_INPUT", `${what} is not valid JSON in UTF-8.`);
   }
 }
-
-/** Whether a text of JSON can hold a NUL character: only as an escape, since a bare one is no JSON. */
-export const mayHoldNul = (bytes: Uint8Array): boolean =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes("\\u0000");
 
 /**
  * The path of the first text, name of a member included, that holds a NUL character; undefined where none does. Recursive,

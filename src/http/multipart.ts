@@ -40,7 +40,7 @@ export const requestTooLarge = () =>
 
 /** The part `map`: which part is the file at which path of the variables. */
 function parseMap(text: string): Map<string, string[]> {
-  const value = parseJson(Buffer.from(text), "The part map");
+  const { value } = parseJson(Buffer.from(text), "The part map");
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw refuse("The part map has to be a JSON object.", "map");
   const parts = Object.entries(value);

@@ -33,6 +33,7 @@ export function requestId(log: Logger, constraintMessages: ConstraintMessages): 
       operationName: undefined,
       isRegistered: false,
       operationType: undefined,
+      bodyBytes: 0,
       work: undefined,
       errorCodes: new Set(),
       sentFiles: [],

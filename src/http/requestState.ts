@@ -33,6 +33,8 @@ export interface RequestState {
   /** Whether the document was asked for by the id that it is registered under. */
   isRegistered: boolean;
   operationType: string | undefined;
+  /** Of the body, decompressed; 0 until it is read. Where it has files, as many as the part `operations` can have. */
+  bodyBytes: number;
   /** What the operation takes, since it was let in. */
   work: OperationWork | undefined;
   readonly errorCodes: Set<string>;

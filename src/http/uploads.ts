@@ -130,6 +130,8 @@ export function uploads(deps: UploadDeps, documents: TrustedDocuments = noTruste
       const asked = await readMultipart(request, (file, of) => takeFile(deps, documents, request, file, of));
       const body = await documents.resolve(asked, partyOfRequest(request));
       state.operationName = body.operationName?.slice(0, 128);
+      // The part `operations` can have so many.
+      state.bodyBytes = multipartLimits.field;
       request.body = body;
       // The one spelling that the GraphQL server knows.
       request.headers["content-type"] = "application/json";

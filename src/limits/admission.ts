@@ -22,8 +22,9 @@ export const operations = new FairSemaphore({
 });
 
 /**
- * How long an operation that was refused with RATE_LIMITED keeps its unit of {@link operations} after its answer, in milliseconds: who
- * asks again at once is refused 80 times a second instead of as often as the event loop is able to.
+ * How long an operation that was refused with RATE_LIMITED, or refused to a stranger for whatever reason, keeps its unit of
+ * {@link operations} after its answer, in milliseconds: who asks again at once, or guesses, is refused 80 times a second instead of as
+ * often as the event loop is able to.
  */
 export const REFUSAL_HOLD_MS = 100;
 
@@ -141,13 +142,19 @@ export const eventLoopShare = {
   burstMs: 150,
   /**
    * Pieces up to so many milliseconds count as long as they take. What others wait for a piece grows with the square of its
-   * length, and so does what a longer one counts: pieces of 40 ms have a quarter of the share. Those from 50 ms on count five times.
+   * length, and so does what a longer one counts: pieces of 40 ms have a quarter of the share. Those from 100 ms on count ten times.
    */
   shortMs: 10,
-  mostTimes: 5,
+  mostTimes: 10,
 } as const;
+
+/**
+ * Operations whose request has a body of so many bytes or more read their values, and write them for the database, in pieces of the event
+ * loop's share: 100 KB take about 7 ms.
+ */
+export const LARGE_INPUT = 32_000;
 
 /** Bodies from this size on, in bytes, are large: they are parsed within the event loop's share, and read at a bounded rate. */
 export const LARGE_BODY = 256_000;
-/** Bytes of large bodies a second: to decrypt and read them takes about a quarter of the event loop at this rate. */
-export const LARGE_BODY_RATE = 30_000_000;
+/** Bytes of large bodies a second: to decrypt and read them takes about an eighth of the event loop at this rate. */
+export const LARGE_BODY_RATE = 15_000_000;

@@ -1,5 +1,5 @@
+import { CompiledOperation } from "../compiled/compiledQueries.ts";
 import type { DocumentNode, GraphQLError } from "postgraphile/graphql";
-import type { PlanMeasure } from "./planningSteps.ts";
 
 /** What a plan keeps in memory for each of its steps, in bytes, as measured: 4,300 to 5,200. */
 const BYTES_PER_STEP = 5_000;
@@ -13,10 +13,11 @@ export const PLANS_PER_OPERATION = 8;
 export class KnownDocument {
   readonly text: string;
   readonly result: { document: DocumentNode } | { errors: readonly GraphQLError[] };
-  /** By the name of the operation. */
-  readonly measures = new Map<string, PlanMeasure>();
   /** Answers that depend on nothing but the document, by the name of the operation. */
   readonly answers = new Map<string, object>();
+  /** By the name of the operation. */
+  readonly #compiled = new Map<string, CompiledOperation>();
+  compiledQueries = 0;
   readonly #plans = new WeakSet<object>();
   /** By the name of the operation. */
   readonly #planned = new Map<string, number>();
@@ -45,6 +46,25 @@ export class KnownDocument {
     if (count <= PLANS_PER_OPERATION) this.#kept += steps * BYTES_PER_STEP;
   }
 
+  /**
+   * What an operation is compiled to; undefined for a document that is refused, or before its operation was planned.
+   * @param atOnce also before that
+   */
+  compiled(operation: string, atOnce = false): CompiledOperation | undefined {
+    const known = this.#compiled.get(operation);
+    if (known || !("document" in this.result)) return known;
+    if (!atOnce && !this.#planned.has(operation)) return undefined;
+    const made = new CompiledOperation(this.result.document, operation || null, this.text);
+    this.#compiled.set(operation, made);
+    return made;
+  }
+
+  /** Counts what was compiled. */
+  keepCompiled(bytes: number): void {
+    this.#kept += bytes;
+    if (bytes > 0) this.compiledQueries += 1;
+  }
+
   keepAnswer(operation: string, answer: object, bytes: number): void {
     this.answers.set(operation, answer);
     this.#kept += bytes;
@@ -70,9 +90,11 @@ export class Documents {
     this.#most = most;
   }
 
-  /** Bytes and documents that are kept. */
-  get size(): { bytes: number; documents: number } {
-    return { bytes: this.#bytes, documents: this.#counted.size };
+  /** Bytes and documents that are kept, and how many queries of these are compiled. */
+  get size(): { bytes: number; documents: number; compiled: number } {
+    let compiled = 0;
+    for (const { compiledQueries } of this.#counted.keys()) compiled += compiledQueries;
+    return { bytes: this.#bytes, documents: this.#counted.size, compiled };
   }
 
   find(text: string): KnownDocument | undefined {

@@ -1,4 +1,7 @@
+import type { Recording } from "../compiled/compiledQueries.ts";
 import { CodedError } from "../errors.ts";
+import { LARGE_INPUT } from "./admission.ts";
+import { eventLoop } from "./eventLoop.ts";
 import type { Release } from "./fairSemaphore.ts";
 import type { Party } from "./party.ts";
 import { queryLimits } from "./queryLimits.ts";
@@ -6,16 +9,28 @@ import { queryLimits } from "./queryLimits.ts";
 /** What one operation takes while it is answered. */
 export class OperationWork {
   readonly party: Party;
+  /** Whether reading its values is long for the event loop; see LARGE_INPUT. */
+  readonly hasLargeInput: boolean;
   /** Bytes that the database has sent for it. */
   bytesRead = 0;
   /** Set by {@link measured}. */
   cost = 0;
   #bytesAllowed: number = queryLimits.bytes;
   #part: readonly string[] = [];
+  /** What its plan does, where that is recorded. */
+  recording: Recording | undefined;
+  #failure: { readonly error: unknown } | undefined;
   readonly #releases: Release[] = [];
 
-  constructor(party: Party) {
+  /** @param inputBytes of the body that the operation came with */
+  constructor(party: Party, inputBytes = 0) {
     this.party = party;
+    this.hasLargeInput = inputBytes >= LARGE_INPUT;
+  }
+
+  /** Where there is much to read, what follows is a piece of work of its own, and others are served before it. */
+  async nextPiece(): Promise<void> {
+    if (this.hasLargeInput) await eventLoop.ready(this.party);
   }
 
   /**
@@ -36,6 +51,20 @@ export class OperationWork {
   read(bytes: number): CodedError | undefined {
     this.bytesRead += bytes;
     return this.bytesRead > this.#bytesAllowed ? this.tooLarge() : undefined;
+  }
+
+  /** Its statement was sent, and failed: the plan, which tells of errors, is told this in place of sending it again. */
+  failed(error: unknown): void {
+    this.bytesRead = 0;
+    this.#failure = { error };
+  }
+
+  /** @throws what the first statement has failed with already, once */
+  throwFailure(): void {
+    const failure = this.#failure;
+    if (!failure) return;
+    this.#failure = undefined;
+    throw failure.error;
   }
 
   tooLarge(done = false): CodedError {

@@ -72,9 +72,10 @@ export function planningSteps(
     const sum = new Weighing();
     const same = new Map<string, { times: number; copies: number }>();
     for (const { name, node, definition, selections: inner } of fields.of(type, selections)) {
-      const found = node.arguments?.length ? node.arguments.map(print).join() : "";
-      const alike = same.get(`${name} ${found}`) ?? { times: 0, copies: 1 };
-      same.set(`${name} ${found}`, alike);
+      // PERF: most fields have no arguments, and one name is not put together for each of them.
+      const key = node.arguments?.length ? `${name} ${node.arguments.map(print).join()}` : name;
+      let alike = same.get(key);
+      if (!alike) same.set(key, (alike = { times: 0, copies: 1 }));
       alike.times += 1;
       const named = getNamedType(definition.type);
       if (isLeafType(named)) {
@@ -89,7 +90,8 @@ export function planningSteps(
       if (isAbstractType(named)) own += steps.memberOfUnion * schema.getPossibleTypes(named).length;
       sum.add(own + below.steps.total, name, below.steps.part);
     }
-    const copies = Math.max(1, ...[...same.values()].map((alike) => alike.times * alike.copies));
+    let copies = 1;
+    for (const { times, copies: below } of same.values()) copies = Math.max(copies, times * below);
     return { steps: sum.sum, copies };
   }
 

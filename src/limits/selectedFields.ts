@@ -16,8 +16,10 @@ export interface SelectedField {
   readonly name: string;
   readonly node: FieldNode;
   readonly definition: GraphQLField<unknown, unknown>;
-  readonly selections: SelectionSetNode[];
+  readonly selections: readonly SelectionSetNode[];
 }
+
+const none: readonly SelectionSetNode[] = [];
 
 /**
  * The fields of selections with fragments expanded and merged, as execution sees them. Only for documents within the limit on
@@ -36,35 +38,46 @@ export class SelectedFields {
   /** Without `__schema` and the like, which are no fields of a type. */
   of(type: GraphQLNamedType, selections: readonly SelectionSetNode[]): SelectedField[] {
     const found = new Map<string, SelectedField>();
-    for (const selection of selections) this.#collect(type, selection, found);
+    for (const selection of selections) this.#collect(type, type, selection, found);
     return [...found.values()];
   }
 
   #collect(
+    own: GraphQLNamedType,
     type: GraphQLNamedType,
     { selections }: SelectionSetNode,
     found: Map<string, SelectedField>,
   ): void {
     for (const selection of selections) {
       if (selection.kind === Kind.FIELD) {
-        this.#add(type, selection, found);
+        this.#add(own, type, selection, found);
         continue;
       }
       const fragment =
         selection.kind === Kind.FRAGMENT_SPREAD ? this.#fragments.get(selection.name.value) : selection;
       const condition = fragment?.typeCondition && this.#schema.getType(fragment.typeCondition.name.value);
-      if (fragment) this.#collect(condition ?? type, fragment.selectionSet, found);
+      if (fragment) this.#collect(own, condition ?? type, fragment.selectionSet, found);
     }
   }
 
-  #add(type: GraphQLNamedType, node: FieldNode, found: Map<string, SelectedField>): void {
+  /** @param own the type of the selection; in a fragment, `type` can be another one */
+  #add(
+    own: GraphQLNamedType,
+    type: GraphQLNamedType,
+    node: FieldNode,
+    found: Map<string, SelectedField>,
+  ): void {
     if (!isObjectType(type) && !isInterfaceType(type)) return;
     const definition = type.getFields()[node.name.value];
     if (!definition) return;
-    const key = `${type.name}.${(node.alias ?? node.name).value}`;
+    const answered = (node.alias ?? node.name).value;
+    // PERF: documents have thousands of fields, most of them of the type of the selection.
+    const key = type === own ? answered : `${type.name}.${answered}`;
     const known = found.get(key);
-    const selections = node.selectionSet ? [node.selectionSet] : [];
-    if (known) known.selections.push(...selections);
-    else found.set(key, { name: node.name.value, node, definition, selections });
+    if (!known) {
+      const selections = node.selectionSet ? [node.selectionSet] : none;
+      found.set(key, { name: node.name.value, node, definition, selections });
+    } else if (node.selectionSet)
+      found.set(key, { ...known, selections: [...known.selections, node.selectionSet] });
   }
 }

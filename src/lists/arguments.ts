@@ -115,9 +115,9 @@ export function listArguments(
       applyPlan(_: unknown, $field: any, arg: any) {
         applyOrder(
           select($field),
-          lambda([arg.getRaw(), contextStep()] as any, ([sort, { ip, viewerPlace }]: any) => {
+          lambda([arg.getRaw(), contextStep()] as any, ([sort, viewer]: any) => {
             const order = chosenOrder(table, null, sort ?? fallback);
-            return placed(order, () => viewerPlace?.(ip)) as any;
+            return placed(order, () => viewer.viewerPlace?.(viewer.ip)) as any;
           }),
           codec,
         );

@@ -85,8 +85,8 @@ export function portfolioField(
     plan(_$root: unknown, fieldArgs: any) {
       const $order = lambda(
         [contextStep(), fieldArgs.getRaw("orderBy"), ...(sortType ? [fieldArgs.getRaw("sort")] : [])] as any,
-        ([{ ip, viewerPlace }, orderBy, sort]: any) =>
-          placed(chosenOrder(resource, orderBy, sort), () => viewerPlace?.(ip)) as any,
+        ([viewer, orderBy, sort]: any) =>
+          placed(chosenOrder(resource, orderBy, sort), () => viewer.viewerPlace?.(viewer.ip)) as any,
       );
       const $from = lambda(
         [fieldArgs.getRaw("filter"), fieldArgs.getRaw("first"), fieldArgs.getRaw("offset"), $order] as any,

@@ -1,6 +1,7 @@
 /** The members of an operation's `input`, and what becomes of their values on the way to SQL. */
 import { TYPES, type PgCodec, type PgResourceParameter } from "postgraphile/@dataplan/pg";
 import type { GraphQLInputType } from "postgraphile/graphql";
+import { workOf } from "../limits/operationWork.ts";
 import { camel, inputTypeOf, toDatabaseNames } from "../plugins/codecs.ts";
 
 /**
@@ -143,6 +144,8 @@ export async function argumentValues(
     }
     values[parameter.name!] = toDatabaseNames(parameter.codec, value, member);
   }
+  // What becomes of them in SQL.
+  await workOf(context.pgSettings)?.nextPiece();
   return values;
 }
 

@@ -45,8 +45,8 @@ function isPublic(build: GraphileBuild.Build, scope: any): boolean {
 
 const refuseStrangers =
   (fieldName: string | undefined) =>
-  ({ claims }: Partial<Grafast.Context>): null => {
-    if (claims && !claims.userId)
+  ({ isSignedIn }: Partial<Grafast.Context>): null => {
+    if (isSignedIn === false)
       throw new CodedError(
         "UNAUTHENTICATED",
         `${fieldName} takes a token: send the header "Authorization: Bearer <token>".`,

@@ -6,13 +6,18 @@ import {
   GraphQLError,
   type GraphQLSchema,
   Kind,
+  type OperationDefinitionNode,
   parse,
   Source,
   validate,
   type ValidationContext,
   type ValidationRule,
 } from "postgraphile/graphql";
+import { PgSelectStep } from "postgraphile/@dataplan/pg";
+import type { CompiledQuery, MismatchListener, Recording } from "../compiled/compiledQueries.ts";
+import type { SelectResult } from "../compiled/answerWriter.ts";
 import { answerText, WrittenJson } from "../http/answerText.ts";
+import type { GraphQLRequest } from "../http/graphqlRequest.ts";
 import { findRequestState } from "../http/requestState.ts";
 import {
   INTROSPECTION_HOLD_MS,
@@ -20,6 +25,7 @@ import {
   LARGE_COST,
   largeOperations,
 } from "../limits/admission.ts";
+import { asksForSchema, introspect } from "../limits/introspection.ts";
 import { Documents, KnownDocument, PLANS_PER_OPERATION } from "../limits/documents.ts";
 import { eventLoop } from "../limits/eventLoop.ts";
 import { hasFragmentCycle, limitExceeded, measureDocument } from "../limits/measureDocument.ts";
@@ -38,6 +44,10 @@ declare global {
       documentBytes?: number | undefined;
       /** Milliseconds that others wait after an introspection query was answered; INTROSPECTION_HOLD_MS where left out. */
       introspectionHoldMs?: number | undefined;
+      /** Whether queries are recorded and compared from their first execution on, of which others are not asked a second time; see src/compiled. */
+      compileAtOnce?: boolean | undefined;
+      /** Told where a compiled query does not write what its plan answers. */
+      onMismatch?: MismatchListener | undefined;
     }
   }
 }
@@ -84,6 +94,20 @@ function exceeded(
   });
 }
 
+/** Of operations; a document belongs to one schema. */
+const measures = new WeakMap<OperationDefinitionNode, PlanMeasure>();
+
+/** What validation has measured is not measured again for execution. */
+function measureOnce(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operation: OperationDefinitionNode,
+): PlanMeasure {
+  const measure = measures.get(operation) ?? planningSteps(schema, document, operation);
+  measures.set(operation, measure);
+  return measure;
+}
+
 /**
  * Throws rather than reports, and while it is constructed: the other rules, some of which take time that grows with
  * the square of the document, then never see it.
@@ -96,7 +120,7 @@ function QueryLimitsRule(context: ValidationContext): ASTVisitor {
   if (hasFragmentCycle(document)) return {};
   for (const definition of document.definitions) {
     if (definition.kind !== Kind.OPERATION_DEFINITION) continue;
-    const { steps } = planningSteps(context.getSchema(), document, definition);
+    const { steps } = measureOnce(context.getSchema(), document, definition);
     if (steps.total > queryLimits.planning) throw exceeded("planning", steps.total, steps.part);
   }
   return {};
@@ -128,11 +152,25 @@ function knownOf(schema: GraphQLSchema, bytes: number): Known {
   return known;
 }
 
-/** Bytes and documents that are kept of a schema. */
-export function keptDocuments(schema: GraphQLSchema): { bytes: number; documents: number } {
-  return bySchema.get(schema)?.documents.size ?? { bytes: 0, documents: 0 };
+/** What is kept of the documents of a schema; see Documents. */
+export function keptDocuments(schema: GraphQLSchema): Documents["size"] {
+  return bySchema.get(schema)?.documents.size ?? { bytes: 0, documents: 0, compiled: 0 };
 }
 
+/** What a query of a known document has been compiled to; undefined where it has to be planned or its plan executed. */
+export function findCompiled(
+  schema: GraphQLSchema,
+  { query, operationName, variables }: Pick<GraphQLRequest, "query" | "operationName" | "variables">,
+  isSignedIn: boolean,
+): CompiledQuery | undefined {
+  const known = bySchema.get(schema)?.documents.find(query);
+  const found = known?.compiled(operationName ?? "")?.find(variables ?? {}, isSignedIn);
+  if (found) documentLookups.hits += 1;
+  return found;
+}
+
+/** By the contexts of their operations. */
+const recordings = new WeakMap<object, Recording>();
 /** How often documents were found that are kept, and how often they had to be read, in this process. */
 export const documentLookups = { hits: 0, misses: 0 };
 
@@ -141,28 +179,28 @@ const nothing: PlanMeasure = { steps: { total: 0, part: [] }, copies: 1, introsp
 
 const nameOf = (args: Pick<Args, "operationName">) => args.operationName ?? "";
 
-function measureOf(known: KnownDocument | undefined, args: Args): PlanMeasure {
-  const { schema, document, operationName } = args;
-  const found = known?.measures.get(nameOf(args));
-  if (found) return found;
+function measureOf({ schema, document, operationName }: Args): PlanMeasure {
   const operation = getOperationAST(document, operationName);
-  const measure = operation ? planningSteps(schema, document, operation) : nothing;
-  known?.measures.set(nameOf(args), measure);
-  return measure;
+  return operation ? measureOnce(schema, document, operation) : nothing;
 }
 
 /**
  * Plans are kept by grafast in a cache that counts operations, of which one may have kilobytes or megabytes, and which cannot
  * forget a single one. In a WeakMap they live as long as their document, which `Documents` keeps by weight.
  */
-function keepPlansWithDocuments(schema: GraphQLSchema): void {
+function keepPlansWithDocuments(schema: GraphQLSchema, operation: OperationDefinitionNode | undefined): void {
   const grafast = schema.extensions.grafast as Record<PropertyKey, unknown> | undefined;
   if (!grafast) return;
   grafast.operationOperationPlansCacheMaxLength = PLANS_PER_OPERATION;
   const cache = Object.getOwnPropertySymbols(grafast).find(
     ({ description }) => description === "cacheByOperation",
   );
-  if (cache && !(grafast[cache] instanceof WeakMap)) grafast[cache] = new WeakMap();
+  if (!cache || grafast[cache] instanceof WeakMap) return;
+  const before = grafast[cache] as Pick<WeakMap<object, unknown>, "get">;
+  const plans = new WeakMap();
+  // The first plan of all is in there, and would be made again.
+  if (operation) plans.set(operation, before.get(operation));
+  grafast[cache] = plans;
 }
 
 /** Whether an operation selects nothing but the schema, with no variables: it always has the same answer. */
@@ -175,6 +213,9 @@ function isConstant(document: DocumentNode): boolean {
   return isSchema && others.every(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
 }
 
+const schemaAlone = "Ask for the schema in an operation of its own, without fields of data.";
+const badInput = { code: "BAD_USER_INPUT" };
+
 /** The whole schema is a large answer, whatever it is asked for. */
 const INTROSPECTION_COST = 50_000;
 
@@ -183,7 +224,11 @@ async function executeWithin(
   args: Args,
   work: OperationWork,
   { documents, byNode }: Known,
-  introspectionHoldMs: number,
+  {
+    introspectionHoldMs = INTROSPECTION_HOLD_MS,
+    compileAtOnce = false,
+    onMismatch: mismatch,
+  }: GraphileConfig.PlatOptions,
   run: typeof execute,
 ): Promise<Awaited<ReturnType<typeof execute>>> {
   const known = byNode.get(args.document);
@@ -193,26 +238,58 @@ async function executeWithin(
     return { ...answer };
   }
   const { schema, document, operationName, variableValues } = args;
-  const { steps, copies, introspections } = measureOf(known, args);
+  const { steps, copies, introspections } = measureOf(args);
   const { total, part } = operationCost(schema, document, operationName, variableValues ?? {});
   const requested = total + introspections * INTROSPECTION_COST;
   if (requested > queryLimits.cost) return { errors: [exceeded("cost", requested, part)] };
   const isMutation = getOperationAST(document, operationName)?.operation === "mutation";
   work.measured(requested, part, copies, isMutation);
   if (requested > LARGE_COST) work.holds(await largeOperations.acquire(work.party));
-  // Whatever variables an introspection query has, it has not been answered before.
-  const release = introspections > 0 ? await introspectionQueries.acquire(work.party) : undefined;
-  // A promise inside of an object is not waited for: the piece of work ends when the plan is there.
-  const plan = () => ({ running: run(args) });
-  const isShort = introspections === 0 && known?.isPlanned(nameOf(args));
+  const schemaPart = introspections > 0 ? asksForSchema(document, operationName) : "no";
+  if (schemaPart === "with data")
+    return { errors: [new GraphQLError(schemaAlone, { extensions: badInput })] };
+  const compiled =
+    introspections === 0 && !isMutation ? known?.compiled(nameOf(args), compileAtOnce) : undefined;
+  const { isSignedIn } = args.contextValue as Grafast.Context;
+  const recording = requested < LARGE_COST ? compiled?.record(variableValues ?? {}, isSignedIn) : undefined;
+  if (recording) {
+    work.recording = recording;
+    args.contextValue = recording.watch(args.contextValue as object) as typeof args.contextValue;
+    recordings.set(args.contextValue as object, recording);
+  }
   let result: Awaited<ReturnType<typeof execute>>;
-  try {
+  if (schemaPart === "alone") {
+    // Whatever variables an introspection query has, it has not been answered before.
+    const release = await introspectionQueries.acquire(work.party);
+    try {
+      result = await introspect(args, work.party);
+    } finally {
+      setTimeout(release, introspectionHoldMs).unref();
+    }
+  } else {
+    // A promise inside of an object is not waited for: the piece of work ends when the plan is there.
+    const plan = () => ({ running: run(args) });
+    const isShort = known?.isPlanned(nameOf(args)) && !work.hasLargeInput;
     result = await (isShort ? run(args) : (await eventLoop.run(work.party, plan)).running);
-  } finally {
-    if (release) setTimeout(release, introspectionHoldMs).unref();
   }
   if (Symbol.asyncIterator in result) return result;
-  const full = fullPages(result.data, defaultPages(schema, document, operationName), variableValues ?? {});
+  const pages = defaultPages(schema, document, operationName);
+  const full = fullPages(result.data, pages, variableValues ?? {});
+  if (known && compiled && recording && result.data && !result.errors) {
+    const measured = { cost: requested, part, copies, planning: steps.total };
+    const { data } = result;
+    known.keepCompiled(
+      compiled.take(recording, {
+        variables: variableValues ?? {},
+        isSignedIn,
+        data,
+        measured,
+        pages,
+        mismatch,
+      }),
+    );
+    documents.weigh(known);
+  }
   const extensions = {
     ...result.extensions,
     cost: {
@@ -247,8 +324,8 @@ export const QueryLimitsPlugin: GraphileConfig.Plugin = {
     middleware: {
       setPreset(next, event) {
         const rules = [QueryLimitsRule, ...event.validationRules];
-        const { documentBytes: bytes = DOCUMENT_BYTES, introspectionHoldMs: holdMs = INTROSPECTION_HOLD_MS } =
-          event.resolvedPreset.plat ?? {};
+        const options = event.resolvedPreset.plat ?? {};
+        const { documentBytes: bytes = DOCUMENT_BYTES } = options;
         const inner = event.getExecutionConfig;
         event.getExecutionConfig = async function (requestContext) {
           const config = await inner.call(this, requestContext);
@@ -276,7 +353,7 @@ export const QueryLimitsPlugin: GraphileConfig.Plugin = {
             ...config,
             parseAndValidate: (query) => (query === document?.text ? document : look(query)).result,
             execute: ((args: Args) =>
-              executeWithin(args, work, known, holdMs, config.execute)) as typeof config.execute,
+              executeWithin(args, work, known, options, config.execute)) as typeof config.execute,
           };
         };
         return next();
@@ -285,13 +362,23 @@ export const QueryLimitsPlugin: GraphileConfig.Plugin = {
   },
   grafast: {
     middleware: {
+      executeStep(next, { args, step }) {
+        const result = next();
+        if (!(step instanceof PgSelectStep)) return result;
+        const recording = recordings.get(args.contextValue as object);
+        if (!recording) return result;
+        return Promise.resolve(result).then(async (results) => {
+          for (const one of results) recording.selected(step, (await one) as SelectResult);
+          return results;
+        });
+      },
       establishOperationPlan(next, { schema, args }) {
         const plan = next();
-        keepPlansWithDocuments(schema);
+        keepPlansWithDocuments(schema, getOperationAST(args.document, args.operationName) ?? undefined);
         const { documents, byNode } = bySchema.get(schema) ?? {};
         const known = byNode?.get(args.document);
         if (known && documents) {
-          known.addPlan(nameOf(args as Args), plan, measureOf(known, args as Args).steps.total);
+          known.addPlan(nameOf(args as Args), plan, measureOf(args as Args).steps.total);
           documents.weigh(known);
         }
         return plan;
@@ -301,4 +388,4 @@ export const QueryLimitsPlugin: GraphileConfig.Plugin = {
 };
 
 /** Where the preset says nothing. */
-const DOCUMENT_BYTES = 64_000_000;
+const DOCUMENT_BYTES = 32_000_000;

@@ -126,10 +126,11 @@ export function recipes(
         `select id as "subjectId" from app_public.leads where deleted_at is null and ${ofHome}`,
       );
       const { id } = await run(boss, "createWorkflowExecution", { workflowId: workflow.id, subjectId });
-      if (engineRuns)
+      // The id is undefined where the start was refused.
+      if (engineRuns && id)
         await until(
           () => find(player, `select status from app_public.workflow_executions where id = '${id}'`),
-          ({ status: now }) => !id || now === "RUNNING",
+          ({ status: now }) => now === "RUNNING",
         );
       if (status === "PAUSED") await run(boss, "pauseWorkflowExecution", { id });
       return { id, expectedVersion: undefined };
@@ -434,6 +435,19 @@ export function recipes(
       email: email(),
       phone: undefined,
     })),
+    // Erased, whoever plays could not go on.
+    eraseAccount: async (player) => {
+      await withoutFactor(player);
+      const { userId } = await newMember(player);
+      // The last owner of an organization may not leave it.
+      await owner.query(
+        `insert into app_public.organization_user_connections (organization_id, user_id, role)
+         select m.organization_id, $2, 'OWNER' from app_public.organization_user_connections m where m.user_id = $1 and m.role = 'OWNER'
+         on conflict (organization_id, user_id) do update set role = 'OWNER'`,
+        [player.person.id, userId],
+      );
+      return { password, secondFactorCode: undefined, dryRun: true };
+    },
     // Somebody new, of whom others do not play.
     erasePerson: async (player) => {
       const { projectId } = await find(

@@ -82,6 +82,8 @@ Session.prototype.send = async function (this: Session, statements, arrayMode) {
 export interface KeptDocuments {
   bytes: number;
   documents: number;
+  /** Queries that are answered without their plan. */
+  compiled: number;
   /** Whether a plan goes with its document. */
   plansAreForgotten: boolean;
 }
@@ -107,6 +109,11 @@ export async function serve(
     poolSize: 10,
     // Tests ask one after the other, and nobody else waits for them.
     introspectionHoldMs: 0,
+    // Whatever a test asks, its answer has to be the one that a compiled query would write from the same rows.
+    compileAtOnce: true,
+    onMismatch: (document, planned, written) => {
+      throw new Error(`${document}\nis compiled to\n${written}\nbut its plan answers\n${planned}`);
+    },
     jwtKeys,
     seal: createSeal(secretKeys, { log }),
     fileStore: createFileStore({ dataDir, s3 }),

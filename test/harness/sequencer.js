@@ -3,7 +3,7 @@ import Sequencer from "@jest/test-sequencer";
 
 /** Where nothing is known of a file: those that start services, play a thousand things, or try every operation as everybody. */
 const long =
-  /\/test\/(process|bench|browser|deals)\/|(Matrix|payments|reservations|buyerPermissions|delivery|engine)\.test\.ts$/;
+  /\/test\/(process|bench|browser|deals|hostile|fuzz)\/|(Matrix|payments|reservations|buyerPermissions|exports|delivery|engine|budgets|definers|masks|access|readme)\.test\.ts$/;
 
 export default class extends Sequencer {
   /** @param {import("@jest/test-result").Test[]} tests */

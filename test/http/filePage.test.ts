@@ -169,9 +169,9 @@ test("HEAD tells about the content without it", async () => {
 });
 
 test("names of any letters, also for readers who know none but ASCII", async () => {
-  const { headers } = await get(address({ name: `Pläne "A" (1)'s.png`, attachment: true }));
+  const { headers } = await get(address({ name: `Pläne "A" (1)'s*.png`, attachment: true }));
   expect(headers["content-disposition"]).toBe(
-    `attachment; filename="Pl_ne _A_ (1)'s.png"; filename*=UTF-8''Pl%C3%A4ne%20%22A%22%20%281%29%27s.png`,
+    `attachment; filename="Pl_ne _A_ (1)'s*.png"; filename*=UTF-8''Pl%C3%A4ne%20%22A%22%20%281%29%27s%2A.png`,
   );
   expect(headers["content-type"]).toBe("image/png");
 });

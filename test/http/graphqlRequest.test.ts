@@ -79,6 +79,9 @@ test("the checked request stands for the bytes, and its log line has so much of 
   await handle(request, () => void passed++);
   expect(request.body).toEqual({ query, variables: { a: 1 }, operationName: "a".repeat(129) });
   expect([passed, state.operationName]).toEqual([1, "a".repeat(128)]);
+  expect(state.bodyBytes).toBe(
+    bytesOf({ query, variables: { a: 1 }, operationName: "a".repeat(129), more: 1 }).length,
+  );
   const unnamed = arrived(bytesOf({ query }));
   await handle(unnamed.request);
   expect(unnamed.state.operationName).toBeUndefined();

@@ -28,10 +28,10 @@ test.each([
 
 test("so many values and levels pass, one more does not", () => {
   const ones = (amount: number) => Buffer.from(`[${"1,".repeat(amount - 1)}1]`);
-  expect(parseJson(ones(jsonLimits.values), "The body")).toHaveLength(jsonLimits.values);
+  expect(parseJson(ones(jsonLimits.values), "The body").value).toHaveLength(jsonLimits.values);
   expect(() => parseJson(ones(jsonLimits.values + 1), "The body")).toThrow(/250000 values at most/);
   const nested = (depth: number) => Buffer.from("[".repeat(depth) + "]".repeat(depth));
-  expect(parseJson(nested(jsonLimits.depth), "The body")).toEqual(expect.any(Array));
+  expect(parseJson(nested(jsonLimits.depth), "The body").value).toEqual(expect.any(Array));
   expect(() => parseJson(nested(jsonLimits.depth + 1), "The body")).toThrow(/64 levels deep/);
 });
 
@@ -62,6 +62,22 @@ test("a NUL character is found wherever it is, and text that only looks like one
   expect(refusedAt('{"b":{"c\\u0000":1}}')).toBe("variables.a.b");
   expect(refusedAt('"\\\\u0000"')).toBeUndefined();
 });
+
+test.each([
+  ['"\\u0000"', true],
+  ['{"a\\u0000":1}', true],
+  ['["\\"\\u0000"]', true],
+  ['"\\\\u0000"', false],
+  ['"\\u00001"', true],
+  ['"\\u0001\\u0010\\u0100\\u1000"', false],
+  ['"u0000"', false],
+])(
+  "whether the texts of %s are looked through for NUL characters is known from its bytes: %s",
+  (text, may) => {
+    expect(measureJson(Buffer.from(text)).mayHoldNul).toBe(may);
+    expect(JSON.stringify(JSON.parse(text)).includes("\\u0000") || !may).toBe(true);
+  },
+);
 
 test("duplicate members count as often as they are sent; the last one is meant", () => {
   expect(parseGraphQLRequest(Buffer.from('{"query":"{ a }","query":"{ b }"}')).query).toBe("{ b }");

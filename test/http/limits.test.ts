@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, jest, test } from "@jest/globals";
 import { getIntrospectionQuery, parse } from "postgraphile/graphql";
 import { CodedError, type ErrorCode } from "../../src/errors.ts";
 import { limitExceeded, measureDocument } from "../../src/limits/measureDocument.ts";
-import { operations, REFUSAL_HOLD_MS } from "../../src/limits/admission.ts";
+import { LARGE_INPUT, operations, REFUSAL_HOLD_MS } from "../../src/limits/admission.ts";
+import { eventLoop } from "../../src/limits/eventLoop.ts";
 import { partyOf } from "../../src/limits/party.ts";
 import { until } from "../harness/until.ts";
 import { faults, startServer, tokens, type TestServer } from "./server.ts";
@@ -190,6 +191,46 @@ test("the usual introspection query passes, however it is asked", async () => {
   }
 });
 
+test("the schema is asked for in an operation of its own", async () => {
+  for (const query of [
+    "{ __schema { types { name } } ok }",
+    '{ ...F ok } fragment F on Query { __type(name: "Lead") { name } }',
+  ]) {
+    const answer = await server.graphql(query);
+    expect(answer.json.errors).toMatchObject([
+      {
+        message: "Ask for the schema in an operation of its own, without fields of data.",
+        extensions: { code: "BAD_USER_INPUT" },
+      },
+    ]);
+  }
+  const both = "query A { ok } query B { __schema { queryType { name } } }";
+  const ask = (operationName: string) =>
+    server.send({
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ query: both, operationName }),
+    });
+  expect((await ask("A")).json.data).toEqual({ ok: true });
+  expect((await ask("B")).json.data).toEqual({ __schema: { queryType: { name: "Query" } } });
+});
+
+test("an operation whose values are long to read is begun in the share of the event loop, known or not", async () => {
+  const run = jest.spyOn(eventLoop, "run");
+  const begun = async (length: number) => {
+    run.mockClear();
+    const answer = await server.graphql("{ long: ok }", { text: "x".repeat(length) });
+    expect(answer.json.data).toEqual({ long: true });
+    return run.mock.calls.length;
+  };
+  try {
+    await begun(1);
+    expect(await begun(1)).toBe(0);
+    expect(await begun(LARGE_INPUT)).toBe(1);
+  } finally {
+    run.mockRestore();
+  }
+});
+
 test("introspection nested in itself is refused", async () => {
   const lists =
     "{ __schema { types { fields { type { fields { type { fields { type { fields { name } } } } } } } } } }";
@@ -217,17 +258,20 @@ test("whoever has too many waiting is refused with the time to wait, and nobody 
   expect((await server.graphql("{ ok }")).json.data).toEqual({ ok: true });
 });
 
-test("who is refused for the rate keeps the place for a moment, so that asking again at once is no use; others do not", async () => {
+test("who is refused for the rate, and a stranger who is refused at all, keeps the place for a moment, so that asking again at once is no use", async () => {
   const timers = jest.spyOn(globalThis, "setTimeout");
-  const holds = async (query: string, code: ErrorCode) => {
+  const viewer = { authorization: `Bearer ${tokens.good}` };
+  const holds = async (query: string, code: ErrorCode, headers = {}) => {
     faults.resolver = () => new CodedError(code, "No.");
     timers.mockClear();
-    await server.graphql(query);
+    await server.graphql(query, {}, headers);
     return timers.mock.calls.filter(([, ms]) => ms === REFUSAL_HOLD_MS).length;
   };
   try {
-    expect(await holds("{ fault }", "RATE_LIMITED")).toBe(1);
-    expect(await holds("{ fault }", "FORBIDDEN")).toBe(0);
+    expect(await holds("{ fault }", "RATE_LIMITED", viewer)).toBe(1);
+    expect(await holds("{ fault }", "FORBIDDEN", viewer)).toBe(0);
+    expect(await holds("{ nothing }", "FORBIDDEN", viewer)).toBe(0);
+    for (const query of ["{ fault }", "{ nothing }", "{"]) expect(await holds(query, "FORBIDDEN")).toBe(1);
     expect(await holds("{ ok }", "RATE_LIMITED")).toBe(0);
   } finally {
     delete faults.resolver;

@@ -7,6 +7,7 @@ import { confirmPage } from "../../src/http/confirm.ts";
 import { consentPage } from "../../src/http/consent.ts";
 import { messagesWebhook } from "../../src/http/messagesWebhook.ts";
 import { paymentsWebhook } from "../../src/http/paymentsWebhook.ts";
+import { signingPage } from "../../src/http/signing.ts";
 import { stopEmailChangePage } from "../../src/http/stopEmailChange.ts";
 import { trackers } from "../../src/http/trackers.ts";
 import { unsubscribePage } from "../../src/http/unsubscribe.ts";
@@ -337,6 +338,69 @@ test("what is no active tracker, or leads nowhere, is not found; the database is
     expect([destination, (await server.send(get(`/t/${key}`))).status]).toEqual([destination, 404]);
   }
   expect(asked).toHaveLength(4);
+});
+
+const agreement = {
+  title: "Reservation agreement",
+  status: "SENT",
+  organization_name: "Harbour",
+  project_title: "Quay <1>",
+  signer_name: "Ann",
+  signer_status: "PENDING",
+  can_sign: false,
+  file_id: "f1",
+  filename: "agreement.pdf",
+  file_number: 2,
+  checksum: "c0ffee",
+  url: null,
+  certificate_url: null,
+  consent_text: "I agree.",
+  code_sent_to: null,
+  expires_at: null,
+  signed_at: null,
+};
+const certified = { key: "k", name: "certificate.pdf" };
+
+test.each<[string, Partial<Record<keyof typeof agreement, unknown>>]>([
+  [
+    "You have signed it, and so have all others.",
+    { status: "SIGNED", signer_status: "SIGNED", certificate_url: certified },
+  ],
+  [
+    "You have signed it, and so have all others.",
+    { status: "EXECUTED", signer_status: "SIGNED", certificate_url: certified },
+  ],
+  ["You have signed it. A mail tells when all have.", { status: "SIGNED", signer_status: "SIGNED" }],
+  [
+    "You have signed it. A mail tells when all have.",
+    { signer_status: "SIGNED", certificate_url: certified },
+  ],
+  [
+    "Read it first. It can be signed until 2030-01-31.",
+    { can_sign: true, expires_at: "2030-01-31T09:00:00Z" },
+  ],
+  ["Read it first. It can be signed.", { can_sign: true }],
+  ["It cannot be signed now.", {}],
+  ["It was declined by one of its signers: there is nothing to sign any more.", { status: "DECLINED" }],
+  ["It was withdrawn: there is nothing to sign any more.", { status: "VOIDED", signer_status: "SIGNED" }],
+  ["It was not signed in time: there is nothing to sign any more.", { status: "EXPIRED" }],
+])("a link to sign says: %s", async (said, facts) => {
+  const asking = { ...agreement, ...facts };
+  const { pool } = scripted([[/signing_request/, [{ result: asking }]]]);
+  const addresses = { sign: ({ name }: { name: string }) => `https://localhost/files/${name}` };
+  await using server = await startServer({ signing: signingPage({ pool, addresses: addresses as never }) });
+  const { status, text } = await server.send(get("/sign/abc"));
+  expect(status).toBe(200);
+  const [, heading, parties, sentence] = /<h1>(.*)<\/h1>\n<p>(.*)<\/p>\n<p>(.*)<\/p>/.exec(text)!;
+  expect([heading, parties, sentence]).toEqual([
+    "Reservation agreement",
+    "Harbour, Quay &lt;1&gt; · Ann",
+    said,
+  ]);
+  expect(text.includes('href="https://localhost/files/certificate.pdf"')).toBe(
+    asking.certificate_url !== null,
+  );
+  expect(text.includes("<form")).toBe(asking.can_sign);
 });
 
 test("a notice about text messages is taken where it is signed, and answered with nothing to say", async () => {

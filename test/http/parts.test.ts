@@ -1,11 +1,24 @@
 /** Small parts of the transport that requests over the test server do not tell apart. */
+import { EventEmitter } from "node:events";
 import type { IncomingMessage } from "node:http";
-import { describe, expect, test } from "@jest/globals";
+import { PassThrough, Writable } from "node:stream";
+import { gzipSync } from "node:zlib";
+import { describe, expect, jest, test } from "@jest/globals";
 import { buildSchema, GraphQLInputObjectType } from "graphql";
 import { negotiate } from "../../src/http/accept.ts";
 import { healthz, readyz } from "../../src/http/health.ts";
+import { admitBody } from "../../src/http/body.ts";
+import { endInPieces } from "../../src/http/inPieces.ts";
+import { turnOf } from "../../src/http/inTurn.ts";
+import { keepPace } from "../../src/http/pace.ts";
 import { repeatFacts } from "../../src/http/repeatFacts.ts";
+import { requestId } from "../../src/http/requestId.ts";
+import { beginRequest, requestState, type RequestState } from "../../src/http/requestState.ts";
 import { uploadPlaces } from "../../src/http/uploadPlaces.ts";
+import { uploads } from "../../src/http/uploads.ts";
+import { requestBodies } from "../../src/limits/admission.ts";
+import { FairSemaphore } from "../../src/limits/fairSemaphore.ts";
+import { partyOf } from "../../src/limits/party.ts";
 import { startServer } from "./server.ts";
 
 const json = "application/json";
@@ -144,3 +157,167 @@ describe("where an operation takes files", () => {
     expect(Object.keys(places(query))).toEqual(["variables.i.file", "variables.j.file"]);
   });
 });
+
+describe("a reader of an answer in pieces", () => {
+  const text = "x".repeat(200_000);
+  /** A response whose reader takes a piece and then fails, or leaves. */
+  const reader = (end: (response: Writable) => void) => {
+    const response: Writable = new Writable({
+      write(_piece, _encoding, done) {
+        done();
+        end(response);
+      },
+    });
+    response.on("error", () => {});
+    return response as never;
+  };
+
+  test("may leave early", async () => {
+    await expect(
+      endInPieces(
+        reader((response) => void response.destroy()),
+        text,
+      ),
+    ).resolves.toBeUndefined();
+  });
+
+  test("whose line fails is a fault", async () => {
+    const fault = new Error("The disk is full.");
+    await expect(
+      endInPieces(
+        reader((response) => void response.destroy(fault)),
+        text,
+      ),
+    ).rejects.toBe(fault);
+  });
+});
+
+describe("waiting for a turn", () => {
+  const party = partyOf(null, "192.0.2.1");
+
+  test("ends when the caller goes, and leaves nothing that listens", async () => {
+    const semaphore = new FairSemaphore({ capacity: 1 });
+    const response = new EventEmitter();
+    const release = await turnOf(semaphore, party, response as never);
+    expect(response.listenerCount("close")).toBe(0);
+    const second = turnOf(semaphore, party, response as never);
+    expect(response.listenerCount("close")).toBe(1);
+    response.emit("close");
+    expect(await second).toBeUndefined();
+    expect(response.listenerCount("close")).toBe(0);
+    release!();
+    expect(semaphore.numbers).toEqual({ held: 0, waiting: 0 });
+  });
+
+  test("fails when there are too many, and leaves nothing that listens", async () => {
+    const semaphore = new FairSemaphore({ capacity: 1, queuePerParty: 0 });
+    const response = new EventEmitter();
+    await turnOf(semaphore, party, response as never);
+    await expect(turnOf(semaphore, party, response as never)).rejects.toMatchObject({ code: "RATE_LIMITED" });
+    expect(response.listenerCount("close")).toBe(0);
+  });
+
+  test("for the memory of a body gives it back at once where the caller has gone meanwhile", async () => {
+    const headers = { "content-length": "500000" };
+    const response = Object.assign(new EventEmitter(), { closed: true });
+    const of = { userId: null, limit: 1_000_000 };
+    expect(await admitBody({ headers, ip: "192.0.2.1" } as never, response as never, of)).toBe(500_000);
+    expect(requestBodies.numbers.held).toBe(0);
+    response.closed = false;
+    await admitBody({ headers, ip: "192.0.2.1" } as never, response as never, of);
+    expect(requestBodies.numbers.held).toBe(500_000);
+    response.emit("close");
+    expect(requestBodies.numbers.held).toBe(0);
+  });
+});
+
+test("a body that stops has 20 seconds, and a second more for each 4,096 bytes that came", () => {
+  jest.useFakeTimers();
+  try {
+    for (const [bytes, seconds] of [
+      [0, 20],
+      [40_960, 30],
+    ] as const) {
+      const sent: string[] = [];
+      const socket = {
+        bytesRead: 100,
+        bytesWritten: 0,
+        writableLength: 0,
+        end: (text: string) => void sent.push(text),
+        destroy() {},
+        resume() {},
+        once() {},
+        on() {},
+        destroyed: false,
+        writable: true,
+      };
+      const request = { socket, complete: false, readableLength: 0 };
+      const { app, stop } = keepPace(() => {});
+      app(request as never, { closed: false, headersSent: false, writableLength: 0 } as never);
+      socket.bytesRead += bytes;
+      jest.advanceTimersByTime(seconds * 1_000);
+      expect(sent).toEqual([]);
+      jest.advanceTimersByTime(2_000);
+      expect(sent[0]).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/);
+      stop();
+    }
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+test("a notice without a body is empty, and one that is packed is refused", async () => {
+  const bodies: unknown[] = [];
+  await using server = await startServer({
+    paymentsWebhook: (request, response) => {
+      bodies.push(request.body);
+      response.send("taken");
+    },
+  });
+  const path = "/webhooks/payments";
+  expect((await server.send({ path })).text).toBe("taken");
+  expect((await server.send({ path, body: "{}" })).text).toBe("taken");
+  expect(bodies).toEqual([Buffer.alloc(0), Buffer.from("{}")]);
+  const packed = await server.send({
+    path,
+    headers: { "content-encoding": "gzip" },
+    body: gzipSync("{}"),
+  });
+  expect([packed.status, packed.json.errors[0].extensions.code, packed.json.errors[0].message]).toEqual([
+    400,
+    "BAD_USER_INPUT",
+    "The body could not be read to its end.",
+  ]);
+  expect(bodies).toHaveLength(2);
+});
+
+test("a request begins as that of nobody, of whose refused body nothing more is read", () => {
+  const request = { get: () => undefined } as never;
+  requestId({ child: () => ({}) } as never, new Map())(request, { setHeader() {} } as never, () => {});
+  expect(requestState(request)).toMatchObject({
+    schemaIsOpen: false,
+    errorCodes: new Set(),
+    sentFiles: [],
+    isDrained: false,
+  });
+});
+
+test.each([
+  ["of a viewer", "user-1", true],
+  ["of a stranger", null, false],
+])(
+  "the rest of a refused upload %s is read so that they get the answer, or is not",
+  async (_, userId, isRead) => {
+    const request = Object.assign(new PassThrough(), {
+      headers: { "content-type": "multipart/form-data; boundary=x", "graphql-preflight": "1" },
+    });
+    if (userId) Object.assign(request.headers, { "content-encoding": "gzip" });
+    const state = { claims: { userId }, isDrained: false, sentFiles: [] } as unknown as RequestState;
+    beginRequest(request as never, state);
+    const handle = uploads({ files: { release: async () => {} } } as never);
+    await expect(
+      Promise.resolve(handle(request as never, new EventEmitter() as never, () => {})),
+    ).rejects.toMatchObject({ code: isRead ? "BAD_USER_INPUT" : "UNAUTHENTICATED" });
+    expect([state.isDrained, request.readableFlowing]).toEqual([isRead, isRead ? true : null]);
+  },
+);

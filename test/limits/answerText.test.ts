@@ -1,4 +1,5 @@
-import { expect, test } from "@jest/globals";
+import { performance } from "node:perf_hooks";
+import { expect, jest, test } from "@jest/globals";
 import { answerText } from "../../src/http/answerText.ts";
 
 const page = {
@@ -38,4 +39,41 @@ test("it stops when it gets longer than allowed, whatever is still to come", asy
   expect(written).toBeLessThan(300);
   expect(await answerText({ a: "x".repeat(92) }, 100)).toHaveLength(100);
   expect(await answerText({ a: "x".repeat(93) }, 100)).toBeUndefined();
+});
+
+test("answers that are written at the same time share each slice", async () => {
+  // The slice of a test before this one is over.
+  await new Promise((next) => setImmediate(next));
+  let clock = 0;
+  const now = jest.spyOn(performance, "now").mockImplementation(() => clock);
+  try {
+    // To write one takes a hundredth of a millisecond.
+    const item = {
+      get text() {
+        clock += 0.01;
+        return "x";
+      },
+    };
+    let longest = 0;
+    let isDone = false;
+    const answers = Promise.all(
+      Array.from({ length: 4 }, () => answerText({ items: Array.from({ length: 5_000 }, () => item) }, 1e9)),
+    ).then((texts) => {
+      isDone = true;
+      return texts;
+    });
+    let before = 0;
+    const look = (): void => {
+      longest = Math.max(longest, clock - before);
+      before = clock;
+      if (!isDone) setImmediate(look);
+    };
+    look();
+    expect(new Set((await answers).map((text) => text?.length)).size).toBe(1);
+    expect(clock).toBeGreaterThan(100);
+    // Eight, and 50 pieces of each of those that look whether it is over.
+    expect(longest).toBeLessThan(12);
+  } finally {
+    now.mockRestore();
+  }
 });

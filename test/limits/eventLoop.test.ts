@@ -1,7 +1,9 @@
-import { expect, test } from "@jest/globals";
-import { eventLoopShare } from "../../src/limits/admission.ts";
+import { expect, jest, test } from "@jest/globals";
+import { eventLoopShare, LARGE_INPUT } from "../../src/limits/admission.ts";
 import { EventLoop, eventLoop } from "../../src/limits/eventLoop.ts";
+import { OperationWork, withWork } from "../../src/limits/operationWork.ts";
 import { partyOf } from "../../src/limits/party.ts";
+import { argumentValues } from "../../src/operations/members.ts";
 
 const ann = partyOf("ann", undefined);
 const bob = partyOf("bob", undefined);
@@ -34,7 +36,7 @@ test("long pieces are done one at a time, fairly by party, and others are served
 });
 
 test("pieces have a share of the time, and what a long one counts grows with the square of its length", () => {
-  const { share, burstMs, shortMs } = eventLoopShare;
+  const { share, burstMs, shortMs, mostTimes } = eventLoopShare;
   const loop = new EventLoop();
   const now = performance.now() + 60_000;
   for (let used = shortMs; used <= burstMs; used += shortMs) expect(loop.charge(shortMs, now)).toBe(0);
@@ -45,6 +47,9 @@ test("pieces have a share of the time, and what a long one counts grows with the
   expect(loop.charge(burstMs / 4, now + 60_000)).toBeCloseTo(
     Math.max(0, ((burstMs / 4) ** 2 / shortMs - burstMs) / share),
   );
+  expect(new EventLoop().charge(2 * mostTimes * shortMs, now)).toBeCloseTo(
+    (2 * mostTimes ** 2 * shortMs - burstMs) / share,
+  );
 });
 
 test("work that fails lets the next one run", async () => {
@@ -53,4 +58,23 @@ test("work that fails lets the next one run", async () => {
   };
   await expect(eventLoop.run(ann, fails)).rejects.toThrow("failed");
   expect(await eventLoop.run(bob, () => "done")).toBe("done");
+});
+
+test("of an operation with much to read, the values and what becomes of them in SQL are pieces of their own", async () => {
+  const ready = jest.spyOn(eventLoop, "ready").mockResolvedValue();
+  try {
+    const of = { spreads: false, members: [], own: [], fieldName: "upsertLeads", uploadTarget: "" };
+    const pieces = async (bytes?: number) => {
+      ready.mockClear();
+      const asked = new OperationWork(ann, bytes);
+      await argumentValues({}, { pgSettings: withWork({}, asked) } as never, of);
+      return [asked.hasLargeInput, ready.mock.calls];
+    };
+    expect(await pieces()).toEqual([false, []]);
+    expect(await pieces(LARGE_INPUT - 1)).toEqual([false, []]);
+    expect(await pieces(LARGE_INPUT)).toEqual([true, [[ann]]]);
+    expect(await argumentValues({}, {} as never, of)).toEqual({});
+  } finally {
+    ready.mockRestore();
+  }
 });

@@ -165,18 +165,25 @@ create function app_private.stop_when_outdated(user_id uuid, session_id uuid, to
   version bigint) returns void
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
+declare
+  holds boolean;
 begin
-  if not exists (
-      select from app_public.users u
+  -- PERF: two statements, since each takes as long as all that it could have to read.
+  if session_id is not null then
+    holds := exists (select from app_public.users u
+      join app_private.sessions s on s.user_id = u.id
       where u.id = stop_when_outdated.user_id and u.status = 'ACTIVE' and u.deleted_at is null
-        and case when session_id is not null then exists (select from app_private.sessions s
-            where s.id = stop_when_outdated.session_id and s.user_id = u.id and s.ended_at is null
-              and s.expires_at > now())
-          else exists (select from app_private.access_token_secrets k
-            join app_public.access_tokens t on t.id = k.token_id
-            where k.token_sha256 = stop_when_outdated.token_sha256 and t.user_id = u.id and t.revoked_at is null
-              and (t.expires_at is null or t.expires_at > now())
-              and (t.parent_id is null or app_private.token_ended(t.parent_id) is null)) end)
+        and s.id = stop_when_outdated.session_id and s.ended_at is null and s.expires_at > now());
+  else
+    holds := exists (select from app_public.users u
+      join app_public.access_tokens t on t.user_id = u.id
+      join app_private.access_token_secrets k on k.token_id = t.id
+      where u.id = stop_when_outdated.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+        and k.token_sha256 = stop_when_outdated.token_sha256 and t.revoked_at is null
+        and (t.expires_at is null or t.expires_at > now())
+        and (t.parent_id is null or app_private.token_ended(t.parent_id) is null));
+  end if;
+  if not holds
     or exists (select from app_public.organization_user_connections m
       where m.user_id = stop_when_outdated.user_id and m.second_factor_due_at <= now())
     or version <> (select coalesce(sum(v.version), 0) from app_private.access_versions v

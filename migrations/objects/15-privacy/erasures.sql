@@ -120,24 +120,35 @@ comment on function app_private.erase_rows(jsonb, date) is
   'Replaces the personal data in the rows of a scope, those of contracts only where nothing keeps them; tells what is '
   'gone and what stays.';
 
+create function app_private.erase_events_of(relation regclass, ids uuid[], kept_until date,
+  organization_id uuid default null) returns int
+language plpgsql volatile as $$
+declare
+  members constant text[] := array(select app_hidden.camel(p.name) from app_private.personal_columns(relation) p
+    where p.kept = '' or (p.kept = 'contract' and kept_until is null));
+  amount int;
+begin
+  update app_public.events e set data = app_private.erase_members(e.data, members),
+      changes = app_private.erase_members(e.changes, members), erased_at = now()
+    where e.subject_id = any (ids) and (e.data ?| members or e.changes ?| members)
+      and (erase_events_of.organization_id is null or e.organization_id = erase_events_of.organization_id);
+  get diagnostics amount = row_count;
+  return amount;
+end $$;
+comment on function app_private.erase_events_of(regclass, uuid[], date, uuid) is
+  'Replaces the personal data in the events about rows of a table, in one organization or in all; gives how many.';
+
 create function app_private.erase_events(organization_id uuid, scope jsonb, kept_until date) returns int
 language plpgsql volatile as $$
 declare
   one record;
-  amount int;
   total int := 0;
 begin
   for one in
-    select p.relation, array_agg(app_hidden.camel(p.name)) as members from app_private.personal_columns() p
-    where scope ? p.relation::text and (p.kept = '' or (p.kept = 'contract' and kept_until is null))
-    group by p.relation order by p.relation::text
+    select distinct p.relation from app_private.personal_columns() p where scope ? p.relation::text
   loop
-    update app_public.events e set data = app_private.erase_members(e.data, one.members),
-        changes = app_private.erase_members(e.changes, one.members), erased_at = now()
-      where e.subject_id = any (app_private.ids_in(scope, one.relation))
-        and e.organization_id = erase_events.organization_id and (e.data ?| one.members or e.changes ?| one.members);
-    get diagnostics amount = row_count;
-    total := total + amount;
+    total := total + app_private.erase_events_of(one.relation, app_private.ids_in(scope, one.relation), kept_until,
+      organization_id);
   end loop;
   -- What receivers of webhooks answered to them may repeat them.
   update app_public.webhook_deliveries d set response_body = null

@@ -1,0 +1,259 @@
+/**
+ * Writers of answers. Where all of an answer comes from the rows of one statement, what a plan does with them is the same for each execution:
+ * it is put together once, as functions that write the JSON text of the answer from rows. They call what the steps of the plan call.
+ */
+import {
+  AccessStep,
+  ConstantStep,
+  FirstStep,
+  LambdaStep,
+  ListStep,
+  type OperationPlan,
+  type Step,
+} from "postgraphile/grafast";
+import {
+  PgClassExpressionStep,
+  PgSelectRowsStep,
+  PgSelectSingleStep,
+  type PgSelectStep,
+} from "postgraphile/@dataplan/pg";
+import type { GraphQLLeafType } from "postgraphile/graphql";
+import type { DefaultPage } from "../limits/defaultPages.ts";
+
+/** What a PgSelectStep gives: the rows, and where in a row its parts stand. */
+export interface SelectResult {
+  readonly items: readonly unknown[];
+  readonly m: object;
+}
+
+/** What a writer makes of a result. */
+export interface WrittenData {
+  /** The JSON text of `data`. */
+  readonly text: string;
+  /** Whether one of the lists without `first` has as many records as it has at most then. */
+  readonly isFull: boolean;
+}
+
+/** @throws NotWritten for what only the plan can answer, such as null where there may be none */
+export type WriteData = (result: SelectResult) => WrittenData;
+
+/** A result that only the plan can answer. */
+export class NotWritten extends Error {}
+
+/** A plan with a step that has no writer. */
+class NoWriter extends Error {}
+
+/** The values of steps, by their ids: those that change from record to record. */
+type Values = unknown[];
+type Read = (values: Values) => unknown;
+type Write = (values: Values) => string;
+
+/** What grafast keeps of an output plan; its types show less. */
+interface Output {
+  readonly type:
+    | { readonly mode: "root" | "object" | "array" | "null" | "polymorphic" | "introspection" }
+    | { readonly mode: "leaf"; readonly graphqlType: GraphQLLeafType };
+  readonly layerPlan: Layer;
+  readonly rootStep: Inside;
+  readonly sideEffectStep: unknown;
+  readonly processRoot: ((value: unknown, flags: number) => unknown) | null;
+  readonly keys: Readonly<
+    Record<
+      string,
+      | { readonly type: "__typename"; readonly typeName?: string }
+      | { readonly type: "outputPlan"; readonly isNonNull: boolean; readonly outputPlan: Output }
+    >
+  >;
+  readonly child: Output | null;
+  readonly childIsNonNull: boolean;
+  readonly deferredOutputPlans: readonly unknown[];
+}
+interface Layer {
+  readonly id: number;
+  readonly reason: { readonly type: string; readonly parentLayerPlan?: Layer; readonly stream?: unknown };
+  readonly rootStep: Inside | null;
+  readonly parentSideEffectStep: unknown;
+}
+type Inside = Step & {
+  readonly dependencies: readonly Inside[];
+  readonly isSyncAndSafe: boolean;
+  readonly hasSideEffects: boolean;
+  unbatchedExecute?(extra: object, ...values: unknown[]): unknown;
+};
+
+const layers = new Set(["root", "nullableBoundary", "listItem"]);
+/** Steps whose value depends on nothing but the values of the steps before them. */
+const pure = [PgSelectSingleStep, PgClassExpressionStep, AccessStep, FirstStep, LambdaStep] as const;
+const extra = Object.freeze({});
+
+class Compiler {
+  /** Set while a result is written. */
+  isFull = false;
+  readonly #pages: ReadonlyMap<string, number>;
+
+  constructor(pages: readonly DefaultPage[]) {
+    this.#pages = new Map(pages.map(({ keys, first }) => [keys.join("."), first]));
+  }
+
+  write(output: Output, bound: ReadonlySet<number>, path: readonly string[]): Write {
+    const { layerPlan, sideEffectStep, type } = output;
+    if (sideEffectStep || layerPlan.parentSideEffectStep || !layers.has(layerPlan.reason.type))
+      throw new NoWriter();
+    switch (type.mode) {
+      case "leaf":
+        return this.#leaf(output, type.graphqlType, bound);
+      case "root":
+      case "object":
+        return this.#object(output, bound, path);
+      case "array":
+        return this.#list(output, bound, path);
+      case "null":
+        return () => "null";
+      default:
+        throw new NoWriter();
+    }
+  }
+
+  #leaf({ rootStep, processRoot }: Output, type: GraphQLLeafType, bound: ReadonlySet<number>): Write {
+    const read = this.#read(rootStep, bound);
+    return (values) => {
+      let value = read(values);
+      if (processRoot !== null) value = processRoot(value, 0);
+      if (value == null) return "null";
+      const written = JSON.stringify(type.serialize(value));
+      if (written === undefined) throw new NotWritten();
+      return written;
+    };
+  }
+
+  #object(
+    { type, keys, rootStep, processRoot, deferredOutputPlans }: Output,
+    bound: ReadonlySet<number>,
+    path: readonly string[],
+  ): Write {
+    if (deferredOutputPlans.length > 0) throw new NoWriter();
+    const isRoot = type.mode === "root";
+    const { id } = rootStep;
+    const read = isRoot ? () => true : this.#read(rootStep, bound);
+    const inside = isRoot ? bound : new Set(bound).add(id);
+    const members = Object.entries(keys).map(([key, spec], index) => {
+      const prefix = `${index === 0 ? "{" : ","}${JSON.stringify(key)}:`;
+      if (spec.type === "__typename") {
+        const name = JSON.stringify((type as { typeName?: string }).typeName);
+        return { prefix, isNonNull: true, write: () => name };
+      }
+      return {
+        prefix,
+        isNonNull: spec.isNonNull,
+        write: this.write(spec.outputPlan, inside, [...path, key]),
+      };
+    });
+    if (members.length === 0) throw new NoWriter();
+    return (values) => {
+      const value = read(values);
+      if (!isRoot) values[id] = value;
+      if ((processRoot === null ? value : processRoot(value, 0)) == null) return "null";
+      let text = "";
+      for (const { prefix, isNonNull, write } of members) {
+        const written = write(values);
+        if (isNonNull && written === "null") throw new NotWritten();
+        text += prefix + written;
+      }
+      return text + "}";
+    };
+  }
+
+  #list(
+    { rootStep, processRoot, child, childIsNonNull, layerPlan }: Output,
+    bound: ReadonlySet<number>,
+    path: readonly string[],
+  ): Write {
+    if (!child) throw new NoWriter();
+    let layer: Layer | undefined = child.layerPlan;
+    while (layer && !(layer.reason.type === "listItem" && layer.reason.parentLayerPlan === layerPlan)) {
+      if (!layers.has(layer.reason.type)) throw new NoWriter();
+      layer = layer.reason.parentLayerPlan;
+    }
+    if (!layer?.rootStep || layer.reason.stream) throw new NoWriter();
+    const { id } = layer.rootStep;
+    const read = this.#read(rootStep, bound);
+    const write = this.write(child, new Set(bound).add(id), path);
+    const fullAt = this.#pages.get(path.join("."));
+    return (values) => {
+      let list = read(values);
+      if (processRoot !== null) list = processRoot(list, 0);
+      if (list == null) return "null";
+      if (!Array.isArray(list)) throw new NotWritten();
+      if (list.length === fullAt) this.isFull = true;
+      let text = "[";
+      for (let index = 0; index < list.length; index += 1) {
+        values[id] = list[index];
+        const written = write(values);
+        if (childIsNonNull && written === "null") throw new NotWritten();
+        text += index === 0 ? written : `,${written}`;
+      }
+      return text + "]";
+    };
+  }
+
+  #read(step: Inside, bound: ReadonlySet<number>): Read {
+    const { id } = step;
+    if (bound.has(id)) return (values) => values[id];
+    if (step instanceof ConstantStep) {
+      const { data } = step as unknown as { data: unknown };
+      return () => data;
+    }
+    const given = step.dependencies.map((before) => this.#read(before, bound));
+    const [first] = given;
+    if (step instanceof ListStep) return (values) => given.map((read) => read(values));
+    if (step instanceof PgSelectRowsStep) return (values) => (first!(values) as SelectResult | null)?.items;
+    if (
+      !first ||
+      step.hasSideEffects ||
+      !step.isSyncAndSafe ||
+      !step.unbatchedExecute ||
+      !pure.some((kind) => step instanceof kind)
+    )
+      throw new NoWriter();
+    const execute = step.unbatchedExecute.bind(step);
+    if (given.length === 1) return (values) => execute(extra, first(values));
+    return (values) => execute(extra, ...given.map((read) => read(values)));
+  }
+}
+
+/**
+ * Puts the writer of a plan together.
+ * @param pages lists whose size the operation leaves to their defaults
+ * @returns undefined for a plan that does more than to shape the rows of this one step
+ */
+export function compileWriter(
+  plan: OperationPlan,
+  $select: PgSelectStep,
+  pages: readonly DefaultPage[],
+): WriteData | undefined {
+  const { fetchOneExtra, lastStepId, beforeStepId, mode, id } = $select as unknown as {
+    fetchOneExtra: boolean;
+    lastStepId: number | null;
+    beforeStepId: number | null;
+    mode: string;
+    id: number;
+  };
+  // With these, rows are cut or turned after they have come.
+  if (fetchOneExtra || lastStepId !== null || beforeStepId !== null || mode !== "normal") return undefined;
+  const compiler = new Compiler(pages);
+  let write: Write;
+  try {
+    const { rootOutputPlan } = plan as unknown as { rootOutputPlan: Output };
+    write = compiler.write(rootOutputPlan, new Set([id]), []);
+  } catch (error) {
+    if (error instanceof NoWriter) return undefined;
+    throw error;
+  }
+  return (result) => {
+    const values: Values = [];
+    values[id] = result;
+    compiler.isFull = false;
+    const text = write(values);
+    return { text, isFull: compiler.isFull };
+  };
+}

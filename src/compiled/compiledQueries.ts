@@ -1,0 +1,303 @@
+/**
+ * Queries that are answered without planning or executing their plan anew. Most queries are one statement whose text is the same each time,
+ * and whose rows become the answer in the same way. So what an execution of the plan did is recorded: its statement, where the parameters
+ * of that came from, and the writer of its answer. After two executions with different ids agree, and the writer has written what the plan
+ * answered byte for byte, the next ones bind their parameters, send the statement and write the rows.
+ *
+ * What is kept depends on the document, on whether the viewer is signed in, and on the values of all variables but ids: never on a viewer.
+ * An execution that read anything about the viewer records nothing. Permissions are decided by the database, as ever, by the settings that go
+ * along with the statement.
+ */
+import type { PgSelectStep } from "postgraphile/@dataplan/pg";
+import type { OperationPlan } from "postgraphile/grafast";
+import {
+  type DocumentNode,
+  getOperationAST,
+  Kind,
+  type OperationDefinitionNode,
+  type TypeNode,
+} from "postgraphile/graphql";
+import type { DefaultPage } from "../limits/defaultPages.ts";
+import { compileWriter, NotWritten, type SelectResult, type WriteData } from "./answerWriter.ts";
+
+/** A statement as @dataplan/pg asks for it. */
+export interface AskedStatement {
+  readonly text: string;
+  readonly values?: readonly unknown[] | undefined;
+  readonly name?: string | undefined;
+}
+
+/** The context of an operation, as far as it may be read by what is recorded. */
+const sameForAll = new Set<PropertyKey>([
+  "pgSettings",
+  "withPgClient",
+  "isSignedIn",
+  "grafastMetricsEmitter",
+]);
+
+/** What one execution of a plan did. */
+export class Recording {
+  #statements: { statement: AskedStatement; rows: readonly unknown[] }[] = [];
+  #selects: { step: PgSelectStep; result: SelectResult }[] = [];
+  #isPersonal = false;
+
+  /** The context, read under observation: whatever depends on more than the role of the viewer records nothing. */
+  watch<Context extends object>(context: Context): Context {
+    const note = () => (this.#isPersonal = true);
+    return new Proxy(context, {
+      get(target, key) {
+        if (!sameForAll.has(key) && typeof key === "string") note();
+        return Reflect.get(target, key);
+      },
+      ownKeys(target) {
+        note();
+        return Reflect.ownKeys(target);
+      },
+    });
+  }
+
+  ran(statement: AskedStatement, rows: readonly unknown[]): void {
+    this.#statements.push({ statement, rows });
+  }
+
+  selected(step: PgSelectStep, result: SelectResult): void {
+    this.#selects.push({ step, result });
+  }
+
+  /** The one statement with its step; undefined where there was more, or what was done was done for this viewer. */
+  get single() {
+    const [sent, ...moreStatements] = this.#statements;
+    const [select, ...moreSelects] = this.#selects;
+    if (this.#isPersonal || !sent || !select || moreStatements.length > 0 || moreSelects.length > 0)
+      return undefined;
+    return { ...sent, ...select };
+  }
+}
+
+/** Where a parameter of a statement comes from. */
+type Parameter =
+  { readonly variable: string } | { readonly list: readonly Parameter[] } | { readonly constant: unknown };
+
+type Variables = Readonly<Record<string, unknown>>;
+
+/** The ids among the variables. */
+type Ids = ReadonlyMap<string, string>;
+
+function parameterOf(value: unknown, ids: Ids): Parameter {
+  for (const [variable, id] of ids) if (id === value) return { variable };
+  if (Array.isArray(value)) return { list: value.map((item) => parameterOf(item, ids)) };
+  return { constant: value };
+}
+
+function bind(parameter: Parameter, variables: Variables): unknown {
+  if ("variable" in parameter) return variables[parameter.variable];
+  if ("list" in parameter) return parameter.list.map((item) => bind(item, variables));
+  return parameter.constant;
+}
+
+/** What is told beside the data of an answer. */
+export interface Measured {
+  readonly cost: number;
+  readonly part: readonly string[];
+  readonly copies: number;
+  readonly planning: number;
+}
+
+/** A query that is answered by its statement. */
+export interface CompiledQuery extends Measured {
+  readonly statement: { readonly text: string; readonly name: string | undefined };
+  readonly operationName: string | undefined;
+  /** Lists whose size the operation leaves to their defaults. */
+  readonly pages: readonly DefaultPage[];
+  readonly write: WriteData;
+  /** Of the result, all but its rows. */
+  readonly shape: object;
+  values(variables: Variables): unknown[];
+}
+
+/** What is known of one operation with these variables. */
+interface Candidate {
+  executions: number;
+  /** The first recorded execution. */
+  first?: { ids: Ids; text: string; parameters: readonly Parameter[] };
+  ready?: CompiledQuery;
+  /** Whether its plan has to be executed each time. */
+  isRefused: boolean;
+}
+
+/** Sets of variables of one operation for which something is known. */
+const MOST_CANDIDATES = 16;
+/** Executions that are recorded until nothing more is expected of them. */
+const MOST_RECORDED = 20;
+/** Characters of variables by which queries are told apart. */
+const MOST_CHARACTERS = 1_000;
+const LONGEST_ID = 200;
+/** Bytes that a compiled query keeps beside its statement, about. */
+const BYTES = 6_000;
+
+const isId = (type: TypeNode): boolean =>
+  type.kind === Kind.NON_NULL_TYPE
+    ? isId(type.type)
+    : type.kind === Kind.NAMED_TYPE && type.name.value === "ID";
+
+/** Told where a writer has not written what the plan answered; the plan goes on answering then. */
+export type MismatchListener = (document: string, planned: string, written: string) => void;
+
+/** What an operation of a document has been compiled to, by its variables. */
+export class CompiledOperation {
+  readonly #operation: OperationDefinitionNode | undefined;
+  readonly #variables: readonly { name: string; isId: boolean }[];
+  readonly #text: string;
+  /** The oldest first. */
+  readonly #candidates = new Map<string, Candidate>();
+
+  /** @param text of the document */
+  constructor(document: DocumentNode, operationName: string | null | undefined, text: string) {
+    const operation = getOperationAST(document, operationName);
+    this.#operation = operation?.operation === "query" ? operation : undefined;
+    this.#variables = (operation?.variableDefinitions ?? []).map(({ variable, type }) => ({
+      name: variable.name.value,
+      isId: isId(type),
+    }));
+    this.#text = text;
+  }
+
+  /** The compiled query for these variables; undefined where the plan has to be executed. */
+  find(variables: Variables, isSignedIn: boolean): CompiledQuery | undefined {
+    if (this.#candidates.size === 0) return undefined;
+    const key = this.#keyOf(variables, isSignedIn);
+    return key === undefined ? undefined : this.#candidates.get(key)?.ready;
+  }
+
+  /** @returns what is to be recorded of the coming execution of the plan; undefined where nothing is gained by it */
+  record(variables: Variables, isSignedIn: boolean): Recording | undefined {
+    const key = this.#operation && this.#keyOf(variables, isSignedIn);
+    if (key === undefined) return undefined;
+    let candidate = this.#candidates.get(key);
+    if (!candidate) {
+      if (this.#candidates.size >= MOST_CANDIDATES) this.#drop();
+      this.#candidates.set(key, (candidate = { executions: 0, isRefused: false }));
+    }
+    if (candidate.isRefused || candidate.ready) return undefined;
+    candidate.executions += 1;
+    if (candidate.executions > MOST_RECORDED) candidate.isRefused = true;
+    return candidate.isRefused ? undefined : new Recording();
+  }
+
+  /**
+   * Takes what an execution has recorded, which was answered without errors.
+   * @returns the bytes that are kept from now on
+   */
+  take(
+    recording: Recording,
+    {
+      variables,
+      isSignedIn,
+      data,
+      measured,
+      pages,
+      mismatch,
+    }: {
+      variables: Variables;
+      isSignedIn: boolean;
+      data: object;
+      measured: Measured;
+      pages: readonly DefaultPage[];
+      mismatch?: MismatchListener | undefined;
+    },
+  ): number {
+    const candidate = this.#candidates.get(this.#keyOf(variables, isSignedIn) ?? "");
+    if (!candidate || candidate.ready || candidate.isRefused) return 0;
+    const { single } = recording;
+    const ids = this.#idsOf(variables);
+    if (!single || new Set(ids.values()).size < ids.size) return this.#refuse(candidate);
+    const { statement, rows, step, result } = single;
+    const { text, name, values = [] } = statement;
+    const open = pages.filter(({ variable }) => variable === undefined || variables[variable] == null);
+    const write = compileWriter(
+      (step as unknown as { operationPlan: OperationPlan }).operationPlan,
+      step,
+      open,
+    );
+    if (!write || !this.#isWritten(write, { ...result, items: rows }, data, mismatch))
+      return this.#refuse(candidate);
+    const { first } = candidate;
+    if (!first) {
+      candidate.first = { ids, text, parameters: values.map((value) => parameterOf(value, ids)) };
+      return 0;
+    }
+    // An id that was the same both times could as well be a constant.
+    for (const [variable, id] of ids) if (first.ids.get(variable) === id) return 0;
+    const bound = first.parameters.map((parameter) => bind(parameter, variables));
+    if (first.text !== text || JSON.stringify(bound) !== JSON.stringify(values))
+      return this.#refuse(candidate);
+    const { items: _, ...shape } = result;
+    const { parameters } = first;
+    candidate.ready = {
+      ...measured,
+      statement: { text, name },
+      operationName: this.#operation?.name?.value,
+      pages: open,
+      write,
+      shape,
+      values: (given) => parameters.map((parameter) => bind(parameter, given)),
+    };
+    delete candidate.first;
+    return BYTES + text.length;
+  }
+
+  #isWritten(
+    write: WriteData,
+    result: SelectResult,
+    data: object,
+    mismatch: MismatchListener = () => {},
+  ): boolean {
+    let written: string;
+    try {
+      written = write(result).text;
+    } catch (error) {
+      if (error instanceof NotWritten) return false;
+      throw error;
+    }
+    const planned = JSON.stringify(data);
+    if (written === planned) return true;
+    mismatch(this.#text, planned, written);
+    return false;
+  }
+
+  #refuse(candidate: Candidate): number {
+    candidate.isRefused = true;
+    delete candidate.first;
+    return 0;
+  }
+
+  #drop(): void {
+    for (const [key, { ready }] of this.#candidates)
+      if (!ready) {
+        this.#candidates.delete(key);
+        return;
+      }
+    this.#candidates.delete(this.#candidates.keys().next().value!);
+  }
+
+  #idsOf(variables: Variables): Ids {
+    const ids = new Map<string, string>();
+    for (const { name, isId: can } of this.#variables)
+      if (can && isBindable(variables[name])) ids.set(name, variables[name]);
+    return ids;
+  }
+
+  /** Tells variables apart, but for ids. */
+  #keyOf(variables: Variables, isSignedIn: boolean): string | undefined {
+    let key = isSignedIn ? "viewer" : "stranger";
+    for (const { name, isId: can } of this.#variables) {
+      const value = variables[name];
+      key += can && isBindable(value) ? "\n" : `\n${JSON.stringify(value)}`;
+    }
+    return key.length > MOST_CHARACTERS ? undefined : key;
+  }
+}
+
+/** Whether a value of type ID is one that statements take as it is. */
+const isBindable = (value: unknown): value is string =>
+  typeof value === "string" && value !== "" && value.length <= LONGEST_ID;

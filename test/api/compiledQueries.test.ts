@@ -1,0 +1,144 @@
+/**
+ * Queries that are answered without their plan: the same answers to everybody as the plan gives, from the same statement. In all files, each
+ * execution of a plan is also held against what a compiled query would write from its rows; see test/harness/host.ts.
+ */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { Answer, Person } from "../harness/api.ts";
+import { cast, createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { fullPages } from "../harness/fullPages.ts";
+
+let world: Portfolio;
+let everybody: Record<string, Person>;
+
+beforeAll(async () => {
+  world = await startPortfolio();
+  everybody = cast(world);
+});
+afterAll(() => world.stop());
+
+const documents: Record<string, { text: string; ids?: () => string[] }> = {
+  "a lead by id": {
+    text: "query Lead($id: ID!) { lead(id: $id) { __typename id name status email phone registeredAt tags project { id title } assignee { id firstName } } }",
+    ids: () => Object.values(world.leads).map(({ id }) => id),
+  },
+  "a project by id": {
+    text: "query Project($id: ID!) { project(id: $id) { id title visibility units(first: 2) { id floorPlan { title } } } }",
+    ids: () => [world.project.id, world.quiet.id, world.park.id, world.peak.id],
+  },
+  "a list with a filter": {
+    text: "query Leads($id: ID!) { leads(filter: { projectIds: [$id], status: [NEW] }, first: 20) { id name } }",
+    ids: () => [world.project.id, world.quiet.id, world.peak.id],
+  },
+  "three levels": {
+    text: "{ projects(first: 10) { id title units(first: 10) { id floorPlan { id title } } } }",
+  },
+  "what strangers see": { text: "{ publicProjects(first: 10) { id title slug status } }" },
+  "the viewer": { text: "{ viewer { id firstName email organizations { organization { id name } } } }" },
+};
+
+/** What an answer says; a second request differs by its id, and by the bytes that describe a statement the first time. */
+const said = ({ status, data, errors, extensions }: Answer) =>
+  JSON.stringify([status, data, errors, extensions], (key, value) =>
+    key === "requestId" || key === "read" ? undefined : value,
+  );
+const compiled = async () => (await world.keptDocuments()).compiled;
+
+test("everybody is answered as by the plan, with one statement as before, whoever asked first", async () => {
+  for (const [title, { text, ids = () => [""] }] of Object.entries(documents)) {
+    const before = await compiled();
+    const asked = Object.entries(everybody).flatMap(([who, person]) =>
+      ids().map((id) => ({ who, person, id })),
+    );
+    const ask = ({ person, id }: (typeof asked)[number]) =>
+      world.statements(() => person.ask(text, id === "" ? {} : { id }));
+    // In another document, so that each is planned.
+    const planned = new Map<string, { said: string; count: number }>();
+    for (const [index, one] of asked.entries()) {
+      const { result, count } = await world.statements(() =>
+        one.person.ask(`${text} # ${title} ${index}`, one.id === "" ? {} : { id: one.id }),
+      );
+      planned.set(one.who + one.id, { said: said(result), count });
+    }
+    for (let round = 0; round < 3; round += 1)
+      for (const one of asked) {
+        const { result, count } = await ask(one);
+        const { who, id } = one;
+        expect({ title, who, id, count, said: said(result) }).toEqual({
+          title,
+          who,
+          id,
+          ...planned.get(who + id),
+        });
+      }
+    expect({ title, compiled: (await compiled()) - before }).not.toEqual({ title, compiled: 0 });
+  }
+});
+
+test("pages stay as they are when they are asked for again, and tell of records that came", async () => {
+  for (const [title, text] of Object.entries(fullPages)) {
+    const given = text.includes("$project") ? { project: world.project.id } : {};
+    const other = text.includes("$project") ? { project: world.quiet.id } : {};
+    const first = said(await world.owen.ask(text, given));
+    for (const one of [other, given, other]) expect((await world.owen.ask(text, one)).errors).toBeUndefined();
+    expect({ title, said: said(await world.owen.ask(text, given)) }).toEqual({ title, said: first });
+  }
+  const text = documents["a list with a filter"]!.text;
+  const count = async () => (await world.owen.get(text, { id: world.project.id })).leads.length;
+  const were = await count();
+  await createLead(world.owen, { projectId: world.project.id, name: "Another Ada" });
+  expect(await count()).toBe(were + 1);
+});
+
+test("an id that was the same each time is no constant of the query", async () => {
+  const text = "query Same($id: ID!) { lead(id: $id) { id } }";
+  for (let n = 0; n < 5; n += 1)
+    expect((await world.owen.get(text, { id: world.leads.open.id })).lead.id).toBe(world.leads.open.id);
+  expect((await world.owen.get(text, { id: world.leads.sams.id })).lead.id).toBe(world.leads.sams.id);
+});
+
+test("a lead that is refused, unknown or gone is answered as the plan answers it", async () => {
+  const text = "query Gone($id: ID!) { lead(id: $id) { id name } }";
+  const { open, sams, foreign } = world.leads;
+  for (const { id } of [open, sams, open, sams, open]) await world.owen.get(text, { id });
+  expect(await world.owen.get(text, { id: foreign.id })).toEqual({ lead: null });
+  for (const id of ["nothing", "", 7, null, ["a"]]) {
+    const planned = await world.owen.ask(`${text} # planned`, { id });
+    expect(said(await world.owen.ask(text, { id }))).toBe(said(planned));
+  }
+  expect((await world.anonymous.ask(text, { id: open.id })).errors).toMatchObject([
+    { path: ["lead"], extensions: { code: "UNAUTHENTICATED" } },
+  ]);
+});
+
+test("what the database refuses is told with its place in the answer, and asked once", async () => {
+  const text = "query Refused($id: ID!) { leads(filter: { projectIds: [$id] }, first: 3) { id } }";
+  for (const { id } of [world.project, world.quiet, world.project, world.quiet])
+    await world.owen.get(text, { id });
+  const { result, count } = await world.statements(() => world.owen.ask(text, { id: "no such project" }));
+  const planned = await world.owen.ask(`${text} # planned`, { id: "no such project" });
+  expect(said(result)).toBe(said(planned));
+  expect(count).toBeLessThanOrEqual(1);
+});
+
+test("what depends on where the viewer is, is planned for each of them", async () => {
+  const before = await compiled();
+  const text = "{ publicProjects(first: 3, sort: DISTANCE) { id } }";
+  for (let n = 0; n < 4; n += 1) await world.owen.ask(text);
+  expect(await compiled()).toBe(before);
+});
+
+test("variables that are no ids are told apart by their values, sizes among them", async () => {
+  const text =
+    "query Sized($first: Int, $status: [LeadStatus!]) { leads(first: $first, filter: { status: $status }) { id status } }";
+  for (let round = 0; round < 4; round += 1)
+    for (const [first, status, most] of [
+      [1, ["NEW"], 1],
+      [2, ["NEW"], 2],
+      [2, ["COLD"], 0],
+      [undefined, undefined, 10],
+    ] as const) {
+      const { leads } = await world.owen.get(text, { first, status });
+      expect(leads.length).toBeLessThanOrEqual(most);
+      expect(leads.length > 0).toBe(most > 0);
+    }
+});

@@ -1,0 +1,131 @@
+/**
+ * A rehearsal of an upgrade: the previous code serves a loaded database to a mixed load, which this version migrates meanwhile.
+ * `npm run rehearse -- v1.4` takes the previous version from that commit, `HEAD^` where left out; REHEARSAL_SECONDS (5) is how long the
+ * load goes on before and after, REHEARSAL_LEADS (20000) how many leads there are. Fails where a lock of a table was waited for over
+ * 100 ms, or the previous version answered anything but what was asked for.
+ */
+// oxlint-disable-next-line no-restricted-imports -- git, not a part of the service
+import { execFile } from "node:child_process";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { Agent } from "node:https";
+import { join, resolve } from "node:path";
+// oxlint-disable-next-line no-restricted-imports -- the load goes on for so long
+import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
+import { Client } from "pg";
+import { removeDataDir } from "../../src/database/dataDirs.ts";
+import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
+import { scratchFolder } from "../../src/database/scratchFolder.ts";
+import { runToExit, startService } from "../harness/service.ts";
+import { post, startLoad } from "../harness/load.ts";
+import { watchLocks } from "./lockWaits.ts";
+
+const longestMs = 100;
+const seconds = Number(process.env.REHEARSAL_SECONDS ?? 5);
+const leads = Number(process.env.REHEARSAL_LEADS ?? 20_000);
+const repository = resolve(import.meta.dirname, "../..");
+const run = promisify(execFile);
+
+/** The code of a commit, with the packages that are here. */
+async function codeOf(commit: string, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const archive = join(folder, "code.tar");
+  await run("git", ["archive", "--output", archive, commit], { cwd: repository });
+  await run("tar", ["-xf", archive], { cwd: folder });
+  await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
+}
+
+/** Somebody of the demo who may write leads, and where. */
+async function signIn(baseUrl: string): Promise<{ token: string; projectId: string }> {
+  const agent = new Agent({ keepAlive: false });
+  const login = await post(
+    agent,
+    baseUrl,
+    {
+      query: `mutation { login(input: { username: "demo@plat.example", password: "demo-password" }) { token } }`,
+    },
+    {},
+  );
+  const { token } = login.data.login;
+  const projects = await post(
+    agent,
+    baseUrl,
+    { query: "{ projects(first: 1) { id } }" },
+    { authorization: `Bearer ${token}` },
+  );
+  return { token, projectId: projects.data.projects[0].id };
+}
+
+/** Gives the demo's project many leads, so that what goes through a table takes its time. */
+async function fill(connectionString: string, projectId: string): Promise<void> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  await client.query(
+    `insert into app_public.leads (project_id, name, email)
+     select $1, 'Former ' || n, 'former' || n || '@load.example' from generate_series(1, $2::int) n`,
+    [projectId, leads],
+  );
+  await client.query("analyze");
+  await client.end();
+}
+
+async function rehearse(commit: string): Promise<boolean> {
+  const folder = await scratchFolder("rehearsal");
+  try {
+    const clone = join(folder, "previous");
+    await codeOf(commit, clone);
+    const postgres = await startEmbeddedPostgres({ dataDir: join(folder, "data"), fast: true });
+    try {
+      const env = { DATABASE_URL: postgres.connectionString, MAIL: "outbox" };
+      await using previous = await startService({
+        clone,
+        env: { ...env, DEMO: "1", DATA_DIR: join(folder, "previous-data") },
+      });
+      const { token, projectId } = await signIn(previous.baseUrl);
+      await fill(postgres.connectionString, projectId);
+      const load = startLoad({
+        baseUrl: () => previous.baseUrl,
+        token,
+        projectId,
+        clients: 8,
+        seed: Date.now() % 100_000,
+        persistent: false,
+      });
+      await delay(seconds * 1_000);
+      const before = load.requests;
+      const watch = await watchLocks(postgres.connectionString);
+      const began = performance.now();
+      const migrated = await runToExit({
+        args: ["--migrate-only"],
+        env: { ...env, DATA_DIR: join(folder, "data-of-migration") },
+      });
+      const took = performance.now() - began;
+      const waits = await watch.stop();
+      const during = load.requests - before;
+      await delay(seconds * 1_000);
+      await load.stop();
+      await writeFile(join(folder, "migration.log"), migrated.stdout);
+
+      const long = waits.filter(({ ms }) => ms > longestMs);
+      console.log(`Previous version: ${commit}. Migrated in ${(took / 1000).toFixed(1)} s.`);
+      console.log(
+        `Requests: ${load.requests}, ${during} of them during the migration; ${load.wrong.length} answered wrongly.`,
+      );
+      console.log(
+        `Waits for locks of tables: ${waits.length}, the longest ${(waits[0]?.ms ?? 0).toFixed(0)} ms; over ${longestMs} ms: ${long.length}.`,
+      );
+      for (const { who, relation, mode, ms } of long.slice(0, 20))
+        console.log(`  ${ms.toFixed(0)} ms  ${relation}  ${mode}  ${who || "unnamed"}`);
+      for (const wrong of [...new Set(load.wrong)].slice(0, 20)) console.log(`  ${wrong}`);
+      if (migrated.code !== 0) console.log(migrated.stderr, migrated.stdout);
+      return migrated.code === 0 && long.length === 0 && load.wrong.length === 0;
+    } finally {
+      await postgres.stop();
+    }
+  } finally {
+    await removeDataDir(folder);
+  }
+}
+
+process.exitCode = (await rehearse(process.argv[2] ?? "HEAD^")) ? 0 : 1;
+process.exit();
