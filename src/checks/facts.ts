@@ -8,6 +8,35 @@ create temp table calls (caller oid, callee oid);
 create temp table mentions (callee oid);
 create temp table worker_mentions (callee oid);
 create temp table policy_calls (policy oid, callee oid, per_row boolean, constant boolean);
+
+-- Functions that the service's own sources call with its connections.
+create temp table service_calls (callee oid);
+
+-- What a statement of a viewer comes to with the viewer's own rights. Of a mutation that is not for visitors, a visitor comes no further than
+-- to being told to sign in.
+create temp view reached as
+  with recursive roots as (
+    select r.role, f.oid from functions f cross join unnest(array['plat_user', 'plat_anonymous']) r (role)
+    where f.schema = 'app_public' and has_function_privilege(r.role, f.oid, 'execute')
+      and (r.role = 'plat_user' or f.volatility <> 'v' or pg_temp.tag(f.comment, 'withoutViewer') is not null)
+    union select 'plat_anonymous', f.oid from functions f where f.object in ('app_hidden.require_viewer()', 'app_hidden.refuse_anonymous()')
+    union select p.role, c.callee from policy_calls c join policies p on p.oid = c.policy where p.role in ('plat_user', 'plat_anonymous')
+    union select r.role, d.refobjid from pg_depend d join pg_rewrite w on w.oid = d.objid join pg_class v on v.oid = w.ev_class
+      cross join unnest(array['plat_user', 'plat_anonymous']) r (role)
+      where d.classid = 'pg_rewrite'::regclass and d.refclassid = 'pg_proc'::regclass and pg_get_userbyid(v.relowner) <> 'plat_masker'
+        and has_table_privilege(r.role, v.oid, 'select')
+    union select 'plat_user', c.callee from service_calls c join functions f on f.oid = c.callee and f.schema = 'app_hidden'
+    -- Only users write.
+    union select 'plat_user', t.tgfoid from pg_trigger t
+      where not t.tgisinternal and (t.tgtype::int & 4 <> 0 and has_any_column_privilege('plat_user', t.tgrelid, 'insert')
+        or t.tgtype::int & 8 <> 0 and has_table_privilege('plat_user', t.tgrelid, 'delete')
+        or t.tgtype::int & 16 <> 0 and has_any_column_privilege('plat_user', t.tgrelid, 'update'))
+    union select 'plat_user', d.refobjid from pg_depend d
+      where d.classid in ('pg_attrdef'::regclass, 'pg_constraint'::regclass) and d.refclassid = 'pg_proc'::regclass),
+  reached as (
+    select role, oid from roots
+    union select r.role, c.callee from reached r join functions f on f.oid = r.oid and not f.definer join calls c on c.caller = f.oid)
+  select r.role, f.oid from reached r join functions f using (oid);
 `;
 
 const fill = `
@@ -32,6 +61,9 @@ insert into mentions
   where f.name in (select distinct w[1] from pg_description d, regexp_matches(d.description, '(?:^|\\n)@[^\\n]*', 'g') line,
     regexp_matches(line[1], '[a-z]\\w+', 'g') w);
 
+insert into service_calls
+  select f.oid from functions f where f.schema || '.' || f.name = any ($1);
+
 -- By the beginning of its name, as in 'step_' || type; a function that makes functions does not call them.
 insert into mentions
   select f.oid from functions f
@@ -53,6 +85,9 @@ begin
   end loop;
 end $$`;
 
+const wordsFor = (statement: string, { all, worker, service }: SourceWords) =>
+  statement.includes("worker_mentions") ? worker : statement.includes("service_calls") ? service : all;
+
 /** Makes the tables on this connection, empty. */
 export async function createFacts(client: ClientBase): Promise<void> {
   await client.query(tables);
@@ -63,12 +98,9 @@ export async function createFacts(client: ClientBase): Promise<void> {
  * @param words of the sources that are not in the database
  */
 export async function gatherFacts(client: ClientBase, words: SourceWords): Promise<void> {
-  await client.query("truncate calls, mentions, worker_mentions, policy_calls");
+  await client.query("truncate calls, mentions, worker_mentions, service_calls, policy_calls");
   for (const statement of fill.split(";\n").filter((text) => text.trim() !== ""))
-    await client.query(
-      statement,
-      statement.includes("$1") ? [[...words[statement.includes("worker_mentions") ? "worker" : "all"]]] : [],
-    );
+    await client.query(statement, statement.includes("$1") ? [[...wordsFor(statement, words)]] : []);
   await client.query(inRows);
   const { rows } = await client.query<{ oid: number; tree: string }>(
     "select p.oid::int4 as oid, tree from pg_policy p join tables t on t.oid = p.polrelid, unnest(array[p.polqual::text, p.polwithcheck::text]) tree where tree is not null",

@@ -84,10 +84,35 @@ export const grantRules: Rule[] = [
   },
   {
     name: "function-grant",
-    why: "A function of app_public that the viewer may not call is neither an operation nor a field.",
+    why: "What viewers may not call is neither an operation nor a field; for visitors a list that is empty would be an error with the field, and an operation tells them itself how to sign in.",
     query: `
       select f.object, format('Write \`grant execute on function %s to plat_user, plat_anonymous;\`, or create it in app_private.', f.object) as write
-      from functions f where f.schema = 'app_public' and not has_function_privilege('plat_user', f.oid, 'execute')`,
+      from functions f
+      where f.schema = 'app_public'
+        and not (has_function_privilege('plat_user', f.oid, 'execute') and has_function_privilege('plat_anonymous', f.oid, 'execute'))`,
+  },
+  {
+    name: "function-grant-missing",
+    why: "What a viewer may call fails half-way where it calls, with the viewer's rights, what the viewer may not.",
+    query: `
+      select f.object || ' ' || r.role as object, format('Write \`grant execute on function %s to %s;\`: a policy or function that runs with the rights of %s calls it.',
+        f.object, r.role, r.role) as write
+      from reached r join functions f using (oid)
+      where not f.is_trigger and not has_function_privilege(r.role, f.oid, 'execute')`,
+  },
+  {
+    name: "service-grant",
+    why: "The service logs in as roles that may do nothing but what is granted to them.",
+    query: `
+      select f.object, format('Write \`grant execute on function %s to %s;\`: the sources of the service call it.', f.object,
+        case when f.schema = 'app_hidden' then 'plat_user'
+          when exists (select from worker_mentions m where m.callee = f.oid) then 'plat_worker' else 'plat_authenticator' end) as write
+      from functions f
+      where f.oid in (select callee from service_calls) and case f.schema
+        when 'app_hidden' then not has_function_privilege('plat_user', f.oid, 'execute')
+        -- What does not run as its owner is for whoever migrates.
+        else f.definer and not has_function_privilege('plat_worker', f.oid, 'execute') and not has_function_privilege('plat_authenticator', f.oid, 'execute')
+          and not has_function_privilege('plat_user', f.oid, 'execute') end`,
   },
   {
     name: "function-public",

@@ -19,7 +19,12 @@ export interface SourceWords {
   all: ReadonlySet<string>;
   /** What background work runs. */
   worker: ReadonlySet<string>;
+  /** Functions with their schemas that the API and background work call, with the rights of the roles that they log in as. */
+  service: ReadonlySet<string>;
 }
+
+/** What runs with the rights of the owner, or does not run. */
+const notOfService = /^src\/(checks|cli|demo|docs|doctor)\//;
 
 /** What src/server.ts starts with the connection of background work, tasks apart; and what these import. */
 const workerParts = [
@@ -37,8 +42,8 @@ const wordsOf = (text: string) => text.match(/[a-z]\w+/g) ?? [];
 
 /** Every word of the sources that call functions. */
 export async function sourceWords(): Promise<SourceWords> {
-  const [all, worker] = await Promise.all([allWords(), workerSources()]);
-  return { all, worker: new Set(worker.flatMap(wordsOf)) };
+  const [all, worker, service] = await Promise.all([allWords(), workerSources(), serviceCalls()]);
+  return { all, worker: new Set(worker.flatMap(wordsOf)), service };
 }
 
 /** The text of every file that background work runs. */
@@ -53,6 +58,12 @@ export async function workerSources(): Promise<string[]> {
       files.add(join(dirname(file), path!));
   }
   return texts;
+}
+
+async function serviceCalls(): Promise<Set<string>> {
+  const files = (await filesBelow("src", /\.ts$/)).filter((file) => !notOfService.test(file));
+  const texts = await Promise.all(files.map(read));
+  return new Set(texts.flatMap((text) => text.match(/\bapp_(?:hidden|private)\.\w+(?=\()/g) ?? []));
 }
 
 async function allWords(): Promise<Set<string>> {

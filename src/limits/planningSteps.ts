@@ -1,6 +1,5 @@
 import {
   type DocumentNode,
-  type FieldNode,
   type GraphQLNamedType,
   type GraphQLSchema,
   getNamedType,
@@ -12,7 +11,6 @@ import {
   OperationTypeNode,
   print,
   type SelectionSetNode,
-  visit,
 } from "postgraphile/graphql";
 import { type Weighed, Weighing } from "./heaviestPart.ts";
 import { SelectedFields } from "./selectedFields.ts";
@@ -43,14 +41,23 @@ export interface PlanMeasure {
   readonly introspections: number;
 }
 
-function countIntrospections(document: DocumentNode, operation: OperationDefinitionNode): number {
+const isIntrospection = (name: string) => name === "__schema" || name === "__type";
+
+/** How often a selection asks for the schema, without what fragments that it spreads hold. PERF: to visit all nodes takes several times as long. */
+export function introspectionsIn({ selections }: SelectionSetNode): number {
   let count = 0;
-  const Field = ({ name }: FieldNode) => {
-    if (name.value === "__schema" || name.value === "__type") count += 1;
-  };
-  visit(operation, { Field });
+  for (const selection of selections) {
+    if (selection.kind === Kind.FRAGMENT_SPREAD) continue;
+    if (selection.kind === Kind.FIELD && isIntrospection(selection.name.value)) count += 1;
+    if (selection.selectionSet) count += introspectionsIn(selection.selectionSet);
+  }
+  return count;
+}
+
+function countIntrospections(document: DocumentNode, operation: OperationDefinitionNode): number {
+  let count = introspectionsIn(operation.selectionSet);
   for (const definition of document.definitions)
-    if (definition.kind === Kind.FRAGMENT_DEFINITION) visit(definition, { Field });
+    if (definition.kind === Kind.FRAGMENT_DEFINITION) count += introspectionsIn(definition.selectionSet);
   return count;
 }
 

@@ -103,8 +103,12 @@ export async function toColumns(
       value = await passThrough(transform, value, name, input, context, passage);
     result[column] = toDatabaseNames(codec, value, name);
   }
+  await beforeSql(context);
   return result;
 }
+
+/** What becomes of values in SQL is a piece of work of its own where they are many. */
+const beforeSql = async (context: Grafast.Context): Promise<void> => workOf(context.pgSettings)?.nextPiece();
 
 async function passThrough(
   transform: string,
@@ -144,8 +148,7 @@ export async function argumentValues(
     }
     values[parameter.name!] = toDatabaseNames(parameter.codec, value, member);
   }
-  // What becomes of them in SQL.
-  await workOf(context.pgSettings)?.nextPiece();
+  if (!operation.spreads) await beforeSql(context);
   return values;
 }
 

@@ -1,6 +1,7 @@
-import { type DocumentNode, GraphQLError, Kind, visit, BREAK } from "postgraphile/graphql";
+import { type DocumentNode, GraphQLError } from "postgraphile/graphql";
 import { withoutNames } from "../http/graphqlErrors.ts";
 import { findRequestState } from "../http/requestState.ts";
+import { introspectionsIn } from "../limits/planningSteps.ts";
 
 const known = new WeakMap<DocumentNode, boolean>();
 
@@ -8,14 +9,9 @@ const known = new WeakMap<DocumentNode, boolean>();
 function asksForSchema(document: DocumentNode): boolean {
   let found = known.get(document);
   if (found !== undefined) return found;
-  found = false;
-  visit(document, {
-    [Kind.FIELD](node) {
-      if (node.name.value !== "__schema" && node.name.value !== "__type") return undefined;
-      found = true;
-      return BREAK;
-    },
-  });
+  found = document.definitions.some(
+    (definition) => "selectionSet" in definition && introspectionsIn(definition.selectionSet) > 0,
+  );
   known.set(document, found);
   return found;
 }

@@ -18,7 +18,7 @@ const mask = (table: string, tags = "") => `
   comment on column app_public.${table}.name is E'@masked\\n${tags}\\nWhat it is called.';
   create function app_public.${table}_name(r app_public.${table}) returns text language sql stable
     as $$ select case when ${can} then r.name end $$;
-  grant execute on function app_public.${table}_name to plat_user;
+  grant execute on function app_public.${table}_name to plat_user, plat_anonymous;
   comment on function app_public.${table}_name is 'What it is called; null without the permission.';
   select app_private.make_masked_view('${table}')`;
 
@@ -223,6 +223,18 @@ export const faults: Fault[] = [
     says: /`grant execute on function app_public\.ramps_length\(app_public\.ramps\) to plat_user, plat_anonymous;`/,
   },
   {
+    rule: "function-grant-missing",
+    sql: "revoke execute on function app_hidden.transitions_from(text, jsonb) from plat_anonymous",
+    object: "app_hidden.transitions_from(text,jsonb) plat_anonymous",
+    says: /`grant execute on function app_hidden\.transitions_from\(text,jsonb\) to plat_anonymous;`/,
+  },
+  {
+    rule: "service-grant",
+    sql: "revoke execute on function app_private.authenticate_access_token from plat_authenticator",
+    object: "app_private.authenticate_access_token(bytea)",
+    says: /to plat_authenticator;`/,
+  },
+  {
     rule: "function-public",
     table: "stairs",
     sql: `create function app_public.stairs_count(r app_public.stairs) returns int
@@ -258,6 +270,7 @@ export const faults: Fault[] = [
     rule: "policy-volatile",
     table: "walls",
     sql: `create function app_private.heads() returns boolean language sql volatile as $$ select random() < 0.5 $$;
+      grant execute on function app_private.heads to plat_user;
       create policy lucky on app_public.walls for select to plat_user using ((select app_private.heads()))`,
     object: "app_public.walls lucky",
     says: /Declare app_private\.heads\(\) stable/,
@@ -278,7 +291,7 @@ export const faults: Fault[] = [
     table: "aisles",
     sql: `create function app_public.aisles_width(r app_public.aisles) returns int
         language sql stable security definer as $$ select case when ${can} then 1 end $$;
-      grant execute on function app_public.aisles_width to plat_user;
+      grant execute on function app_public.aisles_width to plat_user, plat_anonymous;
       comment on function app_public.aisles_width is 'How wide it is.'`,
     object: "app_public.aisles_width(app_public.aisles)",
     says: /`set search_path = pg_catalog, pg_temp`/,
@@ -288,7 +301,7 @@ export const faults: Fault[] = [
     table: "barns",
     sql: `create function app_public.barns_width(r app_public.barns) returns int
         language sql stable set search_path = pg_catalog, pg_temp as $$ select 1 $$;
-      grant execute on function app_public.barns_width to plat_user;
+      grant execute on function app_public.barns_width to plat_user, plat_anonymous;
       comment on function app_public.barns_width is 'How wide it is.'`,
     object: "app_public.barns_width(app_public.barns)",
     says: /Leave out `set search_path`/,
@@ -299,7 +312,7 @@ export const faults: Fault[] = [
     sql: `create function app_public.chimneys_neighbours(r app_public.chimneys) returns bigint
         language sql stable security definer set search_path = pg_catalog, pg_temp
         as $$ select count(*) from app_public.chimneys c where c.id <> r.id $$;
-      grant execute on function app_public.chimneys_neighbours to plat_user;
+      grant execute on function app_public.chimneys_neighbours to plat_user, plat_anonymous;
       comment on function app_public.chimneys_neighbours is 'How many others there are.'`,
     object: "app_public.chimneys_neighbours(app_public.chimneys)",
     says: /`@withoutViewer …`/,
@@ -324,7 +337,8 @@ export const faults: Fault[] = [
   {
     rule: "job-key-of-everybody",
     table: "letterboxes",
-    sql: `create function app_private.tg_letterboxes__count() returns trigger language plpgsql volatile as $$
+    sql: `create function app_private.tg_letterboxes__count() returns trigger language plpgsql volatile security definer
+      set search_path = pg_catalog, pg_temp as $$
       begin perform app_private.add_job('search__catch_up', job_key => 'letterboxes'); return null; end $$;
       create trigger _500_count after insert on app_public.letterboxes for each row execute function app_private.tg_letterboxes__count()`,
     object: "app_private.tg_letterboxes__count()",
@@ -375,7 +389,7 @@ export const faults: Fault[] = [
     rule: "comment-function",
     table: "hedges",
     sql: `create function app_public.hedges_height(r app_public.hedges) returns int language sql stable as $$ select 1 $$;
-      grant execute on function app_public.hedges_height to plat_user`,
+      grant execute on function app_public.hedges_height to plat_user, plat_anonymous`,
     object: "app_public.hedges_height(app_public.hedges)",
     says: /`comment on function app_public\.hedges_height\(app_public\.hedges\) is '…';`/,
   },
@@ -383,7 +397,7 @@ export const faults: Fault[] = [
     rule: "comment-argument",
     sql: `create function app_public.paint(color text) returns boolean
         language plpgsql volatile as $$ begin perform app_hidden.require_viewer(); return true; end $$;
-      grant execute on function app_public.paint to plat_user;
+      grant execute on function app_public.paint to plat_user, plat_anonymous;
       comment on function app_public.paint is 'Paints everything.'`,
     object: "app_public.paint(text) color",
     says: /`@arg color …`/,
@@ -478,7 +492,7 @@ export const faults: Fault[] = [
     table: "nests",
     sql: `comment on column app_public.nests.name is E'@masked\\n\\nWhat it is called.';
       create function app_public.nests_name(r app_public.nests) returns text language sql stable as $$ select r.name $$;
-      grant execute on function app_public.nests_name to plat_user;
+      grant execute on function app_public.nests_name to plat_user, plat_anonymous;
       comment on function app_public.nests_name is 'What it is called.';
       select app_private.make_masked_view('nests')`,
     object: "app_public.nests.name",
@@ -539,7 +553,7 @@ export const faults: Fault[] = [
     sql: `${mask("newels")};
       create function app_public.projects_newels_of_it(p app_public.projects) returns setof app_public.newels language sql stable
         as $$ select n.* from app_public.newels n where n.project_id = p.id $$;
-      grant execute on function app_public.projects_newels_of_it to plat_user;
+      grant execute on function app_public.projects_newels_of_it to plat_user, plat_anonymous;
       comment on function app_public.projects_newels_of_it is 'Its newels.'`,
     object: "app_public.projects_newels_of_it(app_public.projects)",
     says: /app_hidden\.masked_newels/,
@@ -550,7 +564,7 @@ export const faults: Fault[] = [
     sql: `${mask("nibs")};
       create function app_public.some_nib() returns app_public.nibs language sql stable security definer set search_path = pg_catalog, pg_temp
         as $$ select n.* from app_public.nibs n where n.organization_id = any ((select app_hidden.viewer_organizations('lead.read'))::uuid[]) limit 1 $$;
-      grant execute on function app_public.some_nib to plat_user;
+      grant execute on function app_public.some_nib to plat_user, plat_anonymous;
       comment on function app_public.some_nib is 'A nib.'`,
     object: "app_public.some_nib()",
     says: /`app_hidden\.masked\(…\)`.*app_public\.nibs/,
@@ -560,7 +574,7 @@ export const faults: Fault[] = [
     table: "naves",
     sql: `${mask("naves")};
       create function app_public.naves_title(r app_public.naves) returns text language sql stable as $$ select app_public.naves_name(r) || '!' $$;
-      grant execute on function app_public.naves_title to plat_user;
+      grant execute on function app_public.naves_title to plat_user, plat_anonymous;
       comment on function app_public.naves_title is 'What stands on it.'`,
     object: "app_public.naves_title(app_public.naves)",
     says: /`@reads name`/,

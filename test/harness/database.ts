@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { Client, escapeIdentifier, type Pool } from "pg";
 import { OrderedPool } from "../../src/database/orderedPool.ts";
 import { authenticatorUrl, limitDatabase, workerUrl } from "../../src/database/roles.ts";
-import { noteUsage } from "../mutants/usage.ts";
+import { noteUsage, observe } from "../mutants/usage.ts";
 
 export interface TestDatabase {
   /** The owner's connection: no policy holds for it. */
@@ -33,7 +33,7 @@ export async function createTestDatabase(
   await asRoot((client) => clone(client, source, name, from !== "empty"));
   const owner = new URL(template);
   owner.pathname = `/${name}`;
-  if (usage) await asRoot((client) => client.query(`alter database ${name} set track_functions = 'all'`));
+  if (usage) await asRoot((client) => client.query(observe(name)));
   if (mutant && from !== "empty") await asRoot((client) => client.query(mutant), `/${name}`);
   if (loads) await loadDemoInto(owner.href);
   return {

@@ -3,7 +3,7 @@ import { eventLoopShare, LARGE_INPUT } from "../../src/limits/admission.ts";
 import { EventLoop, eventLoop } from "../../src/limits/eventLoop.ts";
 import { OperationWork, withWork } from "../../src/limits/operationWork.ts";
 import { partyOf } from "../../src/limits/party.ts";
-import { argumentValues } from "../../src/operations/members.ts";
+import { argumentValues, toColumns } from "../../src/operations/members.ts";
 
 const ann = partyOf("ann", undefined);
 const bob = partyOf("bob", undefined);
@@ -74,6 +74,15 @@ test("of an operation with much to read, the values and what becomes of them in 
     expect(await pieces(LARGE_INPUT - 1)).toEqual([false, []]);
     expect(await pieces(LARGE_INPUT)).toEqual([true, [[ann]]]);
     expect(await argumentValues({}, {} as never, of)).toEqual({});
+    const context = { pgSettings: withWork({}, new OperationWork(bob, LARGE_INPUT)) } as never;
+    for (const read of [
+      () => argumentValues({}, context, { ...of, spreads: true }),
+      () => toColumns([], {}, context, of),
+    ]) {
+      ready.mockClear();
+      await read();
+      expect(ready.mock.calls).toEqual([[bob]]);
+    }
   } finally {
     ready.mockRestore();
   }

@@ -185,6 +185,7 @@ test("introspections count, in fragments too", () => {
       "a",
     ).introspections,
   ).toBe(1);
+  expect(steps('{ ok lead { ... { __type(name: "A") { name } } } }').introspections).toBe(1);
 });
 
 test("the part of the plan that is dominant is named; an operation that the schema has none of has no steps", () => {

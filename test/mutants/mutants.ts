@@ -3,7 +3,7 @@
  * Each has to make some test fail.
  */
 import type { Client } from "pg";
-import { variantsOfExpression, variantsOfQuery } from "./expressions.ts";
+import { type Variant, variantsOfExpression, variantsOfQuery } from "./expressions.ts";
 
 /** A change of the schema that takes one rule away. */
 export interface Mutant {
@@ -16,6 +16,8 @@ export interface Mutant {
   sql: string;
   /** Restores a function. */
   undo?: string;
+  /** The line that refuses, where the check is all that is changed, as PostgreSQL tells it: `app_public.cancel_purchase(uuid) line 12`. */
+  refusesAt?: string;
   /** Equal for rules that a generator made for several tables, but for the names of tables and permissions. */
   likeness: string;
 }
@@ -99,18 +101,18 @@ async function ofPolicies(client: Client, predicates: ReadonlySet<string>): Prom
 async function ofGrants(client: Client): Promise<Mutant[]> {
   const { rows } = await client.query<{ about: string; role: string; privilege: string; on: string }>(
     `with granted as (
-       select c.oid::regclass::text as about, a.grantee, a.privilege_type as privilege, 'table ' || c.oid::regclass as on
+       select c.oid::regclass::text as about, c.relowner as owner, a.grantee, a.privilege_type as privilege, 'table ' || c.oid::regclass as on
        from pg_class c, aclexplode(c.relacl) a where c.relnamespace::regnamespace::text in ${schemas} and c.relkind in ('r', 'v', 'm', 'p')
        union all
-       select c.oid::regclass::text, x.grantee, x.privilege_type || '(' || string_agg(quote_ident(a.attname), ', ' order by a.attnum) || ')', 'table ' || c.oid::regclass
+       select c.oid::regclass::text, c.relowner, x.grantee, x.privilege_type || '(' || string_agg(quote_ident(a.attname), ', ' order by a.attnum) || ')', 'table ' || c.oid::regclass
        from pg_class c join pg_attribute a on a.attrelid = c.oid, aclexplode(a.attacl) x
        where c.relnamespace::regnamespace::text in ${schemas} group by c.oid, x.grantee, x.privilege_type
        union all
-       select n.nspname || '.' || p.proname, a.grantee, a.privilege_type, 'function ' || p.oid::regprocedure
+       select n.nspname || '.' || p.proname, p.proowner, a.grantee, a.privilege_type, 'function ' || p.oid::regprocedure
        from pg_proc p join pg_namespace n on n.oid = p.pronamespace, aclexplode(p.proacl) a where n.nspname in ${schemas})
      select about, r.rolname as role, privilege, granted.on from granted join pg_roles r on r.oid = grantee
      -- What belongs to a role needs no grant.
-     where r.rolname like 'plat\\_%' and not r.rolsuper and r.rolname <> 'plat_owner'
+     where r.rolname like 'plat\\_%' and not r.rolsuper and r.rolname <> 'plat_owner' and r.oid <> owner
      order by 1, 2, 3, 4`,
   );
   return rows.map(({ about, role, privilege, on }) => ({
@@ -152,20 +154,21 @@ async function ofFunctions(client: Client, predicates: ReadonlySet<string>): Pro
      order by 3`,
   );
   return rows.flatMap((routine) => {
-    const variants =
+    const variants: (Variant & { refusesAt?: number })[] =
       routine.language === "sql"
         ? ofSqlBody(routine, predicates, asked.has(routine.name))
         : [
             ...ofBlocks(routine, predicates),
             ...(asked.has(routine.name) ? ofAnswers(routine, predicates) : []),
           ];
-    return variants.map(({ change, sql }) => ({
+    return variants.map(({ change, sql, refusesAt }) => ({
       id: `${routine.signature}: ${change}`,
       kind: "function" as const,
       about: routine.name,
       change,
       sql: inUse(routine, sql),
       undo: inUse(routine, routine.definition),
+      ...(refusesAt && { refusesAt: `${routine.signature} line ${refusesAt}` }),
       // Triggers that a generator made for each table.
       likeness: `${routine.name.replace(/\.tg_\w+?__/, ".tg_…__")}: ${change}`,
     }));
@@ -217,15 +220,23 @@ function ofBlocks({ source, definition }: Routine, predicates: ReadonlySet<strin
     change,
     sql: withSource(definition, source, source.slice(0, from) + by + source.slice(to)),
   });
+  const lineOf = (place: number) => source.slice(0, place).split("\n").length;
   return [
     ...[...code.matchAll(refusal)].map((match) => {
       const from = match.index + match[0].indexOf(match[1]!, 2);
       const to = from + match[1]!.length;
-      return changed(from, to, "false", `if ${line(source.slice(from, to))} → never`);
+      const then = from + code.slice(from).search(/\b(?:perform|raise)\b/i);
+      return {
+        ...changed(from, to, "false", `if ${line(source.slice(from, to))} → never`),
+        refusesAt: lineOf(then),
+      };
     }),
     ...[...code.matchAll(requirement)].map(({ index }) => {
       const to = code.indexOf(";", index);
-      return changed(index, to, "null", `${line(source.slice(index, to))} → nothing`);
+      return {
+        ...changed(index, to, "null", `${line(source.slice(index, to))} → nothing`),
+        refusesAt: lineOf(index),
+      };
     }),
     ...[...predicates].flatMap((predicate) =>
       [...code.matchAll(new RegExp(`\\b${predicate.replace(".", "\\.")}\\(`, "g"))].map(({ index }) => {

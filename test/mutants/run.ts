@@ -1,6 +1,6 @@
 /**
  * `npm run test:mutants`: whether the tests notice when a rule of the database is missing. It takes policies, grants and checks away one by
- * one. First it looks, in transactions that are rolled back, whether anybody reaches other rows than test/schema/access.txt says, which takes
+ * one. First it looks, in transactions that are rolled back, of grants whether a rule over the catalog misses one, and of all whether anybody reaches other rows than test/schema/access.txt says, which takes
  * a tenth of a second; then, of functions, whether a mutation takes other permissions than docs/mutations.md says; then it runs the test
  * files that use the table or function, those that use it most first, until one of them fails.
  * docs/mutants.md says what to do about those that survive.
@@ -24,6 +24,7 @@ import { findMutants, type Mutant } from "./mutants.ts";
 import { equivalents } from "./equivalents.ts";
 import { startOperationTrial, type OperationTrial } from "./operations.ts";
 import { startRowTrial, type RowTrial } from "./rows.ts";
+import { tryGrants } from "./grants.ts";
 import { createTestProcess, type TestProcess } from "./testProcesses.ts";
 import { readUsage, type Usage } from "./usage.ts";
 
@@ -52,7 +53,9 @@ interface Result {
   sql: string;
   /** The test that failed, or nothing where none did. */
   killedBy?: string;
-  /** What has been asked: "rows", "operations", and test files. */
+  /** Why nobody could see it. */
+  equivalent?: string;
+  /** What has been asked: "rules", "rows", "operations", and test files. */
   tried: string[];
 }
 
@@ -69,6 +72,8 @@ try {
   await client.end();
   chosen = choose(all);
   const open = (stage: string) => chosen.filter((mutant) => isOpen(mutant, stage));
+  const granted = open("rules").filter(({ kind }) => kind === "grant");
+  if (granted.length > 0) await tryRules(database.ownerUrl, granted);
   if (open("rows").length > 0) await tryRows(await startRowTrial(database.ownerUrl), open("rows"));
   const unnoticed = () => open("operations").filter(({ undo }) => undo);
   if (unnoticed().length > 0) await tryOperations(await startOperationTrial(), unnoticed());
@@ -82,17 +87,33 @@ tell();
 function isOpen({ id, sql }: Mutant, stage: string): boolean {
   const result = known.get(id);
   if (!result || result.sql !== sql) return true;
-  if (result.killedBy) return false;
+  if (result.killedBy || result.equivalent) return false;
   return options.again || !result.tried.some((tried) => (tried.endsWith(".ts") ? "tests" : tried) === stage);
 }
 
-async function note(mutant: Mutant, killedBy: string | undefined, tried: string[]): Promise<void> {
+async function note(
+  mutant: Mutant,
+  killedBy: string | undefined,
+  tried: string[],
+  equivalent?: string,
+): Promise<void> {
   const { id, sql } = mutant;
   const before = known.get(id);
   const all = [...new Set([...(before?.sql === sql ? before.tried : []), ...tried])];
-  const result: Result = { id, sql, ...(killedBy && { killedBy }), tried: all };
+  const result: Result = {
+    id,
+    sql,
+    ...(killedBy && { killedBy }),
+    ...(equivalent && { equivalent }),
+    tried: all,
+  };
   known.set(id, result);
   await appendFile(resultsFile, `${JSON.stringify(result)}\n`);
+}
+
+async function tryRules(databaseUrl: string, open: Mutant[]): Promise<void> {
+  for (const { mutant, rule, equivalent } of await tryGrants(databaseUrl, open))
+    await note(mutant, rule && `test/checks/catalog.test.ts: ${rule}`, ["rules"], equivalent);
 }
 
 async function tryRows(trial: RowTrial, open: Mutant[]): Promise<void> {
@@ -161,10 +182,16 @@ async function tryFiles(process: TestProcess, { sql }: Mutant, files: string[]) 
 }
 
 /**
- * Those first for which it is the greatest part of what they do. A function that PostgreSQL puts in the place of its call is not counted: for
+ * For a check, the files in which it refuses somebody, those first in which least does: without it, nothing changes anywhere else. Of others
+ * those first for which it is the greatest part of what they do. A function that PostgreSQL puts in the place of its call is not counted: for
  * such those of the table that its name begins with.
  */
-function filesAbout({ about }: Mutant, usage: Usage[]): string[] {
+function filesAbout({ about, refusesAt }: Mutant, usage: Usage[]): string[] {
+  if (refusesAt)
+    return usage
+      .filter(({ refused }) => refused[refusesAt])
+      .toSorted((a, b) => total(a.used) - total(b.used))
+      .map(({ file }) => file);
   const using = (object: string) =>
     usage
       .map(({ file, used }) => ({ file, part: (used[object] ?? 0) / total(used) }))
@@ -246,8 +273,10 @@ async function results(): Promise<Map<string, Result>> {
 }
 
 function tell(): void {
-  const survivors = chosen.filter(({ id }) => !known.get(id)?.killedBy);
-  console.log(`\n${chosen.length - survivors.length} of ${chosen.length} mutants were killed.`);
+  const of = (what: "killedBy" | "equivalent") => chosen.filter(({ id }) => known.get(id)?.[what]).length;
+  const survivors = chosen.filter(({ id }) => !known.get(id)?.killedBy && !known.get(id)?.equivalent);
+  const seen = of("equivalent") > 0 ? `, ${of("equivalent")} change nothing that anybody could see` : "";
+  console.log(`\n${of("killedBy")} of ${chosen.length} mutants were killed${seen}.`);
   for (const { id } of survivors)
     console.log(`  survived: ${id} (${known.get(id)?.tried.join(", ") || "no test uses it"})`);
   if (survivors.length > 0) process.exitCode = 1;

@@ -2,12 +2,14 @@
  * A process that runs test files one after the other, each on databases with one mutant: the cluster with the migrated template, the
  * modules of the API and its GraphQL schema stay from file to file, so that a file costs little more than what it does itself.
  */
-import { resolve } from "node:path";
+import { open } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { runCLI } from "@jest/core";
 import type { Config } from "@jest/types";
 import globalSetup from "../harness/globalSetup.ts";
 import globalTeardown from "../harness/globalTeardown.ts";
 import type { Answer, Run } from "./testProcesses.ts";
+import { noteRefusals } from "./usage.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
 /** What a test says that waited for something. */
@@ -47,7 +49,18 @@ async function run({ file, sql = "", usage = "" }: Run): Promise<Answer> {
     reporters: [],
     watchman: false,
   } as unknown as Config.Argv;
+  const log = usage ? await open(join(platTestCluster!.folder, "postgres.log")) : undefined;
+  const from = (await log?.stat())?.size;
   const { results } = await runCLI(argv, [repository]);
+  if (log)
+    await noteRefusals(
+      file,
+      await log
+        .createReadStream({ start: from!, encoding: "utf8" })
+        .toArray()
+        .then((parts) => parts.join("")),
+      usage,
+    );
   const [result] = results.testResults;
   if (!result) throw new Error(`${file} was not run.`);
   const failed = result.testResults.find(({ status }) => status === "failed");

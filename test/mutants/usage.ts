@@ -5,12 +5,18 @@ import { Client } from "pg";
 
 const repository = resolve(import.meta.dirname, "../..");
 
-/** How often a test file called each function and touched each table, with their schemas. */
 export interface Usage {
   /** Relative to the repository. */
   file: string;
+  /** How often it called each function and touched each table, with their schemas. */
   used: Record<string, number>;
+  /** How often it was refused at a line of a function: `app_public.cancel_purchase(uuid) line 12`. */
+  refused: Record<string, number>;
 }
+
+/** Lets PostgreSQL count the calls of a database's functions, and log with each error the lines that led to it. */
+export const observe = (database: string): string =>
+  `alter database ${database} set track_functions = 'all'; alter database ${database} set log_min_messages = 'error'`;
 
 /** Notes what was used in the database of the running test file. Its connections have ended: they count when they do. */
 export async function noteUsage(ownerUrl: string, folder: string): Promise<void> {
@@ -33,21 +39,38 @@ export async function noteUsage(ownerUrl: string, folder: string): Promise<void>
     const used = Object.fromEntries(
       rows.map(({ name, amount }) => [name, Number(amount)] as const).filter(([, amount]) => amount > 0),
     );
-    const note = `${file.replaceAll(/\W+/g, "_")}-${process.hrtime.bigint()}.json`;
-    await writeFile(join(folder, note), JSON.stringify({ file, used } satisfies Usage));
+    await note(folder, { file, used, refused: {} });
   } finally {
     await client.end();
   }
 }
 
+/**
+ * Notes which lines of functions led to the errors in a part of the cluster's log.
+ * @param log what PostgreSQL wrote while the file ran, with observed databases
+ */
+export async function noteRefusals(file: string, log: string, folder: string): Promise<void> {
+  const refused: Record<string, number> = {};
+  for (const [, line] of log.matchAll(/PL\/pgSQL function (\w+\.\w+\(.*?\) line \d+) at/g))
+    refused[line!] = (refused[line!] ?? 0) + 1;
+  await note(folder, { file, used: {}, refused });
+}
+
+async function note(folder: string, usage: Usage): Promise<void> {
+  const name = `${usage.file.replaceAll(/\W+/g, "_")}-${process.hrtime.bigint()}.json`;
+  await writeFile(join(folder, name), JSON.stringify(usage));
+}
+
 /** All notes of a folder, those of one file together. */
 export async function readUsage(folder: string): Promise<Usage[]> {
-  const files = new Map<string, Record<string, number>>();
+  const files = new Map<string, Usage>();
   for (const name of await readdir(folder)) {
-    const { file, used } = JSON.parse(await readFile(join(folder, name), "utf8")) as Usage;
-    const known = files.get(file) ?? {};
-    for (const [object, amount] of Object.entries(used)) known[object] = (known[object] ?? 0) + amount;
+    const { file, ...counts } = JSON.parse(await readFile(join(folder, name), "utf8")) as Usage;
+    const known = files.get(file) ?? { file, used: {}, refused: {} };
+    for (const what of ["used", "refused"] as const)
+      for (const [object, amount] of Object.entries(counts[what]))
+        known[what][object] = (known[what][object] ?? 0) + amount;
     files.set(file, known);
   }
-  return [...files].map(([file, used]) => ({ file, used }));
+  return [...files.values()];
 }

@@ -71,7 +71,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select s.last_used_at from app_private.access_token_secrets s
   where s.token_id = t.id and t.user_id = (select app_public.current_user_id())
 $$;
-grant execute on function app_public.access_tokens_status, app_public.access_tokens_last_used_at to plat_user;
+grant execute on function app_public.access_tokens_status, app_public.access_tokens_last_used_at to plat_user,
+  plat_anonymous;
 comment on function app_public.access_tokens_status is E'@notNull\n\nWhether it works.';
 comment on function app_public.access_tokens_last_used_at is 'The last request with it, to the minute.';
 
@@ -251,7 +252,7 @@ comment on function app_public.revoke_access_token is
   'Ends an access token of the viewer at once, with those that were created through it; one that is revoked already '
   'stays as it is. What they made and still act by (webhooks, workflows, integrations, invitations, exports) is '
   'suspended, and the owners get a mail: whoever has the permissions enables it again.';
-grant execute on function app_public.create_access_token, app_public.revoke_access_token to plat_user;
+grant execute on function app_public.create_access_token, app_public.revoke_access_token to plat_user, plat_anonymous;
 
 create function app_private.authenticate_access_token(token_sha256 bytea)
 returns table (viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[],
@@ -294,4 +295,3 @@ comment on function app_hidden.known_scope(text) is
   'or group of them, for an access token.';
 
 revoke execute on function app_hidden.known_scope from plat_user, plat_anonymous;
-revoke execute on function app_hidden.require_whole_account from plat_anonymous;

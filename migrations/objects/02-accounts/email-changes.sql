@@ -139,7 +139,7 @@ end $$;
 comment on function app_public.cancel_email_change is
   'Calls the change of the e-mail address off: its codes work no more. Does nothing where there is none.';
 grant execute on function app_public.request_email_change, app_public.confirm_email_change,
-  app_public.cancel_email_change to plat_user;
+  app_public.cancel_email_change to plat_user, plat_anonymous;
 
 create function app_public.users_email_change(u app_public.users) returns app_public.email_change
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

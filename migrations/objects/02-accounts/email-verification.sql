@@ -48,7 +48,7 @@ comment on function app_public.verify_email is $$
 
 Confirms that the e-mail address of the account is the
   viewer's. Before that, nothing is sent to others in their name.$$;
-grant execute on function app_public.request_email_verification, app_public.verify_email to plat_user;
+grant execute on function app_public.request_email_verification, app_public.verify_email to plat_user, plat_anonymous;
 
 create function app_private.issue_verification(user_id uuid)
 returns table (email text, code text, expires_at timestamptz)

@@ -119,7 +119,7 @@ language sql stable as $$
   select case when m.user_id = (select app_public.current_user_id())
     or app_hidden.organization_can(m.organization_id, 'org.admin') then m.notifications end
 $$;
-grant execute on function app_public.organization_user_connections_notifications to plat_user;
+grant execute on function app_public.organization_user_connections_notifications to plat_user, plat_anonymous;
 comment on function app_public.organization_user_connections_notifications is
   'Which mails the member gets; seen by the member and by admins.';
 

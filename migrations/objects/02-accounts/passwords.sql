@@ -204,4 +204,4 @@ comment on function app_public.update_user is $$
 
 Changes the viewer's own account.$$;
 grant execute on function app_public.create_user_otp, app_public.reset_password to plat_user, plat_anonymous;
-grant execute on function app_public.update_password, app_public.update_user to plat_user;
+grant execute on function app_public.update_password, app_public.update_user to plat_user, plat_anonymous;

@@ -45,7 +45,7 @@ $$;
 grant execute on function app_public.organizations_second_factor_required_from,
   app_public.organizations_second_factor_grace_days to plat_user, plat_anonymous;
 grant execute on function app_public.organization_user_connections_second_factor_due_at,
-  app_public.organization_user_connections_second_factor_reset_at to plat_user;
+  app_public.organization_user_connections_second_factor_reset_at to plat_user, plat_anonymous;
 comment on function app_public.organizations_second_factor_required_from is
   'From when on members without a second factor are refused its data; null where none is required, and for outsiders.';
 comment on function app_public.organizations_second_factor_grace_days is
@@ -197,7 +197,7 @@ Takes the second factor of a member away and ends their sessions; they get a mai
 get another one. Takes the permission org.admin, the permissions of the member's role, and that the viewer administers
 all organizations of the member.$$;
 grant execute on function app_public.update_organization_second_factor, app_public.reset_member_second_factor
-  to plat_user;
+  to plat_user, plat_anonymous;
 
 -- What the requests of a member are told who is refused.
 create function app_private.second_factor_withholds(user_id uuid, organization_id uuid default null) returns text

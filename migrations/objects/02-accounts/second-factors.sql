@@ -332,7 +332,7 @@ end $$;
 comment on function app_private.remove_second_factor(uuid, text, jsonb) is
   'Takes a second factor away and tells its user.';
 grant execute on function app_public.enroll_second_factor, app_public.confirm_second_factor,
-  app_public.renew_recovery_codes, app_public.disable_second_factor to plat_user;
+  app_public.renew_recovery_codes, app_public.disable_second_factor to plat_user, plat_anonymous;
 
 create function app_public.users_second_factor(u app_public.users) returns app_public.second_factor
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

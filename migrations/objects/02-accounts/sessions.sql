@@ -201,7 +201,7 @@ comment on function app_public.logout is $$
 
 Ends sessions of the viewer, and with them their login and refresh tokens: the one in use where nothing is said. Access
 tokens are ended by revokeAccessToken.$$;
-grant execute on function app_public.logout to plat_user;
+grant execute on function app_public.logout to plat_user, plat_anonymous;
 
 -- Refreshing.
 create function app_private.refresh_is_repeated(token_sha256 bytea) returns boolean

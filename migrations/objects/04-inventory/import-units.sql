@@ -576,7 +576,7 @@ begin
   end;
   return result;
 end $$;
-grant execute on function app_public.import_units to plat_user;
+grant execute on function app_public.import_units to plat_user, plat_anonymous;
 comment on function app_public.import_units is
   E'@arg projectId The project of the units.\n'
   '@arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 '

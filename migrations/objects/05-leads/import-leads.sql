@@ -119,7 +119,7 @@ begin
   end;
   return result;
 end $$;
-grant execute on function app_public.import_leads to plat_user;
+grant execute on function app_public.import_leads to plat_user, plat_anonymous;
 comment on function app_public.import_leads is
   E'@arg projectId The project of the leads.\n'
   '@arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 '

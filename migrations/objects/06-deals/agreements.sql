@@ -116,6 +116,6 @@ comment on function app_private.settle_agreement(uuid) is 'An agreement that was
 create function app_public.agreements_allowed_transitions(a app_public.agreements) returns app_public.transition[]
 language sql stable as $$ select app_hidden.transitions_from('agreement',
   jsonb_build_object('status', a.status, 'void_reason', a.void_reason)) $$;
-grant execute on function app_public.agreements_allowed_transitions to plat_user;
+grant execute on function app_public.agreements_allowed_transitions to plat_user, plat_anonymous;
 comment on function app_public.agreements_allowed_transitions is
   E'@notNull\n\nThe steps that the agreement can take from its status.';

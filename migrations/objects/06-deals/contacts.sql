@@ -157,7 +157,7 @@ begin
     app_hidden.source_of(format('app_public.%I', table_name)::regclass),
     case when of_lead is null then 'c.lead_id = b.lead_id' else format('(c.lead_id = b.lead_id and %s)', of_lead) end,
     list_order);
-  execute format('grant execute on function app_public.%I to plat_user', lower(function_name));
+  execute format('grant execute on function app_public.%I to plat_user, plat_anonymous', lower(function_name));
   execute format('comment on function app_public.%I is %L', lower(function_name),
     format(E'@ordered\n\n%s; those of the lead that the buyer was among them.', list_description));
 end $$;

@@ -185,4 +185,3 @@ grant execute on function app_public.binding_offers_purchase_price_balance to pl
 comment on function app_public.binding_offers_purchase_price_balance is
   E'@notNull\n\nThe total contract price less what was paid of its deposits and not given back.';
 
-revoke execute on function app_hidden.project_today from plat_anonymous;

@@ -180,7 +180,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function app_private.price_of_deposit(uuid) is
   'What the percentage of a deposit is of, where the viewer sees the deposit; null otherwise.';
-grant execute on function app_private.price_of_deposit to plat_user;
+grant execute on function app_private.price_of_deposit to plat_user, plat_anonymous;
 comment on function app_public.deposits_amount_due(app_public.deposits) is
   E'@notNull\n\nWhat is to be paid: the amount, or the percentage of the price as it is now, rounded half up; '
   'fixed once it is asked for or paid.';
@@ -370,7 +370,7 @@ language sql stable as $$ select case when d.notes is not null
 create function app_public.deposits_allowed_transitions(d app_public.deposits) returns app_public.transition[]
 language sql stable as $$ select app_hidden.transitions_from('deposit', jsonb_build_object('status', d.status)) $$;
 grant execute on function app_public.deposits_amount_due, app_hidden.project_today, app_public.deposits_is_overdue,
-  app_public.deposits_notes, app_public.deposits_allowed_transitions to plat_user;
+  app_public.deposits_notes, app_public.deposits_allowed_transitions to plat_user, plat_anonymous;
 comment on function app_public.deposits_notes is 'What the team should know; null for the buyer.';
 comment on function app_public.deposits_allowed_transitions is
   E'@notNull\n\nThe steps that the deposit can take from its status.';

@@ -69,7 +69,8 @@ language sql stable as $$
   select case when c.recording_url is not null
     and app_hidden.project_can(c.project_id, c.organization_id, 'call.recording') then c.recording_url end
 $$;
-grant execute on function app_public.phone_calls_duration_seconds, app_public.phone_calls_recording_url to plat_user;
+grant execute on function app_public.phone_calls_duration_seconds, app_public.phone_calls_recording_url to plat_user,
+  plat_anonymous;
 comment on function app_public.phone_calls_duration_seconds is
   'How long it took, in seconds; null as long as it has no end.';
 comment on function app_public.phone_calls_recording_url is

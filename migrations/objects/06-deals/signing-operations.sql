@@ -124,7 +124,7 @@ begin
     where s.id = any (array(select app_hidden.viewer_signers())) and a.status <> 'DRAFT'
     order by s.status in ('INVITED', 'VIEWED') desc, s.id desc limit 100;
 end $$;
-grant execute on function app_public.signing_requests to plat_user;
+grant execute on function app_public.signing_requests to plat_user, plat_anonymous;
 comment on function app_public.signing_requests() is
   E'@ordered\n\nWhat the viewer is asked to sign, or signed: what is open first, then the latest; 100 at most.';
 
@@ -308,7 +308,7 @@ begin
   select * into signer from app_public.agreement_signers s where s.id = remind_agreement_signer.id;
   return app_hidden.masked(signer);
 end $$;
-grant execute on function app_public.remind_agreement_signer to plat_user;
+grant execute on function app_public.remind_agreement_signer to plat_user, plat_anonymous;
 comment on function app_public.remind_agreement_signer(uuid) is
   E'@arg id The signer.\n\nSends a signer who was asked and has not signed yet another mail; three within 24 hours at '
     'most.';

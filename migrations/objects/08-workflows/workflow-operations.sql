@@ -385,7 +385,8 @@ Pauses an execution after the step that is under way. Takes the permission workf
 create function app_public.resume_workflow_execution(id uuid) returns app_public.workflow_executions
 language plpgsql volatile as $$
 begin
-  return app_private.resume_execution(app_hidden.see_execution(resume_workflow_execution.id));
+  perform app_hidden.see_execution(resume_workflow_execution.id);
+  return app_private.resume_execution(resume_workflow_execution.id);
 end $$;
 comment on function app_public.resume_workflow_execution is
   E'@arg id The execution; it has to be PAUSED.\n\n'

@@ -110,7 +110,7 @@ begin
 end $$;
 comment on function app_private.note_report_run(uuid) is
   'Notes, to the minute, that a report was looked at by somebody who sees it.';
-grant execute on function app_private.note_report_run to plat_user;
+grant execute on function app_private.note_report_run to plat_user, plat_anonymous;
 
 create function app_public.custom_reports_last_run_at(r app_public.custom_reports) returns timestamptz
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

@@ -475,7 +475,7 @@ $$;
 comment on function app_private.export_file(uuid) is
   'Where the file of an export lies; null for everybody but the requester, and for them too when their rights have '
   'become less.';
-grant execute on function app_private.export_file to plat_user;
+grant execute on function app_private.export_file to plat_user, plat_anonymous;
 
 create function app_public.exports_url(e app_public.exports) returns app_public.file_address
 language plpgsql stable as $$

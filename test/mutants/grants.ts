@@ -1,0 +1,77 @@
+/**
+ * Grants on functions taken away, tried by the rules over the catalog: those of a role in a schema at once, since each finding names its
+ * function, and what a role may call in one schema decides nothing about another function of the same.
+ */
+import { Client } from "pg";
+import { prepareChecks } from "../../src/checks/check.ts";
+import { gatherFacts } from "../../src/checks/facts.ts";
+import { grantRules } from "../../src/checks/grants.ts";
+import { sourceWords } from "../../src/checks/sources.ts";
+import type { Mutant } from "./mutants.ts";
+
+export interface GrantResult {
+  mutant: Mutant;
+  /** The rule that finds it. */
+  rule?: string | undefined;
+  /** Why nobody could see the difference. */
+  equivalent?: string | undefined;
+}
+
+const revoked = /^revoke EXECUTE on function (?<signature>((?<schema>\w+)\..*)) from (?<role>\w+)$/;
+const partsOf = ({ sql }: Mutant) =>
+  revoked.exec(sql)?.groups as { signature: string; schema: string; role: string };
+
+/**
+ * @param databaseUrl a migrated database of its own, as superuser
+ * @param mutants grants; those on tables are left out
+ * @throws Error where a rule finds something without a mutant
+ */
+export async function tryGrants(databaseUrl: string, mutants: readonly Mutant[]): Promise<GrantResult[]> {
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    await prepareChecks(client);
+    // Who calls whom is the same with every grant.
+    await gatherFacts(client, await sourceWords());
+    const findings = async () => {
+      const found = new Map<string, string>();
+      for (const { name, query } of grantRules) {
+        const { rows } = await client.query<{ object: string }>(query);
+        for (const { object } of rows) found.set(object, name);
+      }
+      return found;
+    };
+    const before = await findings();
+    if (before.size > 0) throw new Error(`The schema breaks rules: ${[...before].join("; ")}`);
+    const { rows: kept } = await client.query<{ signature: string }>(
+      `select f.object as signature from functions f where f.schema = 'app_hidden' and f.oid not in (select callee from service_calls)
+         and not exists (select from reached r where r.oid = f.oid and r.role = 'plat_anonymous')`,
+    );
+    const afterSignIn = new Set(kept.map(({ signature }) => signature));
+    const results: GrantResult[] = [];
+    const ofFunctions = mutants.filter((mutant) => revoked.test(mutant.sql));
+    for (const group of Map.groupBy(ofFunctions, (mutant) => {
+      const { role, schema } = partsOf(mutant);
+      return `${role} ${schema}`;
+    }).values()) {
+      await client.query(`begin; ${group.map(({ sql }) => sql).join("; ")}`);
+      const found = await findings();
+      await client.query("rollback");
+      for (const mutant of group) {
+        const { signature, role } = partsOf(mutant);
+        const rule = found.get(`${signature} ${role}`) ?? found.get(signature);
+        results.push({
+          mutant,
+          rule,
+          equivalent:
+            !rule && role === "plat_anonymous" && afterSignIn.has(signature)
+              ? "What viewers may call of app_hidden is granted to visitors too by default; they are told to sign in before this is called."
+              : undefined,
+        });
+      }
+    }
+    return results;
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,38 @@
+/** Operations that are not for visitors, tried by one. */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { Client } from "pg";
+import { readTakes } from "../fuzz/takes.ts";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { toldVisitors } from "../harness/visitorCalls.ts";
+
+let database: TestDatabase;
+let client: Client;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  client = new Client({ connectionString: database.ownerUrl });
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+test("whatever is not for visitors tells them to sign in before it looks at what they ask", async () => {
+  await client.query("begin");
+  const told = await toldVisitors(client);
+  await client.query("rollback");
+  expect(told.size).toBeGreaterThan(80);
+  const forVisitors = new Set(
+    Object.entries(readTakes()).flatMap(([name, takes]) => (takes.includes("nothing") ? [name] : [])),
+  );
+  const others = [...told].filter(
+    ([name, sentence]) =>
+      !forVisitors.has(operationOf(name)) && !sentence?.startsWith("Sign in first: send the header"),
+  );
+  expect(others).toEqual([]);
+});
+
+/** @param signature such as `app_public.create_lead(jsonb)` */
+const operationOf = (signature: string): string =>
+  signature.replace(/^\w+\.|\(.*$/g, "").replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
