@@ -85,6 +85,7 @@ export interface Config {
   readonly explorer: boolean;
   /** Whether documents that are not registered are refused. */
   readonly trustedDocumentsOnly: boolean;
+  readonly apiProcesses: number;
   readonly poolSize: number;
   /** Bytes. */
   readonly documentBytes: number;
@@ -236,6 +237,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
       : undefined,
     trustedDocumentsOnly: read("TRUSTED_DOCUMENTS") === "only",
     explorer: read("EXPLORER") ?? !production,
+    apiProcesses: must("API_PROCESSES"),
     poolSize: must("POOL_SIZE"),
     documentBytes: must("PLAN_CACHE_MB") * 1_000_000,
     workerConcurrency: must("WORKER_CONCURRENCY"),

@@ -3,6 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { decideAddress, ownAddress } from "./address.ts";
 import { loadJwtKeys, loadSeal } from "./auth/keys.ts";
+import { servePart, startApiProcesses, takePart } from "./apiProcesses.ts";
 import { announce } from "./banner.ts";
 import { ConfigError, loadConfig } from "./config.ts";
 import { prepareDataDir } from "./dataDir.ts";
@@ -17,6 +18,7 @@ import { demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
 import { incomingFolder } from "./files/incoming.ts";
 import { removeLeftoversOfDead } from "./files/leftovers.ts";
+import { loadCertificate } from "./http/certificate.ts";
 import { healthz, readyz } from "./http/health.ts";
 import { openMonitoring } from "./http/monitoring.ts";
 import { serve } from "./http/serve.ts";
@@ -70,7 +72,8 @@ const keepHeapSmall = () => setFlagsFromString("--heap-growing-percent=30");
  * @throws ConfigError before anything was started.
  */
 export async function runService(argv: readonly string[], follow?: Follow): Promise<void> {
-  const config = await decideAddress(loadConfig(process.env, argv));
+  const part = await takePart();
+  const config = part?.config ?? (await decideAddress(loadConfig(process.env, argv)));
   const log = createLog(config.logLevel);
   const shutdown = orderedShutdown(log, config.stopDelayMs + config.stopTimeoutMs);
   const readiness = new Readiness();
@@ -143,7 +146,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     readiness.add("writes", database.takesChanges);
     const work = readWork(database.authenticatorUrl, log);
     shutdown.add("numbers of work", work.end);
-    metrics.watchWork(work.read, log);
+    // Once for all processes of the API.
+    if (!part) metrics.watchWork(work.read, log);
 
     const payments = await openPayments({
       stripe: config.stripe,
@@ -237,7 +241,28 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     // Before those who wait for a computation: what they hold is given back.
     shutdown.add("computations", compute.stop);
 
-    if (config.mode === "all" || config.mode === "api") {
+    if (config.apiProcesses > 1 && config.mode !== "worker" && !follow) {
+      // They find what is made once: the keys that are kept in the data folder, and the certificate.
+      await Promise.all([loadJwtKeys(config), loadCertificate(config)]);
+      const api = await startApiProcesses({
+        entry: import.meta.filename,
+        config: {
+          ...config,
+          mode: "api",
+          apiProcesses: 1,
+          demo: false,
+          monitoring: "off",
+          databaseUrl: database.loginUrl,
+          authenticatorUrl: database.authenticatorUrl,
+          workerUrl: config.workerUrl,
+        },
+        processes: config.apiProcesses,
+        log,
+      });
+      shutdown.add("API processes", api.stop);
+      readiness.add("API processes", api.isWhole);
+      metrics.gather(api.metrics);
+    } else if (config.mode === "all" || config.mode === "api") {
       // PERF: half of all that is loaded; workers, migrations and refused starts do without.
       const { signs, startGraphql } = await import("./graphql.ts");
       const { createApp } = await import("./http/app.ts");
@@ -270,7 +295,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       shutdown.add("GraphQL", api.release);
       readiness.add("database", api.isReachable);
 
-      const listener = await serve(api.handler, config, { log, reloaded: metrics.certificate });
+      const listener = await serve(api.handler, config, { log, part, reloaded: metrics.certificate });
       shutdown.add("HTTP", () => listener.close(config.stopTimeoutMs * requestsShare));
       // Whoever sends requests here sees that the process is not ready any more, and has time to.
       shutdown.add("new requests", async ({ exitCode }) => {
@@ -293,7 +318,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     monitoring = await openMonitoring(config, { metrics, readiness, log });
     shutdown.add("readiness", () => readiness.stop());
     if (!follow) keepHeapSmall();
-    announce(config, log, demo === "absent" ? undefined : demoUser);
+    if (part) servePart(metrics.values);
+    else announce(config, log, demo === "absent" ? undefined : demoUser);
   } catch (error) {
     log.debug({ err: error }, "The start failed.");
     console.error((error as Error).message);

@@ -472,6 +472,12 @@ export const settings = {
       "`also`: documents are taken as text and by the ids of those that `npm run documents` has registered; `only`: by their ids alone, which closes the API to all other operations.",
     parse: oneOf("also", "only"),
   }),
+  API_PROCESSES: setting({
+    default: "1",
+    description:
+      "Processes that serve the API on the one port, so that it can use as many cores. Limits of one process, such as POOL_SIZE and PLAN_CACHE_MB, hold for each of them.",
+    parse: whole(1, 64),
+  }),
   POOL_SIZE: setting({
     default: "10",
     description: "Database connections of the API and its pages in one process.",

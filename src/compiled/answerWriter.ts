@@ -17,7 +17,7 @@ import {
   PgSelectSingleStep,
   type PgSelectStep,
 } from "postgraphile/@dataplan/pg";
-import type { GraphQLLeafType } from "postgraphile/graphql";
+import { GraphQLID, type GraphQLLeafType, GraphQLString } from "postgraphile/graphql";
 import type { DefaultPage } from "../limits/defaultPages.ts";
 
 /** What a PgSelectStep gives: the rows, and where in a row its parts stand. */
@@ -116,10 +116,13 @@ class Compiler {
 
   #leaf({ rootStep, processRoot }: Output, type: GraphQLLeafType, bound: ReadonlySet<number>): Write {
     const read = this.#read(rootStep, bound);
+    // PERF: these leave a string as it is.
+    const isText = type.serialize === GraphQLID.serialize || type.serialize === GraphQLString.serialize;
     return (values) => {
       let value = read(values);
       if (processRoot !== null) value = processRoot(value, 0);
       if (value == null) return "null";
+      if (isText && typeof value === "string") return JSON.stringify(value);
       const written = JSON.stringify(type.serialize(value));
       if (written === undefined) throw new NotWritten();
       return written;

@@ -23,10 +23,13 @@ function descriptorLimit(): number {
   }
 }
 
-/** Half of the descriptors at most; one address has a quarter of that, so that it takes several to keep others out. */
-export function connectionLimits(descriptors = descriptorLimit()): ConnectionLimits {
+/**
+ * Half of the descriptors at most; one address has a quarter of that, so that it takes several to keep others out.
+ * @param processes among which the connections of an address are spread
+ */
+export function connectionLimits(descriptors = descriptorLimit(), processes = 1): ConnectionLimits {
   const total = Math.max(16, Math.min(most, Math.floor(descriptors / 2)));
-  return { total, ofAddress: Math.max(8, Math.min(1_024, Math.floor(total / 4))) };
+  return { total, ofAddress: Math.max(8, Math.ceil(Math.min(1_024, Math.floor(total / 4)) / processes)) };
 }
 
 /**

@@ -23,6 +23,8 @@ export interface ListenOptions {
   readonly pace?: Pace;
   /** Milliseconds for the handshake, and for the headers of a request. */
   readonly headersWithin?: number;
+  /** The keys of session tickets, 48 bytes; keys of the process's own where omitted. */
+  readonly ticketKeys?: Buffer | undefined;
   /** Whether an address is a proxy, which speaks for many; none is where left out. */
   readonly isProxy?: (address: string) => boolean;
 }
@@ -104,6 +106,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
       key: options.key,
       minVersion: "TLSv1.2",
       handshakeTimeout: headersWithin,
+      ...(options.ticketKeys && { ticketKeys: options.ticketKeys }),
       ...times,
     },
     paced.app,

@@ -1,6 +1,7 @@
 import diagnostics from "node:diagnostics_channel";
 import type { RequestHandler } from "express";
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { MetricValues } from "../apiProcesses.ts";
 import { connectionWaits, type PoolTiming, statementTimings } from "../database/timings.ts";
 import type { Logger } from "../log.ts";
 import { type JobMetrics, jobMetrics } from "../monitoring/jobMetrics.ts";
@@ -45,6 +46,10 @@ export interface Metrics {
   watch(numbers: () => ApiNumbers): void;
   /** Takes how the numbers of the work that waits are read; see workGauges.ts. */
   watchWork(read: () => Promise<WorkNumber[]>, log: Pick<Logger, "warn">): void;
+  /** The numbers of this process, for one that tells them together with others. */
+  values(): Promise<MetricValues>;
+  /** Takes how the numbers of other processes are asked for, which are told with those of this one: added up, where that makes sense. */
+  gather(others: () => Promise<MetricValues[]>): void;
   /** The numbers in the Prometheus text format. */
   render(): Promise<{ contentType: string; text: string }>;
 }
@@ -52,6 +57,7 @@ export interface Metrics {
 /** Counts from now on, as long as the process lives: what watches its event loop and its heap is never given up. */
 export function createMetrics(): Metrics {
   let numbers: () => ApiNumbers = () => ({ pools: {} });
+  let others: (() => Promise<MetricValues[]>) | undefined;
   let renewWork = async (): Promise<void> => {};
   const registers = [new Registry()];
   const [registry] = registers as [Registry];
@@ -137,6 +143,8 @@ export function createMetrics(): Metrics {
   const expiry = new Gauge({
     name: "plat_certificate_expires_timestamp_seconds",
     help: "When the certificate that is used expires",
+    // All processes use the same, but for one that serves no requests itself.
+    aggregator: "max",
     registers,
   });
   const reloadFailures = new Counter({
@@ -181,8 +189,17 @@ export function createMetrics(): Metrics {
     watchWork(read, log) {
       renewWork = workGauges(registers, read, log);
     },
+    values: async () => (await registry.getMetricsAsJSON()) as MetricValues,
+    gather(given) {
+      others = given;
+    },
     async render() {
       await renewWork();
+      if (others) {
+        const [own, found] = await Promise.all([registry.getMetricsAsJSON(), others()]);
+        const together = AggregatorRegistry.aggregate([own as MetricValues, ...found]);
+        return { contentType: together.contentType, text: await together.metrics() };
+      }
       return { contentType: registry.contentType, text: await registry.metrics() };
     },
   };

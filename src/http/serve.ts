@@ -1,8 +1,10 @@
 import { X509Certificate } from "node:crypto";
 import type { RequestListener } from "node:http";
+import type { Part } from "../apiProcesses.ts";
 import type { Config } from "../config.ts";
 import type { Logger } from "../log.ts";
 import { type Certificate, loadCertificate } from "./certificate.ts";
+import { connectionLimits } from "./connectionLimits.ts";
 import { listen, type Listening } from "./listen.ts";
 
 const RELOAD_MS = 60 * 60 * 1000;
@@ -11,6 +13,8 @@ export interface ServeOptions {
   log: Pick<Logger, "error">;
   /** Told when the certificate that is used expires (seconds since 1970), whenever it was read; undefined where that failed. */
   reloaded?: (expiresAt: number | undefined) => void;
+  /** Where other processes serve the same port. */
+  part?: Pick<Part, "processes" | "ticketKeys"> | undefined;
   /** Milliseconds after which the certificate is read again; an hour unless given. */
   reloadEveryMs?: number;
 }
@@ -25,16 +29,21 @@ const expiryOf = (cert: string): number => new Date(new X509Certificate(cert).va
 export async function serve(
   app: RequestListener,
   config: Config,
-  { log, reloaded = () => {}, reloadEveryMs = RELOAD_MS }: ServeOptions,
+  { log, reloaded = () => {}, part, reloadEveryMs = RELOAD_MS }: ServeOptions,
 ): Promise<Pick<Listening, "close" | "drain">> {
   const { host, port } = config;
   const isProxy = await proxiesOf(config);
   const certificate = await loadCertificate(config);
-  const listening = await listen(app, { host, port, ...certificate, isProxy }).catch(
-    (error: NodeJS.ErrnoException) => {
-      throw new Error(sentence(error, host, port), { cause: error });
-    },
-  );
+  const listening = await listen(app, {
+    host,
+    port,
+    ...certificate,
+    isProxy,
+    limits: connectionLimits(undefined, part?.processes),
+    ticketKeys: part && Buffer.from(part.ticketKeys),
+  }).catch((error: NodeJS.ErrnoException) => {
+    throw new Error(sentence(error, host, port), { cause: error });
+  });
   const renew = ({ cert, key }: Certificate) => {
     listening.renew(cert, key);
     reloaded(expiryOf(cert));

@@ -1,5 +1,6 @@
 /** One POST to an address that a user gave: to what was checked, without redirects, for a limited time and answer. */
 import { performance } from "node:perf_hooks";
+import type { PublicAgent } from "./agent.ts";
 import type { AddressPolicy } from "./publicAddress.ts";
 import { requestPublicly } from "./request.ts";
 
@@ -27,6 +28,8 @@ export interface PostOptions extends AddressPolicy {
   answerLimit: number;
   /** Characters of it that are given back at most; 2,000 where left out. */
   textLimit?: number;
+  /** Whose connections are used again; a connection of its own where left out. */
+  agent?: PublicAgent;
 }
 
 /** Never throws: whatever goes wrong on the way is the result. */

@@ -2,7 +2,8 @@
 import { request } from "node:https";
 import { inSpan, traceparent } from "../tracing/spans.ts";
 import { workContext } from "../workContext.ts";
-import { resolvePublicAddress, type AddressPolicy } from "./publicAddress.ts";
+import type { PublicAgent } from "./agent.ts";
+import { resolvePublicAddress, type AddressPolicy, type Destination } from "./publicAddress.ts";
 
 export interface Received {
   status: number;
@@ -22,6 +23,8 @@ export interface RequestOptions extends AddressPolicy {
   signal: AbortSignal;
   /** Bytes of the answer that are read at most; the rest is cut off. */
   answerLimit: number;
+  /** Whose connections are used again; a connection of its own where left out. */
+  agent?: PublicAgent;
 }
 
 /** For whom it is sent: the id of the request that has led to it, and the trace that is recorded. */
@@ -39,11 +42,32 @@ export function requestPublicly(address: string, options: RequestOptions): Promi
 }
 
 async function send(address: string, options: RequestOptions): Promise<Received> {
-  const { method, headers, body, signal, answerLimit } = options;
-  const { url, addresses, isLoopback } = await Promise.race([
-    resolvePublicAddress(address, options),
-    rejectOn(signal),
-  ]);
+  const destination = await Promise.race([resolvePublicAddress(address, options), rejectOn(options.signal)]);
+  try {
+    return await requestOnce(destination, options);
+  } catch (error) {
+    // The receiver closed the kept connection in the moment in which it was used: that says nothing about the receiver.
+    if (!(error instanceof StaleConnection)) throw error;
+    return await requestOnce(destination, { ...options, agent: undefined });
+  }
+}
+
+/** A connection that was kept turned out to be closed before anything was answered. */
+class StaleConnection extends Error {}
+
+function requestOnce(
+  { url, addresses, isLoopback }: Destination,
+  {
+    method,
+    headers,
+    body,
+    signal,
+    answerLimit,
+    agent,
+  }: Omit<RequestOptions, "agent"> & {
+    agent?: PublicAgent | undefined;
+  },
+): Promise<Received> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
       url,
@@ -54,7 +78,8 @@ async function send(address: string, options: RequestOptions): Promise<Received>
           ...contextHeaders(),
           ...(body !== undefined && { "content-length": Buffer.byteLength(body) }),
         },
-        agent: false,
+        agent: agent ?? false,
+        checkedAddresses: addresses,
         signal,
         rejectUnauthorized: !isLoopback,
         // The name is not asked for again: the connection goes to what was checked.
@@ -73,7 +98,8 @@ async function send(address: string, options: RequestOptions): Promise<Received>
             isCut,
             retryAfter: secondsOf(response.headers["retry-after"]),
           });
-          outgoing.destroy();
+          // One that is answered in full goes back to its agent by itself.
+          if (isCut || !agent) outgoing.destroy();
         };
         response.on("data", (part: Buffer) => {
           parts.push(part.subarray(0, Math.max(answerLimit - size, 0)));
@@ -84,7 +110,10 @@ async function send(address: string, options: RequestOptions): Promise<Received>
         response.on("error", reject);
       },
     );
-    outgoing.on("error", reject);
+    outgoing.on("error", (error: NodeJS.ErrnoException) => {
+      const isStale = outgoing.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
+      reject(isStale && !signal.aborted ? new StaleConnection(error.message) : error);
+    });
     outgoing.end(body);
   });
 }

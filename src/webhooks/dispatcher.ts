@@ -6,16 +6,18 @@
 import { ComputeStopped, type Compute } from "../compute/pool.ts";
 import type { Computed } from "../compute/tasks.ts";
 import { openCallLine } from "../database/callLine.ts";
-import { isOutage, throughOutages } from "../database/outages.ts";
+import { isOutage } from "../database/outages.ts";
 import { makeWorkPool } from "../database/pool.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
+import { PublicAgent } from "../outbound/agent.ts";
 import { postPublicly, type PostResult } from "../outbound/post.ts";
 import type { Mapping } from "../integrations/mapping.ts";
 import { SealFault, type Seal } from "../seal.ts";
 import { inSpan } from "../tracing/spans.ts";
 import { workContext } from "../workContext.ts";
 import { openSecrets } from "./secrets.ts";
+import { makeSettlements } from "./settlements.ts";
 import { signedHeaders } from "./signature.ts";
 
 export interface DispatcherOptions {
@@ -65,7 +67,9 @@ interface Delivery {
 /** Starts to send, once the database can be reached. */
 export async function startDispatcher(options: DispatcherOptions): Promise<Dispatcher> {
   const { connectionString, seal, loopback, compute, log, timeoutMs = 10_000, lookEveryMs = 1000 } = options;
-  const pool = makeWorkPool({ connectionString, max: 4, applicationName: "plat-webhooks", log });
+  const pool = makeWorkPool({ connectionString, max: 6, applicationName: "plat-webhooks", log });
+  const agent = new PublicAgent();
+  const settle = makeSettlements(pool, log);
   const underway = new Set<Promise<void>>();
   let stopping = false;
 
@@ -104,6 +108,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       timeoutMs,
       answerLimit,
       loopback,
+      agent,
     });
   }
 
@@ -120,16 +125,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       return;
     }
     options.delivered?.(result.answer?.status, result.durationMs / 1000);
-    await throughOutages(() =>
-      pool.query("select app_private.settle_webhook_delivery($1, $2, $3, $4, $5, $6)", [
-        delivery.delivery_id,
-        delivery.attempt,
-        result.answer?.status ?? null,
-        result.answer?.text ?? result.failure,
-        result.durationMs,
-        result.answer?.retryAfter ?? null,
-      ]),
-    );
+    await settle(delivery, result);
   }
 
   const claim = async (): Promise<number> => {
@@ -218,6 +214,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       await sender.idle();
       await line.end();
       await pool.end();
+      agent.destroy();
     },
   };
 }

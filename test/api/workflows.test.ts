@@ -210,6 +210,7 @@ describe("a definition with a fault is refused with its path", () => {
   const schedule = (rest: Record<string, unknown>) => ({
     trigger: { type: "SCHEDULE", schedule: "0 9 * * *", ...rest },
   });
+  const hook = "https://8.8.8.8/hook";
   const nested = (depth: number): unknown => (depth === 0 ? true : { "!": [nested(depth - 1)] });
 
   test.each<[path: string, message: RegExp, rest: Record<string, unknown>]>([
@@ -416,6 +417,38 @@ describe("a definition with a fault is refused with its path", () => {
       step("NOTIFY_TEAM", { to: "MEMBERS", memberIds: ["x"], message: "Hi" }),
     ],
     ["steps[0].name", /1 to 300/, step("STOP", {}, { name: "x".repeat(301) })],
+    ["conditions", /at most 20,000 characters/, { conditions: { "==": ["x".repeat(20_001), 1] } }],
+    ["conditions.!!.var", /default of a variable is/, { conditions: { "!!": { var: ["lead.name", {}] } } }],
+    ["conditions.!!.var", /now is a time/, { conditions: { "!!": { var: "now.year" } } }],
+    ["conditions.!!.var", /lead\.status has no/, { conditions: { "!!": { var: "lead.status.colour" } } }],
+    [
+      "steps[0].config.offsetSeconds",
+      /stands with until only/,
+      step("WAIT", { offsetSeconds: 60 }, { waitSeconds: 60 }),
+    ],
+    [
+      "steps[0].waitSeconds",
+      /has config\.timeoutSeconds/,
+      step("WAIT_FOR_EVENT", { event: "lead.updated", timeoutSeconds: 60 }, { waitSeconds: 60 }),
+    ],
+    ["steps[0].config.reason", /at most 300/, step("STOP", { reason: 7 })],
+    ["steps[0].config.until", /name a variable that is a time/, step("WAIT", { until: "lead" })],
+    [
+      "steps[0].config.memberIds",
+      /name 1 to 50/,
+      step("NOTIFY_TEAM", { to: "MEMBERS", memberIds: [], message: "Hi" }),
+    ],
+    ["steps[0].config.body", /give an object/, step("CALL_WEBHOOK", { url: hook, body: ["Hello"] })],
+    [
+      "steps[0].config.body",
+      /at most 20000 characters/,
+      step("CALL_WEBHOOK", { url: hook, body: { a: "x".repeat(20_001) } }),
+    ],
+    [
+      `steps[0].config.body${".a".repeat(11)}`,
+      /at most 10 levels/,
+      step("CALL_WEBHOOK", { url: hook, body: { a: JSON.parse(`${'{"a":'.repeat(11)}1${"}".repeat(11)}`) } }),
+    ],
   ])("%s: %s", async (path, message, rest) => {
     const refusal = await world.owen.refused(creation, { input: definition(rest) });
     expect(refusal).toMatchObject({ code: "BAD_USER_INPUT", field: path });

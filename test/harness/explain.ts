@@ -44,8 +44,11 @@ export async function plan(
 export function touched(nodes: Node[], relation: string): number {
   return nodes
     .filter((node) => node["Relation Name"] === relation)
-    .reduce((sum, n) => sum + (n["Actual Rows"] + (n["Rows Removed by Filter"] ?? 0)) * n["Actual Loops"], 0);
+    .reduce((sum, n) => sum + times(n["Actual Rows"] + (n["Rows Removed by Filter"] ?? 0), n), 0);
 }
+
+/** EXPLAIN tells rows as an average of the loops, in hundredths. */
+const times = (rows: number, { "Actual Loops": loops }: Node) => Math.round(rows * loops);
 
 /** The tables that were read from one end to the other. */
 export const scanned = (nodes: Node[]): string[] =>

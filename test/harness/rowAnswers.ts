@@ -48,6 +48,7 @@ export async function startAnswers(client: Client, world: RowWorld): Promise<Ans
     functionsQuery,
   );
   await client.query(answerFunction);
+  await client.query(externalIds);
   const listed = rows.flatMap(({ name, table, argument }) => {
     const uses = new Set([name]);
     for (const one of uses)
@@ -74,6 +75,12 @@ function tableOf(name: string, argument: string, { tables }: RowWorld): string |
   ];
   return subjects.map((subject) => `app_public.${subject}s`).find((table) => tables.has(table));
 }
+
+/** Each lead is known to whoever owns the project, and to each party of it. */
+const externalIds = `
+  insert into app_private.lead_external_ids (organization_id, system, external_id, lead_id, project_id)
+  select organization_id, 'crm', id::text, id, project_id from app_public.leads
+  union select p.organization_id, 'crm', l.id::text, l.id, l.project_id from app_public.leads l join app_public.project_organizations p using (project_id)`;
 
 const answerFunction = `
 create view rows.projects as select id, organization_id, title from app_public.projects where deleted_at is null;

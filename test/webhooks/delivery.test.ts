@@ -297,7 +297,7 @@ test("three failures in a row make it FAILING, a success ENABLED; five days of n
   await lead("Fox");
   await reaches(made, (w) => w.failureCount > 0);
   await world.owner.query(
-    "update app_private.webhook_progress set failing_since = failing_since - interval '5 days' where webhook_id = $1",
+    "update app_private.webhook_health set failing_since = failing_since - interval '5 days' where webhook_id = $1",
     [made.id],
   );
   await nextAttempt(made);
@@ -466,6 +466,84 @@ test("what a dispatcher held when it died is sent by another", async () => {
   expect((await receiver.next()).event.data.name).toBe("Orphan");
   await reaches(made, (w) => w.deliveries[0].status === "SUCCEEDED");
   expect(receiver.messages).toHaveLength(1);
+});
+
+test("connections are kept for the next events; one that the receiver has closed costs no attempt", async () => {
+  const made = await create();
+  const sockets = new Set<unknown>();
+  receiver.answers((_message, response, request) => {
+    sockets.add(request.socket);
+    response.writeHead(204).end();
+  });
+  for (let n = 0; n < 12; n += 1) {
+    await lead(`Kept${n}`);
+    await receiver.next();
+  }
+  await reaches(made, (w) => w.deliveries.length === 12 && settled(w));
+  expect(sockets.size).toBeLessThanOrEqual(4);
+  receiver.answers((_message, response, request) => {
+    if (sockets.has(request.socket)) request.socket.destroy();
+    else response.writeHead(200).end();
+  });
+  await lead("Stale");
+  expect(await receiver.next()).toMatchObject({ id: (await receiver.next()).id });
+  const { deliveries } = await reaches(made, (w) => w.deliveries.length === 13 && settled(w));
+  expect(deliveries[0]).toMatchObject({ status: "SUCCEEDED", attempt: 1, responseStatus: 200 });
+});
+
+test("successes are noted together, and an event is made out once for all webhooks that get it", async () => {
+  await dispatchers.pop()!.stop();
+  const [made, held] = [await create(), await create()];
+  for (const name of ["Ann", "Ben", "Cai"]) await lead(name);
+  await world.owner.query("select app_private.fan_out_webhooks(100)");
+  const client = await world.owner.connect();
+  const holder = await world.owner.connect();
+  const { rows: lines } = await client.query("select app_private.connection_begins(null) as id");
+  try {
+    await client.query("begin; set local track_functions = 'all'");
+    const { rows: claimed } = await client.query(
+      "select * from app_private.claim_webhook_deliveries(10, '30 seconds', $1)",
+      [lines[0].id],
+    );
+    expect(claimed).toHaveLength(6);
+    expect(new Set(claimed.map(({ body }) => body)).size).toBe(3);
+    const { rows: calls } = await client.query(
+      "select pg_stat_get_xact_function_calls('app_private.webhook_body(app_public.events)'::regprocedure)::int as n",
+    );
+    expect(calls).toEqual([{ n: 3 }]);
+    await client.query("commit");
+    await holder.query("begin");
+    await holder.query("select from app_public.webhooks where id = $1 for no key update", [held.id]);
+    const settle = (outdated = 0) =>
+      client.query("select app_private.settle_webhook_deliveries($1, $2, $3, $4, $5) as left", [
+        claimed.map(({ delivery_id }) => delivery_id),
+        claimed.map(({ attempt }) => attempt - outdated),
+        claimed.map(() => 204),
+        claimed.map(() => ""),
+        claimed.map(() => 7),
+      ]);
+    const ofHeld = claimed
+      .filter(({ webhook_id }) => webhook_id === held.id)
+      .map(({ delivery_id }) => delivery_id);
+    // What came of an attempt that is another worker's by now does not count.
+    await settle(1);
+    expect((await read(made)).deliveries.map((d: any) => d.status)).toEqual(Array(3).fill("PENDING"));
+    // One that somebody has locked is left, and keeps nobody else waiting.
+    const { rows: left } = await settle();
+    expect(left[0].left.toSorted()).toEqual(ofHeld.toSorted());
+    expect(await read(made)).toMatchObject({
+      failureCount: 0,
+      lastDeliveryAt: expect.any(String),
+      deliveries: Array(3).fill({ status: "SUCCEEDED", attempt: 1, responseStatus: 204, durationMs: 7 }),
+    });
+    expect((await read(held)).deliveries.map((d: any) => d.status)).toEqual(Array(3).fill("PENDING"));
+    await holder.query("rollback");
+    expect((await settle()).rows).toEqual([{ left: [] }]);
+    expect((await read(held)).deliveries.map((d: any) => d.status)).toEqual(Array(3).fill("SUCCEEDED"));
+  } finally {
+    holder.release(true);
+    client.release(true);
+  }
 });
 
 test("an address that no longer leads where it may is refused at the attempt", async () => {
@@ -659,7 +737,7 @@ test("a receiver that does everything wrong and comes back after a day has each 
   const aDayLater = async () => {
     await world.owner.query(
       `with queue as (update app_private.webhook_queue set due_at = due_at - interval '1 day' where webhook_id = $1 and not leased)
-       update app_private.webhook_progress set failing_since = failing_since - interval '1 day' where webhook_id = $1`,
+       update app_private.webhook_health set failing_since = failing_since - interval '1 day' where webhook_id = $1`,
       [made.id],
     );
   };

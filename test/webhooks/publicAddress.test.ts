@@ -1,7 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createSocket } from "node:dgram";
+import { createServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { PublicAgent } from "../../src/outbound/agent.ts";
 import { postPublicly } from "../../src/outbound/post.ts";
 import {
   AddressRefused,
@@ -9,6 +11,7 @@ import {
   isPublicAddress,
   resolvePublicAddress,
 } from "../../src/outbound/publicAddress.ts";
+import { testCertificate } from "../harness/certificate.ts";
 
 const closed = { loopback: false };
 const open = { loopback: true };
@@ -215,6 +218,43 @@ describe("names", () => {
       AddressRefused,
     );
     expect(await connections(() => post(server.policy))).toEqual([]);
+  });
+
+  test("a kept connection serves a name only as long as it leads to the same addresses", async () => {
+    await using names = await nameServer([["127.0.0.1"], ["127.0.0.1"], ["127.0.0.2"], ["10.0.0.1"]]);
+    const reached: (string | undefined)[] = [];
+    const server = createServer(await testCertificate(), (request, response) => {
+      reached.push(request.socket.localAddress);
+      request.resume().on("end", () => response.writeHead(204).end());
+    });
+    await new Promise<void>((done) => server.listen(0, "0.0.0.0", done));
+    const agent = new PublicAgent();
+    const address = `https://rebind.example:${(server.address() as AddressInfo).port}/hooks`;
+    const send = () =>
+      postPublicly(address, {
+        ...names.policy,
+        loopback: true,
+        headers: {},
+        body: "{}",
+        timeoutMs: 5_000,
+        answerLimit: 1000,
+        agent,
+      });
+    try {
+      const made = await connections(async () => {
+        for (let n = 0; n < 3; n += 1) expect(await send()).toMatchObject({ answer: { status: 204 } });
+        expect(await send()).toMatchObject({
+          answer: undefined,
+          failure: "There was no answer: This address does not lead to a public network.",
+        });
+      });
+      expect(reached).toEqual(["127.0.0.1", "127.0.0.1", "127.0.0.2"]);
+      expect(made.map((one) => one.split(" ")[0])).toEqual(["127.0.0.1", "127.0.0.2"]);
+    } finally {
+      agent.destroy();
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+    }
   });
 
   test("public in both families is taken", async () => {

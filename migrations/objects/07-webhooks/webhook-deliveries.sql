@@ -256,7 +256,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   before text := coalesce(current_setting('plat.service', true), '');
   queued app_private.webhook_queue;
-  progress app_private.webhook_progress;
+  health app_private.webhook_health;
   webhook app_public.webhooks;
   took boolean := coalesce(response_status between 200 and 299, false);
   next_at timestamptz;
@@ -289,19 +289,19 @@ begin
     update app_private.webhook_queue q set leased = false, holder = null, due_at = next_at
       where q.delivery_id = settle_webhook_delivery.delivery_id;
   end if;
-  update app_private.webhook_progress p set last_delivery_at = now(),
-      failure_count = case when took then 0 when queued.is_test then p.failure_count else p.failure_count + 1 end,
-      failing_since = case when took then null when queued.is_test then p.failing_since
-        else coalesce(p.failing_since, now()) end
-    where p.webhook_id = webhook.id returning p.* into progress;
+  update app_private.webhook_health h set last_delivery_at = now(),
+      failure_count = case when took then 0 when queued.is_test then h.failure_count else h.failure_count + 1 end,
+      failing_since = case when took then null when queued.is_test then h.failing_since
+        else coalesce(h.failing_since, now()) end
+    where h.webhook_id = webhook.id returning h.* into health;
   if took and webhook.status = 'FAILING' then
     update app_public.webhooks w set status = 'ENABLED' where w.id = webhook.id;
   elsif not took and not queued.is_test then
     if response_status = 410 then
       perform app_private.disable_webhook(webhook.id, 'The receiver answered 410: it is gone for good.');
-    elsif progress.failing_since <= now() - interval '5 days' then
+    elsif health.failing_since <= now() - interval '5 days' then
       perform app_private.disable_webhook(webhook.id, 'Nothing was taken for five days.');
-    elsif progress.failure_count >= 3 and webhook.status = 'ENABLED' then
+    elsif health.failure_count >= 3 and webhook.status = 'ENABLED' then
       update app_public.webhooks w set status = 'FAILING' where w.id = webhook.id;
     end if;
   end if;
@@ -310,6 +310,46 @@ end $$;
 comment on function app_private.settle_webhook_delivery(uuid, int, int, text, int, int) is
   'What follows an attempt: success, a later retry, the end, and what that means for the webhook. A null status is no '
   'answer.';
+
+create function app_private.settle_webhook_deliveries(delivery_ids uuid[], attempts int[], response_statuses int[],
+  response_bodies text[], durations_ms int[]) returns uuid[]
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  free uuid[];
+  others uuid[];
+begin
+  perform set_config('plat.service', 'on', true);
+  -- Webhook before queue, as whoever disables it; one that somebody else has keeps nobody else waiting.
+  select coalesce(array_agg(w.id), '{}') into free from (
+    select w.id from app_public.webhooks w
+    where w.status <> 'FAILING' and w.id = any (array(
+      select d.webhook_id from app_public.webhook_deliveries d where d.id = any (delivery_ids)))
+    order by w.id for no key update skip locked) w;
+  with given as (
+    select * from unnest(delivery_ids, attempts, response_statuses, response_bodies, durations_ms)
+      g (id, attempt, status, body, duration)
+  ), over as (
+    delete from app_private.webhook_queue q using given g, app_public.webhook_deliveries d
+      where q.delivery_id = g.id and q.webhook_id = any (free)
+        -- Another worker's by now, or discarded: what came of it there counts.
+        and d.id = g.id and d.attempt = g.attempt
+    returning q.delivery_id, q.webhook_id
+  ), noted as (
+    update app_public.webhook_deliveries d set status = 'SUCCEEDED', response_status = g.status, response_body = g.body,
+        duration_ms = g.duration, next_attempt_at = null
+      from over o join given g on g.id = o.delivery_id where d.id = o.delivery_id
+  )
+  update app_private.webhook_health h set last_delivery_at = now(), failure_count = 0, failing_since = null
+    where h.webhook_id in (select o.webhook_id from over o);
+  select coalesce(array_agg(d.id), '{}') into others from app_public.webhook_deliveries d
+    where d.id = any (delivery_ids) and d.webhook_id <> all (free);
+  perform set_config('plat.service', before, true);
+  return others;
+end $$;
+comment on function app_private.settle_webhook_deliveries(uuid[], int[], int[], text[], int[]) is
+  'What follows attempts that succeeded, for many at once. Returns those of webhooks that somebody else has locked or '
+  'whose status changes with it: settle_webhook_delivery is for these.';
 
 create function app_private.refuse_webhook_secret(delivery_id uuid, attempt int) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -401,4 +441,5 @@ comment on function app_public.redeliver_events is
 grant execute on function app_public.send_test_webhook, app_public.redeliver_events to plat_user, plat_anonymous;
 grant execute on function app_private.disabled_webhook, app_private.fan_out_webhooks,
   app_private.free_webhook_deliveries, app_private.refuse_webhook_secret, app_private.review_webhook,
-  app_private.settle_webhook_delivery, app_private.sweep_webhook_deliveries to plat_worker;
+  app_private.settle_webhook_deliveries, app_private.settle_webhook_delivery,
+  app_private.sweep_webhook_deliveries to plat_worker;

@@ -21,8 +21,10 @@ comment on domain app_public.fresh_secret is
 comment on table app_private.webhook_secrets is
   'The secrets that sign, sealed with a key that the database never sees.';
 comment on table app_private.webhook_progress is
-  'How far each webhook has come in the stream of its organization: apart from the record, so that a delivery is no '
-  'change of it.';
+  'How far each webhook has come in the stream of its organization, and the mapping of its integration.';
+comment on table app_private.webhook_health is
+  'What became of the attempts of each webhook: apart from the record, so that a delivery is no change of it, and from '
+  'its place in the stream, so that nobody who notes an attempt waits for whoever moves that.';
 
 create policy admins on app_public.webhooks for select to plat_user
   using (deleted_at is null and integration_id is null
@@ -167,13 +169,13 @@ create trigger _200_prepare before insert or update on app_public.webhooks for e
 -- Fields.
 create function app_public.webhooks_failure_count(w app_public.webhooks) returns int
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select p.failure_count from app_private.webhook_progress p
+  select p.failure_count from app_private.webhook_health p
   where p.webhook_id = w.id and p.organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[])
 $$;
 
 create function app_public.webhooks_last_delivery_at(w app_public.webhooks) returns timestamptz
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select p.last_delivery_at from app_private.webhook_progress p
+  select p.last_delivery_at from app_private.webhook_health p
   where p.webhook_id = w.id and p.organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[])
 $$;
 
@@ -235,6 +237,7 @@ begin
   insert into app_private.webhook_progress (webhook_id, organization_id, last_sequence)
     values (result.id, home, coalesce((select c.last_sequence from app_private.event_counters c
       where c.stream_id = home), 0));
+  insert into app_private.webhook_health (webhook_id, organization_id) values (result.id, home);
   -- The one look at it: it travels in the answer's row, never in the table.
   result.secret := create_webhook.secret ->> 'secret';
   return result;
@@ -295,16 +298,19 @@ begin
     perform app_private.discard_deliveries(new.id);
     if new.deleted_at is not null then
       delete from app_private.webhook_progress p where p.webhook_id = new.id;
+      delete from app_private.webhook_health h where h.webhook_id = new.id;
       delete from app_private.webhook_secrets s where s.webhook_id = new.id;
     end if;
   elsif new.url is distinct from old.url or (new.status = 'ENABLED' and not coalesce(app_hidden.is_service(), false))
     then
     -- By hand: the receiver is said to be well, or another, so what waits is tried at once.
-    update app_private.webhook_progress p set failure_count = 0, failing_since = null,
-        last_sequence = case when old.status = 'DISABLED'
-          then coalesce((select c.last_sequence from app_private.event_counters c
-            where c.stream_id = new.organization_id), 0) else p.last_sequence end
-      where p.webhook_id = new.id;
+    update app_private.webhook_health h set failure_count = 0, failing_since = null where h.webhook_id = new.id;
+    if old.status = 'DISABLED' then
+      update app_private.webhook_progress p
+        set last_sequence = coalesce((select c.last_sequence from app_private.event_counters c
+          where c.stream_id = new.organization_id), 0)
+        where p.webhook_id = new.id;
+    end if;
     update app_private.webhook_queue q set due_at = now() where q.webhook_id = new.id and not q.leased
       and q.due_at > now();
     perform app_private.call_dispatchers(new.organization_id);
@@ -318,9 +324,9 @@ create trigger _700_follow after update on app_public.webhooks for each row
 comment on function app_public.webhooks_deliveries is
   E'@arg status Only those that this became of.\n\nWhat was sent to it, latest first; kept for 30 days.';
 
-create trigger _700_of_integration after update on app_private.webhook_progress for each row
+create trigger _700_of_integration after update on app_private.webhook_health for each row
   when (new.integration_id is not null and new.last_delivery_at is distinct from old.last_delivery_at)
-    execute function app_private.tg_webhook_progress__of_integration();
+    execute function app_private.tg_webhook_health__of_integration();
 
 create function app_private.tg_webhooks__of_integration() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

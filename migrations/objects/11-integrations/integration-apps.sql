@@ -1,6 +1,6 @@
 -- The applications that come with the service, and what they do in the database.
 
-create function app_private.tg_webhook_progress__of_integration() returns trigger
+create function app_private.tg_webhook_health__of_integration() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if new.failure_count = 0 then
@@ -45,6 +45,8 @@ begin
       values (webhook.id, integration.organization_id,
         coalesce((select c.last_sequence from app_private.event_counters c
           where c.stream_id = integration.organization_id), 0), integration_id, extra -> 'mapping');
+    insert into app_private.webhook_health (webhook_id, organization_id, integration_id)
+      values (webhook.id, integration.organization_id, integration_id);
   else
     -- By hand: one that was disabled begins with the present.
     perform set_config('plat.service', '', true);
@@ -52,8 +54,8 @@ begin
         principal_id = integration.principal_id, principal_token_id = integration.principal_token_id
       where w.id = webhook.id returning * into webhook;
     perform set_config('plat.service', before, true);
-    update app_private.webhook_progress p set mapping = extra -> 'mapping', failure_count = 0, failing_since = null
-      where p.webhook_id = webhook.id;
+    update app_private.webhook_progress p set mapping = extra -> 'mapping' where p.webhook_id = webhook.id;
+    update app_private.webhook_health h set failure_count = 0, failing_since = null where h.webhook_id = webhook.id;
     -- The receiver is well: what waits is tried at once.
     update app_private.webhook_queue q set due_at = now() where q.webhook_id = webhook.id and not q.leased
       and q.due_at > now();
@@ -121,23 +123,25 @@ begin
       returning q.delivery_id
     ), begun as (
       update app_public.webhook_deliveries d set attempt = d.attempt + 1 from leased l where d.id = l.delivery_id
-      returning d.id, d.webhook_id
+      returning d.id, d.webhook_id, d.organization_id
     )
-    select w as webhook, array_agg(b.id) as ids from begun b
-      join app_public.webhooks w on w.id = b.webhook_id group by w
+    select b.organization_id, w.principal_id, w.principal_token_id, array_agg(b.id) as ids
+      from begun b join app_public.webhooks w on w.id = b.webhook_id
+      group by b.organization_id, w.principal_id, w.principal_token_id
   loop
-    if not app_private.act_as_principal((work.webhook).principal_id, (work.webhook).principal_token_id)
-      or not app_hidden.organization_can((work.webhook).organization_id, 'org.admin') then
+    if not app_private.act_as_principal(work.principal_id, work.principal_token_id)
+      or not app_hidden.organization_can(work.organization_id, 'org.admin') then
       perform app_private.set_claims('{}');
       -- By a job: whoever disables a webhook locks it before its queue.
-      perform app_private.add_job('principal__review', jsonb_build_object('webhookId', (work.webhook).id),
-        job_key => 'principal__review ' || (work.webhook).id);
+      perform app_private.add_job('principal__review', jsonb_build_object('webhookId', d.webhook_id),
+        job_key => 'principal__review ' || d.webhook_id)
+        from (select distinct d.webhook_id from app_public.webhook_deliveries d where d.id = any (work.ids)) d;
       update app_public.webhook_deliveries d set attempt = d.attempt - 1 where d.id = any (work.ids);
       update app_private.webhook_queue q set leased = false, holder = null, due_at = now() + interval '1 minute'
         where q.delivery_id = any (work.ids);
       continue;
     end if;
-    readable := app_private.readable_subjects((work.webhook).organization_id);
+    readable := app_private.readable_subjects(work.organization_id);
     if readable is not null then
       with unreadable as (
         update app_public.webhook_deliveries d set status = 'DISCARDED', next_attempt_at = null from app_public.events e
@@ -146,17 +150,25 @@ begin
       delete from app_private.webhook_queue q using unreadable u where q.delivery_id = u.id;
     end if;
     return query
-      select d.id, d.webhook_id, d.attempt, coalesce(e.id, d.id), (work.webhook).url::text,
-        case when e.id is not null then app_private.webhook_body(e)
+      with chosen as materialized (
+        select d.id, d.webhook_id, d.event_id, d.attempt, d.inserted_at from app_public.webhook_deliveries d
+        where d.id = any (work.ids) and d.status <> 'DISCARDED'
+      ), bodies as materialized (
+        -- Once for all webhooks that get the event: the same principal may read the same of it.
+        select e.id, e.request_id, app_private.webhook_body(e) as body from app_public.events e
+        where e.id in (select c.event_id from chosen c)
+      )
+      select d.id, d.webhook_id, d.attempt, coalesce(b.id, d.id), w.url::text,
+        case when b.id is not null then b.body
           else json_build_object('id', d.id, 'type', 'webhook.test', 'timestamp', d.inserted_at,
-          'organizationId', d.organization_id, 'data', json_build_object('webhookId', d.webhook_id))::text end,
-        s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping,
-        d.organization_id, e.request_id
-      from app_public.webhook_deliveries d
+          'organizationId', work.organization_id, 'data', json_build_object('webhookId', d.webhook_id))::text end,
+        s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping, work.organization_id,
+        b.request_id
+      from chosen d
+      join app_public.webhooks w on w.id = d.webhook_id
       join app_private.webhook_secrets s on s.webhook_id = d.webhook_id
       left join app_private.webhook_progress p on p.webhook_id = d.webhook_id
-      left join app_public.events e on e.id = d.event_id
-      where d.id = any (work.ids) and d.status <> 'DISCARDED';
+      left join bodies b on b.id = d.event_id;
     perform app_private.set_claims('{}');
   end loop;
 end $$;
