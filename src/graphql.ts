@@ -23,6 +23,7 @@ import { isMultipart } from "./http/uploads.ts";
 import { uploadPlaces } from "./http/uploadPlaces.ts";
 import * as admission from "./limits/admission.ts";
 import type { Logger } from "./log.ts";
+import { inSpan } from "./tracing/spans.ts";
 import { createPreset, settingsOf, viewerSettings, type PresetOptions } from "./preset.ts";
 import { documentLookups, findCompiled, keptDocuments } from "./plugins/QueryLimitsPlugin.ts";
 import { createDraftProvider, type DraftProvider } from "./providers/drafts/index.ts";
@@ -247,12 +248,11 @@ export async function startGraphql({
           if (!found) return undefined;
           state.operationType = "query";
           state.operationName = found.operationName;
-          const answer = await compiledAnswer(
-            found,
-            variables ?? {},
-            settingsOf(request),
-            work,
-            withPgClient,
+          state.context.operation = found.label;
+          state.context.role = userId === null ? "plat_anonymous" : "plat_user";
+          const attributes = { "graphql.operation.type": "query", "graphql.operation.name": found.label };
+          const answer = await inSpan({ name: "query", attributes }, () =>
+            compiledAnswer(found, variables ?? {}, settingsOf(request), work, withPgClient),
           );
           // Its token may have been looked up meanwhile, and stand for less.
           return state.claims?.secondFactorWithholds ? undefined : answer;

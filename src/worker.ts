@@ -66,6 +66,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     connectionString,
     max: concurrency + 3,
     log,
+    pausedTasks: liveness.pausedTasks,
     noted: (ids) => ids.forEach((id) => liveness.held.delete(id)),
   });
   const stopping = new AbortController();

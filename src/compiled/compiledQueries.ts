@@ -19,6 +19,7 @@ import {
 } from "postgraphile/graphql";
 import type { DefaultPage } from "../limits/defaultPages.ts";
 import { compileWriter, NotWritten, type SelectResult, type WriteData } from "./answerWriter.ts";
+import { operationLabel } from "../operations/operationLabel.ts";
 
 /** A statement as @dataplan/pg asks for it. */
 export interface AskedStatement {
@@ -107,6 +108,8 @@ export interface Measured {
 export interface CompiledQuery extends Measured {
   readonly statement: { readonly text: string; readonly name: string | undefined };
   readonly operationName: string | undefined;
+  /** What logs and traces tell it by; see operationLabel. */
+  readonly label: string | undefined;
   /** Lists whose size the operation leaves to their defaults. */
   readonly pages: readonly DefaultPage[];
   readonly write: WriteData;
@@ -237,6 +240,7 @@ export class CompiledOperation {
       ...measured,
       statement: { text, name },
       operationName: this.#operation?.name?.value,
+      label: this.#operation && operationLabel(this.#operation),
       pages: open,
       write,
       shape,

@@ -5,6 +5,9 @@ import { type StatementTiming, statementTimings } from "./timings.ts";
 /** Characters of a statement that the log shows. */
 const TEXT_LENGTH = 2_000;
 
+/** A statement without the passwords of roles, which cannot be parameters. */
+const withoutPasswords = (text: string) => text.replace(/(\bpassword\s+)'(?:[^']|'')*'/gi, "$1'[redacted]'");
+
 /**
  * Has the log tell of statements that take long, with the operation, the viewer's role and the request that they were sent for, or the
  * task and its job; never with values.
@@ -20,7 +23,7 @@ export function logSlowStatements(log: Pick<Logger, "warn">, slowMs: number): ()
         event: "database.slow_statement",
         pool,
         durationMs: Math.round(ms),
-        statement: text?.slice(0, TEXT_LENGTH),
+        statement: text && withoutPasswords(text).slice(0, TEXT_LENGTH),
         ...context,
       },
       "A statement took long.",

@@ -37,7 +37,7 @@ const jobs: HealthCheck = {
       ...failed.rows.map(({ task, jobs: count, error }) =>
         problem(
           `${count} jobs of the task ${task} failed for the last time: ${error}`,
-          `Mend the cause, then \`select graphile_worker.reschedule_jobs(array_agg(id), attempts => 0) from graphile_worker.jobs where task_identifier = '${task}' and attempts >= max_attempts\`.`,
+          `Mend the cause, then retry or discard them on the page /jobs: task ${task}, state FAILED.`,
         ),
       ),
       ...late.rows.map(({ task, jobs: count, minutes }) =>

@@ -13,6 +13,7 @@ import { type AnswerCompiled, graphql } from "./graphql.ts";
 import { graphqlRequest } from "./graphqlRequest.ts";
 import { httpsOnly } from "./httpsOnly.ts";
 import { inTurn } from "./inTurn.ts";
+import { jobConsole } from "./jobConsole.ts";
 import { jsonOnly } from "./mediaType.ts";
 import type { ApiNumbers, Metrics } from "./metrics.ts";
 import { onlyMethods } from "./onlyMethods.ts";
@@ -145,6 +146,7 @@ export function createApp(deps: AppDeps): Express {
     "/webhooks/signing/:id": deps.signingWebhook,
   }))
     if (notices) app.all(path, onlyMethods("POST"), rawBody, inTurn(notices));
+  app.use(jobConsole());
   if (config.explorer) app.use(explorer(serv));
   app.use(notFound, refuse(deps.languageOfUser));
   return app;

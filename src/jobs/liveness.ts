@@ -30,6 +30,8 @@ export interface Liveness {
    * job again and again.
    */
   suspicion(key: string): { ticket: string | null } | undefined;
+  /** The tasks, by the ids of the job runner, that operators have paused. */
+  pausedTasks(): ReadonlySet<number>;
   /** After the worker has stopped: what it still holds, if anything, is free from now on. */
   end(): Promise<void>;
 }
@@ -53,6 +55,7 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
   let ended = false;
 
   let deadly = new Map<string, string | null>();
+  let paused: ReadonlySet<number> = new Set();
 
   const held = new Set<string>();
   /** Until when it is looked whether there are jobs of lost answers. */
@@ -90,11 +93,18 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
     deadly = new Map(rows.map(({ key, ticket }) => [key, ticket]));
   }
 
+  async function lookForPaused({ query }: Pick<Line, "query">): Promise<void> {
+    const { rows } = await query<{ ids: number[] }>("select app_private.paused_task_ids() as ids");
+    paused = new Set(rows[0]!.ids);
+  }
+
   const line = await openCallLine({
     connectionString,
     applicationName: "plat-worker-line",
     log,
+    listen: { channel: "plat_paused_tasks", called: () => looker.call() },
     async connected(made) {
+      await lookForPaused(made);
       if (workerId) await made.query("select app_private.worker_begins($1)", [workerId]);
       else await free(made, true);
       await sayStopped(made);
@@ -104,6 +114,7 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
     async () => {
       const current = line.current();
       if (!current) return;
+      await lookForPaused(current);
       await free(current, false);
       await freeLost(current);
     },
@@ -136,6 +147,7 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
     },
     held,
     noteLostAnswer: () => void (lostUntil = performance.now() + LOST_MS),
+    pausedTasks: () => paused,
     isConnected: () => line.current() !== undefined,
     async end() {
       ended = true;

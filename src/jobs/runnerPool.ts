@@ -19,6 +19,8 @@ export interface RunnerPoolOptions {
   log: Logger;
   /** Told when it is noted what became of jobs. */
   noted: (jobIds: string[]) => void;
+  /** The tasks, by their ids, of which no job is taken. */
+  pausedTasks?: () => ReadonlySet<number>;
 }
 
 /** A statement of the job runner about jobs that are over. */
@@ -39,6 +41,9 @@ const NOTE_MS = 10 * 60_000;
 /** By the names of its prepared statements: what notes what became of jobs. They may run twice. */
 const notes = /^(complete|fail|return)_jobs?(_q)?\//;
 
+/** The same for what asks for jobs. */
+const questions = /^get_job/;
+
 /** How long connections and notes are still tried for once it is to stop. */
 const STOPPING_MS = 5_000;
 
@@ -46,10 +51,11 @@ export class RunnerPool extends Pool {
   readonly #pauses = backoff();
   readonly #ending = new AbortController();
   readonly #noted: (jobIds: string[]) => void;
+  readonly #pausedTasks: () => ReadonlySet<number>;
   /** Until when nobody asks for a new connection. */
   #notBefore = 0;
 
-  constructor({ connectionString, max, log, noted }: RunnerPoolOptions) {
+  constructor({ connectionString, max, log, noted, pausedTasks = () => new Set() }: RunnerPoolOptions) {
     const config: DatabaseClientConfig = { answerWithin: STATEMENT_MS + GRACE_MS };
     super({
       ...config,
@@ -60,6 +66,7 @@ export class RunnerPool extends Pool {
       statement_timeout: STATEMENT_MS,
     });
     this.#noted = noted;
+    this.#pausedTasks = pausedTasks;
     const broke = (error: Error) => {
       if (!this.ending) log.warn({ err: error, pool: "plat-worker-jobs" }, "A database connection broke.");
     };
@@ -104,9 +111,19 @@ export class RunnerPool extends Pool {
     const query = client.query.bind(client) as (...statement: any[]) => any;
     client.query = ((...statement: any[]) => {
       const [config] = statement as [Note];
-      if (typeof config?.name !== "string" || !notes.test(config.name)) return query(...statement);
+      if (typeof config?.name !== "string") return query(...statement);
+      if (questions.test(config.name)) return query(this.#withoutPaused(config));
+      if (!notes.test(config.name)) return query(...statement);
       return this.#note(config, () => query(config));
     }) as PoolClient["query"];
+  }
+
+  /** The question for jobs, of the tasks that are not paused: it names those that this process knows. */
+  #withoutPaused(question: Note): Note {
+    const paused = this.#pausedTasks();
+    if (paused.size === 0) return question;
+    const [worker, tasks, ...rest] = question.values as [string, number[], ...unknown[]];
+    return { ...question, values: [worker, tasks.filter((task) => !paused.has(task)), ...rest] };
   }
 
   async #note(note: Note, first: () => Promise<unknown>): Promise<unknown> {

@@ -317,7 +317,28 @@ export function recipes(
     return { id: rows[0]?.id, handOver: undefined, assigneeId: undefined };
   };
 
+  /** Jobs that there are none of: that they are asked for is what counts. */
+  const failedJobs: Recipe = (player) => ({ organizationId: homeOf(player), state: "FAILED" });
+  /** Only an owner becomes an operator here, who sees jobs of others: a viewer who may hear nothing of theirs stays what they are. */
+  const operated: Recipe = async (player) => {
+    if (player === bosses.get(harbour.id))
+      await owner.query("insert into app_private.operators (user_id) values ($1) on conflict do nothing", [
+        player.person.id,
+      ]);
+    await owner.query(
+      "insert into graphile_worker._private_tasks (identifier) values ('fuzz__nothing') on conflict do nothing",
+    );
+    return { task: "fuzz__nothing" };
+  };
+
   return {
+    discardJobs: failedJobs,
+    rescheduleJobs: async (player) => ({
+      ...(await failedJobs(player)),
+      runAt: new Date(Date.now() + 86_400_000).toISOString(),
+    }),
+    resumeTask: operated,
+    retryJobs: failedJobs,
     // Who accepts becomes a buyer: others stay what they are.
     acceptBuyerInvite: async (player) => {
       if (!["buyer", "newcomer"].includes(player.name)) return {};
@@ -580,6 +601,7 @@ export function recipes(
       await withoutFactor(player);
       return { username: player.person.email ?? "nobody@example.com", password };
     },
+    pauseTask: operated,
     pauseWorkflowExecution: execution("RUNNING"),
     redeliverEvents: async (player) => {
       const { id } = await run(bossOf(player), "createWebhook", {

@@ -1,6 +1,8 @@
 /** What monitoring asks the database, and which names become labels. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
+import { DatabaseClient } from "../../src/database/client.ts";
+import { logSlowStatements } from "../../src/database/slowStatements.ts";
 import { operationLabels } from "../../src/monitoring/operationLabels.ts";
 import { readWork } from "../../src/monitoring/readWork.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
@@ -58,6 +60,22 @@ test("viewers and background work may not ask for them", async () => {
       ]);
       expect([role, name, rows[0].may]).toEqual([role, name, false]);
     }
+});
+
+test("a slow statement is told without the password of a role", async () => {
+  const lines: { statement?: string }[] = [];
+  const end = logSlowStatements({ warn: (line: object) => void lines.push(line) }, 1);
+  const client = new DatabaseClient({ connectionString: database.ownerUrl });
+  await client.connect();
+  try {
+    await client.query("select pg_sleep(0.005) /* alter role r with password 'it''s a secret' */");
+  } finally {
+    await client.end();
+    end();
+  }
+  expect(lines.map(({ statement }) => statement)).toContain(
+    "select pg_sleep(0.005) /* alter role r with password '[redacted]' */",
+  );
 });
 
 test("there are few labels, whoever sends whatever names", () => {

@@ -1,14 +1,15 @@
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.
 -- plpgsql, because the tables of the job runner are made by the runner itself.
 
-create function app_private.job_context() returns jsonb
+create function app_private.job_context(organization_id uuid default null) returns jsonb
 language sql stable as $$
   select case when c.of = '{}' then c.of else jsonb_build_object('context', c.of) end
   from (select jsonb_strip_nulls(jsonb_build_object('requestId', app_hidden.setting('request_id'),
-    'traceparent', app_hidden.setting('traceparent'))) as of) c
+    'traceparent', app_hidden.setting('traceparent'), 'organizationId', organization_id)) as of) c
 $$;
-comment on function app_private.job_context() is
-  'What the payload of a job says of whoever has asked for it: {context: {requestId, traceparent}}, as far as it is '
+comment on function app_private.job_context(uuid) is
+  'What the payload of a job says of whoever has asked for it: {context: {requestId, traceparent, '
+  'organizationId}}, as far as it is '
   'known. The log, events and mails of the job bear the id; see src/worker.ts.';
 
 create function app_private.add_job(task text, payload jsonb default '{}', run_at timestamptz default null,
@@ -16,7 +17,8 @@ create function app_private.add_job(task text, payload jsonb default '{}', run_a
 returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform graphile_worker.add_job(task, payload => (payload || app_private.job_context())::json, run_at => run_at,
+  perform graphile_worker.add_job(task, payload => (payload || app_private.job_context(
+    app_private.organization_of_job(task, payload::json)))::json, run_at => run_at,
     job_key => job_key);
 end $$;
 comment on function app_private.add_job(text, jsonb, timestamptz, text) is

@@ -1,0 +1,56 @@
+-- Operators look after the service as a whole. Nobody becomes one over the API: whoever owns the database says who is.
+
+comment on table app_private.operators is
+  'Users who look after the service: they see and change the jobs of all organizations, and no other data of theirs.';
+
+create function app_private.make_operator(email text) returns text
+language plpgsql volatile as $$
+declare
+  account app_public.users;
+begin
+  select u.* into account from app_public.users u where u.id = app_private.account_named(email)
+    and u.deleted_at is null and u.email_verified_at is not null;
+  if account.id is null then
+    return format('There is no account with the confirmed address %s.', email);
+  end if;
+  insert into app_private.operators (user_id) values (account.id) on conflict do nothing;
+  return format('%s is an operator of the service.', email);
+end $$;
+comment on function app_private.make_operator(text) is
+  'For whoever owns the database: has the account with that address look after the service. Says what became of it.';
+
+create function app_private.end_operator(email text) returns text
+language plpgsql volatile as $$
+begin
+  delete from app_private.operators o where o.user_id = app_private.account_named(email);
+  return case when found then format('%s is no operator any more.', email)
+    else format('%s was no operator.', email) end;
+end $$;
+comment on function app_private.end_operator(text) is
+  'For whoever owns the database: ends what make_operator began. Says what became of it.';
+
+create function app_private.operator_list() returns setof text
+language sql stable rows 5 as $$
+  select i.email::text from app_private.operators o
+  join app_hidden.user_identities i on i.user_id = o.user_id order by 1
+$$;
+comment on function app_private.operator_list() is
+  'For whoever owns the database: the addresses of the accounts that look after the service.';
+
+create function app_hidden.is_operator() returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  -- Signed in: an access token does for an organization what its user may do there.
+  select app_hidden.setting('token_id') is null and exists (select from app_private.operators o
+    join app_public.users u on u.id = o.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+    where o.user_id = app_public.current_user_id())
+$$;
+comment on function app_hidden.is_operator() is
+  'Whether the viewer is signed in and looks after the service.';
+create function app_public.users_is_operator(u app_public.users) returns boolean
+language sql stable as $$
+  select u.id = (select app_public.current_user_id()) and app_hidden.is_operator()
+$$;
+comment on function app_public.users_is_operator is
+  E'@notNull\n\nWhether it is the viewer, who looks after the service as an operator.';
+grant execute on function app_public.users_is_operator to plat_user, plat_anonymous;
+grant execute on function app_hidden.is_operator to plat_user, plat_anonymous;

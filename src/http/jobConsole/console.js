@@ -1,0 +1,203 @@
+// @ts-check
+/** The page for jobs. It asks the API as everybody does, and writes what comes back as text; the token is kept in this page alone. */
+
+/** @type {string | undefined} */
+let token;
+
+/** @type {(id: string) => any} */
+const at = (id) => document.getElementById(id);
+const tell = (/** @type {string} */ text) => (at("message").textContent = text);
+
+/**
+ * @param {string} query
+ * @param {Record<string, unknown>} [variables]
+ * @returns {Promise<any>}
+ */
+async function ask(query, variables = {}) {
+  const response = await fetch("/graphql", {
+    method: "POST",
+    headers: { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) },
+    body: JSON.stringify({ query, variables }),
+  });
+  const { data, errors } = await response.json();
+  if (errors) throw new Error(errors[0].message);
+  return data;
+}
+
+/** @param {Record<string, unknown>} values */
+const given = (values) =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== "" && value !== undefined));
+
+/** @param {HTMLFormElement} form */
+const valuesOf = (form) => given(Object.fromEntries(new FormData(form)));
+
+/** @param {string | null} time */
+const local = (time) => (time ? new Date(time).toLocaleString() : "");
+
+/**
+ * @param {(string | number | Node)[]} cells
+ * @param {number[]} long
+ */
+function row(cells, long = []) {
+  const made = document.createElement("tr");
+  for (const [index, cell] of cells.entries()) {
+    const place = document.createElement("td");
+    if (long.includes(index)) place.className = "long";
+    place.append(cell instanceof Node ? cell : String(cell));
+    made.append(place);
+  }
+  return made;
+}
+
+/** Does what a button or a form stands for, and tells what was refused. @param {() => Promise<void>} work */
+function act(work) {
+  tell("");
+  work().catch((error) => tell(error instanceof Error ? error.message : String(error)));
+}
+
+function filter() {
+  const { createdBefore, arguments: members, ...rest } = valuesOf(at("filter"));
+  return given({
+    ...rest,
+    createdBefore: createdBefore ? new Date(String(createdBefore)).toISOString() : "",
+    arguments: members ? JSON.parse(String(members)) : "",
+  });
+}
+
+const jobsQuery = `query Jobs($task: String, $state: JobState, $createdBefore: DateTime, $arguments: JSON, $organizationId: ID, $beforeId: String) {
+  jobs(task: $task, state: $state, createdBefore: $createdBefore, arguments: $arguments, organizationId: $organizationId, beforeId: $beforeId) {
+    id task state attempts maxAttempts runAt lastError arguments requestId } }`;
+const perPage = 50;
+/** @type {string | undefined} */
+let last;
+
+/** @param {boolean} [older] */
+async function showJobs(older = false) {
+  const { jobs } = await ask(jobsQuery, { ...filter(), ...(older && { beforeId: last }) });
+  if (!older) at("jobs").replaceChildren();
+  for (const job of jobs) {
+    const box = document.createElement("input");
+    box.type = "checkbox";
+    box.value = job.id;
+    box.ariaLabel = `Job ${job.id}`;
+    at("jobs").append(
+      row(
+        [
+          box,
+          job.id,
+          job.task,
+          job.state,
+          `${job.attempts} of ${job.maxAttempts}`,
+          local(job.runAt),
+          job.lastError ?? "",
+          JSON.stringify(job.arguments),
+          job.requestId ?? "",
+        ],
+        [6, 7, 8],
+      ),
+    );
+  }
+  last = jobs.at(-1)?.id;
+  at("more").hidden = jobs.length < perPage;
+}
+
+async function showTasks() {
+  const { jobTasks } = await ask(
+    "query JobTasks { jobTasks { name due scheduled failed oldestDueAt lastScheduledAt pausedAt pauseReason } }",
+  );
+  at("tasks").replaceChildren(
+    ...jobTasks.map((/** @type {any} */ task) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = task.pausedAt ? "Resume" : "Pause";
+      const name = task.pausedAt ? "resumeTask" : "pauseTask";
+      const type = task.pausedAt ? "ResumeTaskInput" : "PauseTaskInput";
+      button.addEventListener("click", () =>
+        act(async () => {
+          await ask(`mutation Change($input: ${type}!) { ${name}(input: $input) { name } }`, {
+            input: { task: task.name },
+          });
+          await showTasks();
+        }),
+      );
+      const paused = task.pausedAt ? `${local(task.pausedAt)} ${task.pauseReason ?? ""}` : "";
+      return row([
+        task.name,
+        task.due,
+        task.scheduled,
+        task.failed,
+        local(task.oldestDueAt),
+        local(task.lastScheduledAt),
+        paused,
+        button,
+      ]);
+    }),
+  );
+}
+
+/** @param {string} name */
+async function change(name) {
+  const chosen = [
+    .../** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll("#jobs input:checked")),
+  ];
+  const { organizationId, ...rest } = filter();
+  const which = at("all").checked ? rest : { ids: chosen.map(({ value }) => value) };
+  if (!at("all").checked && chosen.length === 0) throw new Error("Choose jobs first.");
+  const when = at("run-at").value;
+  if (name === "rescheduleJobs" && !when) throw new Error("Say when they are to run.");
+  const input = {
+    ...which,
+    ...given({ organizationId }),
+    ...(name === "rescheduleJobs" && { runAt: new Date(when).toISOString() }),
+  };
+  const type = `${name[0]?.toUpperCase()}${name.slice(1)}Input`;
+  let changed = 0;
+  for (let more = true; more;) {
+    const answer = await ask(
+      `mutation Change($input: ${type}!) { ${name}(input: $input) { changed more } }`,
+      { input },
+    );
+    changed += answer[name].changed;
+    more = answer[name].more;
+    tell(`${changed} jobs so far …`);
+  }
+  await showJobs();
+  tell(`${changed} jobs were changed.`);
+}
+
+at("sign-in").addEventListener("submit", (/** @type {Event} */ event) => {
+  event.preventDefault();
+  act(async () => {
+    const { login } = await ask("mutation SignIn($input: LoginInput!) { login(input: $input) { token } }", {
+      input: valuesOf(at("sign-in")),
+    });
+    token = login.token;
+    const { __type, viewer } = await ask(
+      `query Who { __type(name: "JobState") { enumValues { name } }
+        viewer { isOperator organizations { role organization { id name } } } }`,
+    );
+    for (const { name } of __type?.enumValues ?? []) at("filter").state.add(new Option(name, name));
+    const owned = viewer.organizations.filter((/** @type {any} */ one) => one.role === "OWNER");
+    if (viewer.isOperator) at("filter").organizationId.add(new Option("all", ""));
+    for (const { organization } of owned)
+      at("filter").organizationId.add(new Option(organization.name, organization.id));
+    if (!viewer.isOperator && owned.length === 0)
+      throw new Error("Jobs are for operators of the service, and for owners of an organization.");
+    at("sign-in").remove();
+    document.querySelector("main")?.removeAttribute("hidden");
+    if (viewer.isOperator) {
+      at("task-section").hidden = false;
+      await showTasks();
+    }
+    await showJobs();
+  });
+});
+at("filter").addEventListener("submit", (/** @type {Event} */ event) => {
+  event.preventDefault();
+  act(() => showJobs());
+});
+at("more").addEventListener("click", () => act(() => showJobs(true)));
+for (const button of document.querySelectorAll("[data-change]"))
+  button.addEventListener("click", () =>
+    act(() => change(String(/** @type {HTMLElement} */ (button).dataset.change))),
+  );
