@@ -2,9 +2,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { DatabaseError } from "pg";
 import { retryableStates } from "./databaseErrors.ts";
 
-/** How long a change of the schema waits for a lock, so that others do not queue behind it for long; in milliseconds. */
-export const lockTimeoutMs = 2000;
-export const lockAttempts = 10;
+/**
+ * How long a change of the schema waits for a lock, in milliseconds. Others queue behind it, and behind the locks that it has by then, so
+ * it gives up soon: `npm run rehearse` finds nobody who waits for 100 ms.
+ */
+export const lockTimeoutMs = 50;
+/** Some two minutes, with the pauses between. */
+export const lockAttempts = 40;
 
 const firstPauseMs = 100;
 const longestPauseMs = 3000;

@@ -48,7 +48,9 @@ test("others are served after some types, and after some fields of one that has 
     return ready.mock.calls.length;
   };
   // Of 200 types and more, at nine looks at the clock a piece.
-  expect(await pieces("{ __schema { types { name } } }")).toBeGreaterThan(20);
+  const ofTypes = await pieces("{ __schema { types { name } } }");
+  expect(ofTypes).toBeGreaterThan(20);
+  expect(ofTypes).toBeLessThan(40);
   expect(await pieces('{ __type(name: "Query") { fields { name } } }')).toBeGreaterThan(10);
   expect(await pieces('{ __type(name: "T1") { fields { name } } }')).toBe(0);
 });
@@ -73,9 +75,20 @@ test.each<[string, ReturnType<typeof asksForSchema>]>([
     "{ ...F ...F } fragment F on Query { f1 { a } ... on Query { ...G } } fragment G on Query { __schema { types { name } } }",
     "with data",
   ],
+  [
+    "query A { ...F } query B { ...G } fragment F on Query { f1 { a } } fragment G on Query { __schema { types { name } } }",
+    "no",
+  ],
+  ["query A { ...F ...F } query B { f1 { a } } fragment F on Query { __schema { types { name } } }", "alone"],
   ["query A { f1 { a } } query B { __schema { types { name } } }", "no"],
 ])("%s asks for the schema: %s", (text, found) => {
   expect(asksForSchema(parse(text), text.startsWith("query A") ? "A" : undefined)).toBe(found);
+});
+
+test("an answer whose pieces cannot be made fails", async () => {
+  jest.spyOn(eventLoop, "ready").mockRejectedValue(new Error("No."));
+  const { errors } = await introspect({ schema, document: parse("{ __schema { types { name } } }") }, ann);
+  expect(errors?.[0]?.message).toBe("No.");
 });
 
 test("an operation that there is not asks for nothing", () => {

@@ -203,6 +203,17 @@ test("a migration that needs a lock that somebody holds is run once it is free, 
     logger: log,
   });
   await until(() => told.includes("migration.lock_timeout"));
+  // Who reads the table meanwhile waits behind the migration for a moment only, however often it is tried again.
+  const reader = new Client({ connectionString: database.ownerUrl, options: "-c lock_timeout=500ms" });
+  await reader.connect();
+  let reads = 0;
+  await until(async () => {
+    await reader.query("select count(*) from app_public.units");
+    reads += 1;
+    return told.length >= 4;
+  });
+  expect(reads).toBeGreaterThan(told.length);
+  await reader.end();
   await holder.query("commit");
   await holder.end();
   await brought;
