@@ -132,7 +132,11 @@ test("the page has neither script nor style of its own, and its policy allows no
   const answer = await page.request.get(`${service.baseUrl}/jobs`);
   expect(answer.headers()["content-security-policy"]).toMatch(/script-src 'self';.*frame-ancestors 'none'/);
   expect(answer.headers()["content-security-policy"]).not.toMatch(/unsafe|sha256/);
-  expect(await answer.text()).not.toMatch(/<script(?![^>]*src=)|<style|\son\w+=/);
+  const text = await answer.text();
+  expect(text).not.toMatch(/<script(?![^>]*src=)|<style|\son\w+=/);
+  const { rows } = await owner.query("select value from app_public.job_state_values");
+  const states = [...text.matchAll(/<option>(\w+)<\/option>/g)].map(([, state]) => state);
+  expect(states.toSorted()).toEqual(rows.map(({ value }) => value).toSorted());
 });
 
 test("whoever has the database says who is an operator, and who is no more", async () => {

@@ -172,11 +172,9 @@ at("sign-in").addEventListener("submit", (/** @type {Event} */ event) => {
       input: valuesOf(at("sign-in")),
     });
     token = login.token;
-    const { __type, viewer } = await ask(
-      `query Who { __type(name: "JobState") { enumValues { name } }
-        viewer { isOperator organizations { role organization { id name } } } }`,
+    const { viewer } = await ask(
+      "query Who { viewer { isOperator organizations { role organization { id name } } } }",
     );
-    for (const { name } of __type?.enumValues ?? []) at("filter").state.add(new Option(name, name));
     const owned = viewer.organizations.filter((/** @type {any} */ one) => one.role === "OWNER");
     if (viewer.isOperator) at("filter").organizationId.add(new Option("all", ""));
     for (const { organization } of owned)
