@@ -72,6 +72,30 @@ export function post(
   });
 }
 
+/** Signs the owner of the demo in. @returns a token, and a project and its organization that leads can be written to */
+export async function signIn(
+  baseUrl: string,
+): Promise<{ token: string; projectId: string; organizationId: string }> {
+  const agent = new Agent({ keepAlive: false });
+  const login = await post(
+    agent,
+    baseUrl,
+    {
+      query: `mutation { login(input: { username: "demo@plat.example", password: "demo-password" }) { token } }`,
+    },
+    {},
+  );
+  const { token } = login.data.login;
+  const projects = await post(
+    agent,
+    baseUrl,
+    { query: "{ projects(first: 1) { id organization { id } } }" },
+    { authorization: `Bearer ${token}` },
+  );
+  const [project] = projects.data.projects;
+  return { token, projectId: project.id, organizationId: project.organization.id };
+}
+
 /** Begins the load, which goes on until it is stopped. */
 export function startLoad(options: LoadOptions): Load {
   const agent = new Agent({ keepAlive: true, maxSockets: options.clients });

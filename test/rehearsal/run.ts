@@ -7,7 +7,6 @@
 // oxlint-disable-next-line no-restricted-imports -- git, not a part of the service
 import { execFile } from "node:child_process";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
-import { Agent } from "node:https";
 import { join, resolve } from "node:path";
 // oxlint-disable-next-line no-restricted-imports -- the load goes on for so long
 import { setTimeout as delay } from "node:timers/promises";
@@ -17,7 +16,7 @@ import { removeDataDir } from "../../src/database/dataDirs.ts";
 import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
 import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { runToExit, startService } from "../harness/service.ts";
-import { post, startLoad } from "../harness/load.ts";
+import { signIn, startLoad } from "../harness/load.ts";
 import { watchLocks } from "./lockWaits.ts";
 
 const longestMs = 100;
@@ -33,27 +32,6 @@ async function codeOf(commit: string, folder: string): Promise<void> {
   await run("git", ["archive", "--output", archive, commit], { cwd: repository });
   await run("tar", ["-xf", archive], { cwd: folder });
   await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
-}
-
-/** Somebody of the demo who may write leads, and where. */
-async function signIn(baseUrl: string): Promise<{ token: string; projectId: string }> {
-  const agent = new Agent({ keepAlive: false });
-  const login = await post(
-    agent,
-    baseUrl,
-    {
-      query: `mutation { login(input: { username: "demo@plat.example", password: "demo-password" }) { token } }`,
-    },
-    {},
-  );
-  const { token } = login.data.login;
-  const projects = await post(
-    agent,
-    baseUrl,
-    { query: "{ projects(first: 1) { id } }" },
-    { authorization: `Bearer ${token}` },
-  );
-  return { token, projectId: projects.data.projects[0].id };
 }
 
 /** Gives the demo's project many leads, so that what goes through a table takes its time. */
