@@ -84,12 +84,13 @@ export const grantRules: Rule[] = [
   },
   {
     name: "function-grant",
-    why: "What viewers may not call is neither an operation nor a field; for visitors a list that is empty would be an error with the field, and an operation tells them itself how to sign in.",
+    why: "What viewers may not call is neither an operation nor a field; for visitors a list that is empty would be an error with the field, and a mutation tells them itself how to sign in. A query that is granted to visitors is public.",
     query: `
       select f.object, format('Write \`grant execute on function %s to plat_user, plat_anonymous;\`, or create it in app_private.', f.object) as write
       from functions f
       where f.schema = 'app_public'
-        and not (has_function_privilege('plat_user', f.oid, 'execute') and has_function_privilege('plat_anonymous', f.oid, 'execute'))`,
+        and not (has_function_privilege('plat_user', f.oid, 'execute') and (has_function_privilege('plat_anonymous', f.oid, 'execute')
+          or f.volatility <> 'v' and not exists (select from pg_proc p join pg_type t on t.oid = p.proargtypes[0] where p.oid = f.oid and t.typtype = 'c')))`,
   },
   {
     name: "function-grant-missing",

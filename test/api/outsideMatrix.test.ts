@@ -230,6 +230,7 @@ appointmentsConnection                   | none  | none  | none   | none   | non
 projectsConnection                       | 3     | 3     | 3      | 1      | 1       | none  | none  | 1        | UNAUTHENTICATED | none   | 3      | 3      | none
 unitsConnection                          | 1     | 1     | 1      | 1      | 1       | none  | none  | none     | none      | none   | 1      | 1      | none
 eventsConnection                         | many  | many  | many   | 2      | 2       | none  | none  | 17       | UNAUTHENTICATED | none   | many   | many   | 3
+erasuresConnection                       | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
 processorChargesConnection               | 3     | 3     | none   | none   | none    | 1     | 1     | none     | UNAUTHENTICATED | 1      | none   | 3      | none
 `).rows;
 

@@ -124,7 +124,7 @@ begin
     where s.id = any (array(select app_hidden.viewer_signers())) and a.status <> 'DRAFT'
     order by s.status in ('INVITED', 'VIEWED') desc, s.id desc limit 100;
 end $$;
-grant execute on function app_public.signing_requests to plat_user, plat_anonymous;
+grant execute on function app_public.signing_requests to plat_user;
 comment on function app_public.signing_requests() is
   E'@ordered\n\nWhat the viewer is asked to sign, or signed: what is open first, then the latest; 100 at most.';
 

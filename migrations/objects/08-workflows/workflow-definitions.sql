@@ -722,10 +722,11 @@ create function app_public.update_workflow(input jsonb, checks app_public.workfl
   steps app_public.workflow_step_input[] default null) returns app_public.workflows
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  workflow app_public.workflows := app_private.require_managed_workflow(app_hidden.record_id('workflows',
-    input ->> 'id'));
+  workflow app_public.workflows;
   result app_public.workflows;
 begin
+  perform app_hidden.require_viewer();
+  workflow := app_private.require_managed_workflow(app_hidden.record_id('workflows', input ->> 'id'));
   if workflow.status = 'ARCHIVED' then
     perform app_hidden.fail('CONFLICT', 'This workflow is archived; it is not changed any more.', '{"field": "id"}');
   end if;

@@ -230,8 +230,7 @@ comment on function app_public.user_integration_apps is
 grant execute on function app_public.organization_integrations_allowed_transitions,
   app_public.user_integrations_allowed_transitions, app_public.users_integrations,
   app_public.integration_apps_installed to plat_user, plat_anonymous;
-grant execute on function app_public.organization_integration_apps, app_public.user_integration_apps
-  to plat_user, plat_anonymous;
+grant execute on function app_public.organization_integration_apps, app_public.user_integration_apps to plat_user;
 
 create function app_private.note_configured_apps(client text) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$

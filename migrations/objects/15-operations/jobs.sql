@@ -316,6 +316,7 @@ comment on function app_public.pause_task is
   'Has no worker take further jobs of a task until it is resumed; those that run go on. For operators of the service.';
 comment on function app_public.resume_task is
   E'@arg task The name of the task.\n\nHas workers take the jobs of a task again. For operators of the service.';
-grant execute on function app_public.jobs, app_public.job_tasks, app_public.retry_jobs, app_public.discard_jobs,
-  app_public.reschedule_jobs, app_public.pause_task, app_public.resume_task to plat_user, plat_anonymous;
+grant execute on function app_public.jobs, app_public.job_tasks to plat_user;
+grant execute on function app_public.retry_jobs, app_public.discard_jobs, app_public.reschedule_jobs,
+  app_public.pause_task, app_public.resume_task to plat_user, plat_anonymous;
 grant execute on function app_private.paused_task_ids to plat_worker;

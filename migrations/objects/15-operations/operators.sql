@@ -48,9 +48,9 @@ comment on function app_hidden.is_operator() is
   'Whether the viewer is signed in and looks after the service.';
 create function app_public.users_is_operator(u app_public.users) returns boolean
 language sql stable as $$
-  select u.id = (select app_public.current_user_id()) and app_hidden.is_operator()
+  select case when u.id = (select app_public.current_user_id()) then app_hidden.is_operator() end
 $$;
 comment on function app_public.users_is_operator is
-  E'@notNull\n\nWhether it is the viewer, who looks after the service as an operator.';
+  'Whether the viewer looks after the service as an operator; null for everybody else.';
 grant execute on function app_public.users_is_operator to plat_user, plat_anonymous;
 grant execute on function app_hidden.is_operator to plat_user, plat_anonymous;

@@ -1,7 +1,6 @@
 -- Erasing a person: a lead, a purchase, an agent, with all that the organization knows of them. In one transaction
--- their
--- records are erased, in rows and in the events about them, which keep their place and number; a job then goes through
--- texts that name them elsewhere, deletes the files, and writes the certificate.
+-- their records are erased, in rows and in the events about them, which keep their place and number; a job then goes
+-- through texts that name them elsewhere, deletes the files, and writes the certificate.
 --
 --   RUNNING → COMPLETED
 --
