@@ -75,7 +75,13 @@ export async function createExplainer(authenticatorUrl: string): Promise<Explain
           source: query,
           variableValues: variables,
           requestContext: {
-            explained: { claims, ip: undefined, argumentTransforms: {}, pgSettings: settings },
+            explained: {
+              claims,
+              isSignedIn: claims.userId !== null,
+              ip: undefined,
+              argumentTransforms: {},
+              pgSettings: settings,
+            },
           } as Partial<Grafast.RequestContext>,
         }),
       ).finally(stop);

@@ -46,7 +46,7 @@ function isPublic(build: GraphileBuild.Build, scope: any): boolean {
 const refuseStrangers =
   (fieldName: string | undefined) =>
   ({ isSignedIn }: Partial<Grafast.Context>): null => {
-    if (isSignedIn === false)
+    if (!isSignedIn)
       throw new CodedError(
         "UNAUTHENTICATED",
         `${fieldName} takes a token: send the header "Authorization: Bearer <token>".`,

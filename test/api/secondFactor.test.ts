@@ -111,6 +111,7 @@ test("whatever asks for the password refuses a wrong one, and then a missing or 
     reset_member_second_factor: { input: { organizationId: world.harbour.id, userId: member!.id } },
     update_password: { input: { newPassword: "another good password 7" }, field: "currentPassword" },
     disable_second_factor: { input: {} },
+    erase_account: { input: {} },
   };
   // Signing in is proved above and below.
   const { rows } = await world.owner.query<{ name: string }>(

@@ -35,6 +35,8 @@ interface Answer {
 }
 
 const pauseMs = 50;
+/** How long a request is sent again. */
+const patienceMs = 120_000;
 
 /** Sends one GraphQL request. @throws Error when the connection breaks before an answer, or after 30 seconds. */
 export function post(
@@ -105,7 +107,8 @@ export function startLoad(options: LoadOptions): Load {
 
   const ask = async (query: string, variables: Record<string, unknown>): Promise<any> => {
     const key = randomUUID();
-    for (;;) {
+    const end = performance.now() + patienceMs;
+    do {
       load.requests++;
       let failed: string;
       try {
@@ -127,7 +130,9 @@ export function startLoad(options: LoadOptions): Load {
       }
       load.again[failed] = (load.again[failed] ?? 0) + 1;
       await delay(pauseMs);
-    }
+    } while (performance.now() < end);
+    load.wrong.push(`no answer within ${patienceMs} ms (${query.slice(0, 60)})`);
+    return undefined;
   };
 
   const client = async (number: number) => {

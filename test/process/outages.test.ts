@@ -146,12 +146,12 @@ describe("a service with a database of its own", () => {
     const { rows } = await owner.query<{ id: string }>(
       "select id from graphile_worker.add_job('idempotency_keys__sweep')",
     );
-    await until(async () => {
-      const { rowCount } = await owner.query("select from graphile_worker._private_jobs where id = $1", [
-        rows[0]!.id,
-      ]);
-      return rowCount === 0;
-    });
+    // Pauses between its attempts to connect have grown to 10 s.
+    await until(
+      () => owner.query("select from graphile_worker._private_jobs where id = $1", [rows[0]!.id]),
+      ({ rowCount }) => rowCount === 0,
+      { withinMs: 60_000 },
+    );
     // After a failover to a standby: nothing is wrong with the process, and it can do nothing.
     const changes = async (value: string) => {
       await owner.query(`alter system set default_transaction_read_only = ${value}`);

@@ -48,6 +48,7 @@ const madeElsewhere: Record<string, string> = {
   Leads: "It changes leads that createLead, upsertLeads or importLeads made.",
   OrganizationMemberRole: "Members join by an invitation, which names the role.",
   OrganizationNotifications: "Everybody who joins has the default notifications.",
+  OrganizationRetention: "They are settings of the organization, which begins with the defaults.",
   OrganizationSecondFactor: "It is a setting of the organization, which begins without it.",
   Password: "createAccount takes the first password.",
   SalesOffice: "The first update makes it: a project has one.",

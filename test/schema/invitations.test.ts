@@ -112,7 +112,10 @@ test("the token is kept as a hash only and stands in no job", async () => {
     [made.id],
   );
   expect(rows).toEqual([
-    { hash: createHash("sha256").update(token).digest("hex"), payload: { id: made.id, send_count: 1 } },
+    {
+      hash: createHash("sha256").update(token).digest("hex"),
+      payload: { id: made.id, send_count: 1, context: { organizationId: expect.any(String) } },
+    },
   ]);
 });
 
