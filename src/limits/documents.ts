@@ -17,7 +17,6 @@ export class KnownDocument {
   readonly answers = new Map<string, object>();
   /** By the name of the operation. */
   readonly #compiled = new Map<string, CompiledOperation>();
-  compiledQueries = 0;
   readonly #plans = new WeakSet<object>();
   /** By the name of the operation. */
   readonly #planned = new Map<string, number>();
@@ -59,10 +58,9 @@ export class KnownDocument {
     return made;
   }
 
-  /** Counts what was compiled. */
+  /** Counts the bytes of what was compiled. */
   keepCompiled(bytes: number): void {
     this.#kept += bytes;
-    if (bytes > 0) this.compiledQueries += 1;
   }
 
   keepAnswer(operation: string, answer: object, bytes: number): void {
@@ -90,11 +88,9 @@ export class Documents {
     this.#most = most;
   }
 
-  /** Bytes and documents that are kept, and how many queries of these are compiled. */
-  get size(): { bytes: number; documents: number; compiled: number } {
-    let compiled = 0;
-    for (const { compiledQueries } of this.#counted.keys()) compiled += compiledQueries;
-    return { bytes: this.#bytes, documents: this.#counted.size, compiled };
+  /** Bytes and documents that are kept. */
+  get size(): { bytes: number; documents: number } {
+    return { bytes: this.#bytes, documents: this.#counted.size };
   }
 
   find(text: string): KnownDocument | undefined {

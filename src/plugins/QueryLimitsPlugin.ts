@@ -154,7 +154,7 @@ function knownOf(schema: GraphQLSchema, bytes: number): Known {
 
 /** What is kept of the documents of a schema; see Documents. */
 export function keptDocuments(schema: GraphQLSchema): Documents["size"] {
-  return bySchema.get(schema)?.documents.size ?? { bytes: 0, documents: 0, compiled: 0 };
+  return bySchema.get(schema)?.documents.size ?? { bytes: 0, documents: 0 };
 }
 
 /** What a query of a known document has been compiled to; undefined where it has to be planned or its plan executed. */
@@ -171,8 +171,8 @@ export function findCompiled(
 
 /** By the contexts of their operations. */
 const recordings = new WeakMap<object, Recording>();
-/** How often documents were found that are kept, and how often they had to be read, in this process. */
-export const documentLookups = { hits: 0, misses: 0 };
+/** How often documents were found that are kept, how often they had to be read, and how many queries were compiled, in this process. */
+export const documentLookups = { hits: 0, misses: 0, compiled: 0 };
 
 /** Execution refuses a document without the operation that is asked for. */
 const nothing: PlanMeasure = { steps: { total: 0, part: [] }, copies: 1, introspections: 0 };
@@ -278,16 +278,16 @@ async function executeWithin(
   if (known && compiled && recording && result.data && !result.errors) {
     const measured = { cost: requested, part, copies, planning: steps.total };
     const { data } = result;
-    known.keepCompiled(
-      compiled.take(recording, {
-        variables: variableValues ?? {},
-        isSignedIn,
-        data,
-        measured,
-        pages,
-        mismatch,
-      }),
-    );
+    const bytes = compiled.take(recording, {
+      variables: variableValues ?? {},
+      isSignedIn,
+      data,
+      measured,
+      pages,
+      mismatch,
+    });
+    if (bytes > 0) documentLookups.compiled += 1;
+    known.keepCompiled(bytes);
     documents.weigh(known);
   }
   const extensions = {

@@ -9,7 +9,7 @@ import { startGraphql, type GraphqlInstance, type GraphqlOptions } from "../../s
 import { createApp } from "../../src/http/app.ts";
 import { listen } from "../../src/http/listen.ts";
 import { Session } from "../../src/database/session.ts";
-import { keptDocuments } from "../../src/plugins/QueryLimitsPlugin.ts";
+import { documentLookups, keptDocuments } from "../../src/plugins/QueryLimitsPlugin.ts";
 import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
 import { createFileStore, type S3Options } from "../../src/providers/files/index.ts";
 import { createSeal } from "../../src/seal.ts";
@@ -82,7 +82,7 @@ Session.prototype.send = async function (this: Session, statements, arrayMode) {
 export interface KeptDocuments {
   bytes: number;
   documents: number;
-  /** Queries that are answered without their plan. */
+  /** Queries that were compiled in this process, so that they are answered without their plan. */
   compiled: number;
   /** Whether a plan goes with its document. */
   plansAreForgotten: boolean;
@@ -143,6 +143,7 @@ export async function serve(
       const caches = Object.getOwnPropertySymbols(ofPlanner).map((name) => ofPlanner[name]);
       return {
         ...keptDocuments(schema),
+        compiled: documentLookups.compiled,
         plansAreForgotten: caches.some((cache) => cache instanceof WeakMap),
       };
     },

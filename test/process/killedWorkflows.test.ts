@@ -118,9 +118,19 @@ test("nothing is lost, nothing made up, nothing done twice", async () => {
     (size) => size >= committed,
     patience,
   );
+  const resume = `mutation ($input: ResumeWorkflowExecutionInput!) { resumeWorkflowExecution(input: $input) { id } }`;
   await until(
-    () => count("select count(*)::int as n from app_public.workflow_executions where status = 'COMPLETED'"),
-    ({ n }) => n >= committed,
+    async () => {
+      const { n, aside } = await count(
+        `select count(*) filter (where status = 'COMPLETED')::int as n,
+           array_agg(id) filter (where status = 'PAUSED' and pause_reason like '%The service ended twice%') as aside
+         from app_public.workflow_executions`,
+      );
+      // What was carried out when the service died for the second time is left to people.
+      for (const id of aside ?? []) await world.owen.get(resume, { input: { id } });
+      return n as number;
+    },
+    (n) => n >= committed,
     patience,
   );
   const { rows: events } = await world.owner.query(
