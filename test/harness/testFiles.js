@@ -3,6 +3,8 @@ import { globSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 const folder = resolve(import.meta.dirname, "..");
+/** What is run by its name, in the long form alone. */
+const isLong = /\.long\.test\.ts$/;
 /** Whoever asks for what the global set-up leaves needs it. */
 const asks = /process\.env\.PLAT_TEST_/;
 const imports = /^(?:import|export)(?! type\b)[^;"]*"(\.[^"]+\.ts)"|\bimport\("(\.[^"]+\.ts)"\)/gm;
@@ -43,7 +45,7 @@ export function testFiles({ long }) {
   const seeds = join(folder, "harness/seeds.ts");
   const files = globSync("**/*.test.ts", { cwd: folder })
     .toSorted()
-    .filter((file) => !long || closure(file).includes(seeds));
+    .filter((file) => (isLong.test(file) ? long : !long || closure(file).includes(seeds)));
   const database = files.filter((file) => closure(file).some((path) => read(path).asks));
   const pattern = (/** @type {string} */ file) => `<rootDir>/test/${file}`;
   return {

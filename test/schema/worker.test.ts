@@ -25,6 +25,14 @@ afterAll(async () => {
   await database.drop();
 });
 
+test("the connection of a worker is not taken for a process of the server, by whose number former releases held", async () => {
+  // The most that a system can be set to.
+  const mostProcesses = 2 ** 22;
+  const { rows } = await worker.query("select app_private.connection_begins(null) as id");
+  expect(rows[0].id).toBeGreaterThan(mostProcesses);
+  await worker.query("select app_private.connection_ends($1)", [rows[0].id]);
+});
+
 /** The first column of each row, as the owner reads it. */
 async function column(query: string): Promise<string[]> {
   const { rows } = await owner.query({ text: query, rowMode: "array" });
