@@ -127,12 +127,15 @@ export async function openCallLine(options: CallLineOptions): Promise<CallLine> 
       await query(
         "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3; set tcp_user_timeout = 30000",
       );
-      for (const id of underway.keys()) await query("select app_private.connection_begins($1)", [id]);
+      const held = [...underway.keys()];
+      for (const id of held) await query("select app_private.connection_begins($1)", [id]);
       const next = await begin(query);
       if (listen) await query(`listen ${listen.channel}`);
       await connected?.({ query });
       client = made;
       line = next;
+      // What ended meanwhile found no line to say so, and would hold on for as long as this one lives.
+      for (const id of held) if (!underway.has(id)) forget(id);
     } catch (error) {
       made.on("error", () => {});
       await made.end();

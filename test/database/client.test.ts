@@ -102,6 +102,34 @@ test("a line that is cut, or on which nobody answers, is made anew, and keeps wh
   }
 });
 
+test("what ends while the line is made anew is free, though its id was taken up again", async () => {
+  let ends = () => {};
+  const line = await openCallLine({
+    connectionString: gate.database.workerUrl,
+    applicationName: "plat-test-line",
+    log,
+    connected: () => Promise.resolve(ends()),
+  });
+  const owner = new DatabaseClient({ connectionString: gate.database.ownerUrl });
+  await owner.connect();
+  try {
+    const { id, hold } = line.current()!;
+    ends = hold();
+    gate.shut();
+    await until(() => line.current() === undefined);
+    gate.open();
+    await until(() => line.current());
+    await until(async () => {
+      const { rows } = await owner.query("select from app_private.worker_connections where id = $1", [id]);
+      return rows.length === 0;
+    });
+  } finally {
+    await line.rest();
+    await line.end();
+    await owner.end();
+  }
+});
+
 test("what must not be lost is tried again while the database is away, and nothing else is", async () => {
   let tries = 0;
   const comesBack = () => {
