@@ -119,10 +119,9 @@ test("what ends while the line is made anew is free, though its id was taken up 
     await until(() => line.current() === undefined);
     gate.open();
     await until(() => line.current());
-    await until(async () => {
-      const { rows } = await owner.query("select from app_private.worker_connections where id = $1", [id]);
-      return rows.length === 0;
-    });
+    const lives = async () =>
+      (await owner.query("select from app_private.worker_connections where id = $1", [id])).rowCount;
+    expect(await until(lives, (rows) => rows === 0)).toBe(0);
   } finally {
     await line.rest();
     await line.end();
