@@ -30,7 +30,7 @@ comment on column app_public.tasks.created_by_id is
 comment on column app_public.tasks.completed_by_id is 'Who completed it.';
 comment on column app_public.tasks.project_id is E'@filter projectIds\n\nThe project.';
 comment on column app_public.tasks.lead_id is E'@filter\n\nThe lead that it is about.';
-comment on column app_public.tasks.title is E'@personal\n\nWhat to do, in a line.';
+comment on column app_public.tasks.title is E'@personal\n\nThe title, a single line.';
 comment on column app_public.tasks.description is E'@personal\n\nWhat to do, at length.';
 comment on column app_public.tasks.type is E'@filter\n\nKind of the task.';
 comment on column app_public.tasks.status is E'@filter\n\nHow far it is.';

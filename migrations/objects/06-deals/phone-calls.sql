@@ -16,9 +16,9 @@ comment on column app_public.phone_calls.status is 'How far it is, or how it end
 comment on column app_public.phone_calls.outcome is
   'What came of it; DO_NOT_CALL marks the lead as not to be contacted.';
 comment on column app_public.phone_calls.from_number is
-  E'@personal\n\nThe number that called; that of the lead or buyer for an inbound call where left out.';
+  E'@personal\n\nThe number that called; that of the lead or buyer for an inbound call where omitted.';
 comment on column app_public.phone_calls.to_number is
-  E'@personal\n\nThe number that was called; that of the lead or buyer for an outbound call where left out.';
+  E'@personal\n\nThe number that was called; that of the lead or buyer for an outbound call where omitted.';
 comment on column app_public.phone_calls.started_at is E'@insertOptional\n\nWhen it began.';
 comment on column app_public.phone_calls.ended_at is 'When it ended.';
 comment on column app_public.phone_calls.notes is E'@personal\n\nWhat was said.';

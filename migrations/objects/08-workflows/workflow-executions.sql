@@ -111,7 +111,7 @@ comment on column app_public.workflow_step_runs.started_at is 'When it began.';
 comment on column app_public.workflow_step_runs.finished_at is 'When it was over.';
 comment on column app_public.workflow_step_runs.output is
   E'@personal\n\nWhat came of it, for later steps: `steps.<sequence>` of conditions and texts.';
-comment on column app_public.workflow_step_runs.error is E'@personal\n\nWhy it failed, or was left out.';
+comment on column app_public.workflow_step_runs.error is E'@personal\n\nWhy it failed or was skipped.';
 comment on column app_public.workflow_step_runs.error_code is
   E'@impersonal\n\nThe code of that error where it has one, such as LIMIT_EXCEEDED for a step that takes more '
   'computing than it may.';
