@@ -31,7 +31,10 @@ export async function deliver(
 ): Promise<boolean> {
   if (await isSettled(helpers, message.key)) return false;
   const { requestId } = workContext.getStore() ?? {};
-  message = { ...(await inLanguageOfReader(helpers, message)), requestId };
+  message = {
+    ...(requestId && { requestIds: [requestId] }),
+    ...(await inLanguageOfReader(helpers, message)),
+  };
   const own = senderId ? await helpers.integrations.sendAs(senderId, message) : undefined;
   try {
     if (own && "refused" in own) throw new MailRefused(own.refused);

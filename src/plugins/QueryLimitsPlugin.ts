@@ -269,8 +269,10 @@ async function executeWithin(
   } else {
     // A promise inside of an object is not waited for: the piece of work ends when the plan is there.
     const plan = () => ({ running: run(args) });
-    const isShort = known?.isPlanned(nameOf(args)) && !work.hasLargeInput;
-    result = await (isShort ? run(args) : (await eventLoop.run(work.party, plan)).running);
+    const isShort = known?.isPlanned(nameOf(args), variableValues ?? {}) && !work.hasLargeInput;
+    const { running } = isShort ? plan() : await eventLoop.run(work.party, plan);
+    known?.usedPlan(nameOf(args), variableValues ?? {});
+    result = await running;
   }
   if (Symbol.asyncIterator in result) return result;
   const pages = defaultPages(schema, document, operationName);

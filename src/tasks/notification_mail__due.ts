@@ -15,6 +15,8 @@ interface Mail {
   organization: string;
   isDigest: boolean;
   count: number;
+  /** Of the requests that what is told came of, each once. */
+  requestIds: string[];
   items: Item[];
 }
 
@@ -38,6 +40,7 @@ const task: Task = async (payload, helpers) => {
     // To an account that has not confirmed its address, few are sent; the rest is dropped.
     await deliverWithinQuota(helpers, mail.organizationId, mail.to, {
       key,
+      requestIds: mail.requestIds,
       // One visitor's message is answered by answering the mail.
       ...(mail.count === 1 &&
         first!.subjectType === "contact_message" && {

@@ -30,6 +30,12 @@ const erasing = `mutation ($input: ErasePersonInput!) { erasePerson(input: $inpu
 const erase = async (person: Person, input: Record<string, unknown>) =>
   (await person.get(erasing, { input })).erasePerson;
 const work = () => runJobs(world.database.ownerUrl, outbox.provider, store);
+/** Whether the store has a content. */
+async function has(checksum: string): Promise<boolean> {
+  const content = await store.get(checksum);
+  content?.destroy();
+  return content !== undefined;
+}
 const records = (parts: { record: string }[]) => parts.map(({ record }) => record).sort();
 
 const email = "petra.plumtree@person.example";
@@ -231,6 +237,18 @@ describe("a buyer", () => {
       buyerId: purchase,
       text: "Bruno Bought pays by carrier pigeon.",
     });
+    const page = `data:;name=pigeon.txt;base64,${Buffer.from("The contract of Bruno Bought.").toString("base64")}`;
+    const document = await createIn(owen)("uploadBuyerDocument", {
+      buyerId: purchase,
+      category: "OTHER",
+      file: page,
+    });
+    const { rows: files } = await owner.query<{ checksum: string }>(
+      "select checksum from app_public.buyer_documents where id = $1",
+      [document],
+    );
+    const content = files[0]!.checksum;
+    expect(await has(content)).toBe(true);
     expect(await owen.refused(erasing, { input: { buyerId: purchase } })).toMatchObject({
       code: "CONFLICT",
       dependents: { buyers: 1 },
@@ -244,6 +262,7 @@ describe("a buyer", () => {
     until.setUTCFullYear(until.getUTCFullYear() + 10);
     expect(told.keptUntil).toBe(until.toISOString().slice(0, 10));
     expect(told.kept).toEqual([
+      expect.objectContaining({ record: "buyerDocuments", fields: expect.arrayContaining(["checksum"]) }),
       expect.objectContaining({
         record: "buyers",
         count: 1,
@@ -258,6 +277,8 @@ describe("a buyer", () => {
       "app_public.buyers",
       "app_public.events",
     ]);
+    // What is filed with the contract stays with it.
+    expect(await has(content)).toBe(true);
 
     await owner.query(
       "update app_public.erasures set kept_until = current_date where kept_until is not null",
@@ -268,6 +289,7 @@ describe("a buyer", () => {
     );
     await owner.query("select app_private.erase_expired_contracts(10)");
     await work();
-    expect(await mentions(owner, ["Bruno Bought"])).toEqual({});
+    expect(await mentions(owner, ["Bruno Bought", "pigeon.txt", content])).toEqual({});
+    expect(await has(content)).toBe(false);
   });
 });

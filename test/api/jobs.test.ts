@@ -99,7 +99,15 @@ test("everybody else is refused; an owner is given what is done for the organiza
   const robot = await programOf(world, ops, {});
   for (const who of [owen, ada, max, olga, robot]) {
     expect((await who.refused(list)).code).toBe("FORBIDDEN");
-    expect((await who.refused(tasks)).code).toBe("FORBIDDEN");
+    // What concerns all organizations takes no name of one, and its refusal does not ask for it.
+    for (const refusal of [
+      await who.refused(tasks),
+      await who.refused(pause, { input: { task: "files__sweep" } }),
+    ])
+      expect(refusal).toEqual(
+        expect.objectContaining({ code: "FORBIDDEN", message: expect.stringMatching(/^Only operators/) }),
+      );
+    expect(await who.refused(tasks)).not.toHaveProperty("field");
     for (const [change, input] of changes)
       expect((await who.refused(change, { input })).code).toBe("FORBIDDEN");
     for (const change of [pause, resume])

@@ -59,6 +59,17 @@ const mailTo = (person: Person, mails: Email[]) =>
 const of = (...people: Person[]) => people.map(({ email }) => email!).sort();
 const header = (mail: Email, name: string) => mail.headers.find(({ key }) => key === name)?.value;
 
+const headers = (mail: Email, name: string) =>
+  mail.headers.filter(({ key }) => key === name).map(({ value }) => value);
+/** The ids of the requests that a lead of that name came by. */
+const requestsOf = async (name: string): Promise<string[]> =>
+  (
+    await sql(
+      "select request_id from app_public.events where name = 'lead.created' and data ->> 'name' = $1",
+      [name],
+    )
+  ).map(({ request_id }) => request_id);
+
 const change = (field: string, input: Record<string, unknown>, person = owen) => {
   return person.get(mutationOf(field), { input });
 };
@@ -92,6 +103,9 @@ test("what a person enters notifies nobody; a visitor's message tells the team, 
   );
   expect(mail!.html).toContain("Is &lt;b&gt;12&lt;/b&gt; free?");
   expect(mailTo(ada, mails)!.subject).toBe("Vi wrote to the sales office of Harbour View");
+  const requests = await requestsOf("Vi");
+  expect(requests).toHaveLength(1);
+  for (const each of mails) expect(headers(each, "x-request-id")).toEqual(requests);
   // Read again, nothing comes of the same events.
   expect(await run()).toEqual([]);
 
@@ -123,6 +137,11 @@ test("a hundred leads in a minute are one mail to each reader, however they are 
     expect(mail.text).toContain("Una is a new lead for Harbour View");
     expect(mail.text).toContain("And 75 more.");
     expect(mail.replyTo).toBeUndefined();
+    // Each request that it tells of, once.
+    expect(headers(mail, "x-request-id")).toEqual([
+      ...(await requestsOf("Una")),
+      ...(await requestsOf("Ugo")),
+    ]);
   }
 });
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { cast, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn } from "../harness/records.ts";
+import { createWorkflow, reaches, runWorkflows, start } from "../workflows/world.ts";
 
 // How long an organization keeps what is over: its settings, who changes them, and what the daily sweep does by them.
 
@@ -95,3 +96,70 @@ test("empties its events and deletes its executions that are older, in batches, 
     { name: "organization.created", data: {}, changes: null, erasedAt: expect.any(String) },
   ]);
 });
+
+test("deletes executions that are over, with their step runs and text messages, and leaves what is fresh or goes on", async () => {
+  const { owner, harbour, owen } = world;
+  await owner.query("update app_private.message_rules set opens = '00:00', closes = '24:00'");
+  const [lead, other] = [
+    await createIn(owen)("createLead", { projectId: world.project.id, name: "Sid", phone: "+14165550123" }),
+    await createIn(owen)("createLead", { projectId: world.project.id, name: "Sue", phone: "+14165550124" }),
+  ];
+  const told = await createWorkflow(world, [
+    { type: "SEND_SMS", config: { body: "Hello {{ lead.name }}" }, onError: "FAIL" },
+  ]);
+  const waiting = await createWorkflow(world, [
+    { type: "SEND_SMS", config: { body: "Later, {{ lead.name }}" }, waitSeconds: 3600 },
+  ]);
+  const [old, aged, fresh] = [
+    await start(owen, told, lead),
+    await start(owen, told, world.leads.open.id),
+    await start(owen, told, other),
+  ];
+  const going = await start(owen, waiting, lead);
+  const workflows = await runWorkflows(world);
+  try {
+    for (const id of [old, aged, fresh])
+      await reaches(owen, id, ({ status }) => ["COMPLETED", "FAILED"].includes(status));
+  } finally {
+    await workflows.stop();
+  }
+  const left = async () =>
+    (
+      await owner.query(
+        `select (select count(*) from app_public.workflow_executions)::int as executions,
+           (select count(distinct execution_id) from app_public.workflow_step_runs where execution_id <> $1)::int as runs,
+           (select array_agg(recipient order by recipient) from app_private.text_messages) as messages`,
+        [going],
+      )
+    ).rows[0];
+  expect(await left()).toEqual({
+    executions: 4,
+    runs: 3,
+    messages: ["+14165550123", "+14165550124"],
+  });
+  // The ids of executions say when they began.
+  const age = (id: string, days: number) =>
+    owner.query(
+      `do $do$ declare k record; aged constant uuid := uuidv7(interval '-${days} days'); begin
+         set local session_replication_role = 'replica';
+         update app_public.workflow_executions set id = aged where id = '${id}';
+         for k in select c.conrelid::regclass as child, a.attname from pg_constraint c join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
+           where c.confrelid = 'app_public.workflow_executions'::regclass and c.contype = 'f'
+         loop execute format('update %s set %I = $1 where %I = $2', k.child, k.attname, k.attname) using aged, '${id}'::uuid; end loop;
+       end $do$`,
+    );
+  await age(old, 31);
+  await age(aged, 29);
+  await age(going, 31);
+  await owen.get(setting, { input: { organizationId: harbour.id, executionDays: 30 } });
+  await sweep();
+  expect(await left()).toEqual({ executions: 3, runs: 2, messages: ["+14165550124"] });
+
+  // A text message goes by its own setting, though the execution stays.
+  await owner.query("update app_private.text_messages set began_at = now() - interval '31 days'");
+  await sweep();
+  expect((await left()).messages).toHaveLength(1);
+  await owen.get(setting, { input: { organizationId: harbour.id, messageDays: 30 } });
+  await sweep();
+  expect(await left()).toEqual({ executions: 3, runs: 2, messages: null });
+}, 30_000);

@@ -54,7 +54,12 @@ begin
   return jsonb_build_object('to', reader.email, 'memberId', mail.member_id, 'organizationId', reader.organization_id,
     'kind', mail.kind, 'kindName',
     reader.kind_name, 'heading', reader.heading,
-    'organization', reader.organization, 'isDigest', mail.digest_on is not null, 'count', amount - hidden, 'items', (
+    'organization', reader.organization, 'isDigest', mail.digest_on is not null, 'count', amount - hidden,
+    'requestIds', (select coalesce(jsonb_agg(r.request_id order by r.place), '[]') from (
+      select e.request_id, min(n.place) as place from app_private.notification_items n
+      join app_public.events e on e.id = n.event_id
+      where n.mail_id = mail.id and n.place = any (seen) and e.request_id is not null group by e.request_id) r),
+    'items', (
       select jsonb_agg(jsonb_build_object('line', r.line, 'details', r.details, 'quote', r.quote, 'data', told.data,
           'project', p.title, 'timeZone', coalesce(p.time_zone, (select o.time_zone from app_public.organizations o
             where o.id = e.organization_id), 'UTC'),

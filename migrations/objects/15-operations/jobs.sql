@@ -84,7 +84,7 @@ end $$;
 create function app_public.job_tasks() returns app_public.job_task[]
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform app_private.jobs_organization(null);
+  perform app_private.require_operator();
   return array(
     select row(t.identifier, max(n.value) filter (where n.metric = 'jobs_due'),
       max(n.value) filter (where n.metric = 'jobs_scheduled'), max(n.value) filter (where n.metric = 'jobs_failed'),
@@ -209,7 +209,7 @@ language plpgsql stable security definer set search_path = pg_catalog, pg_temp a
 declare
   result app_public.job_task;
 begin
-  perform app_private.jobs_organization(null);
+  perform app_private.require_operator();
   select t.* into result from unnest(app_public.job_tasks()) t where t.name = task_named.name;
   if result.name is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such task of background work.', '{"field": "task"}');

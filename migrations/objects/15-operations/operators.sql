@@ -46,6 +46,19 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function app_hidden.is_operator() is
   'Whether the viewer is signed in and looks after the service.';
+
+create function app_private.require_operator() returns void
+language plpgsql stable as $$
+begin
+  perform app_hidden.require_viewer();
+  if not app_hidden.is_operator() then
+    perform app_hidden.fail('FORBIDDEN', 'Only operators of the service may do this. Whoever owns its database says '
+      'who is one.');
+  end if;
+end $$;
+comment on function app_private.require_operator() is
+  'Refuses a viewer who is not signed in as an operator, also one who owns organizations: for what concerns all.';
+
 create function app_public.users_is_operator(u app_public.users) returns boolean
 language sql stable as $$
   select case when u.id = (select app_public.current_user_id()) then app_hidden.is_operator() end

@@ -24,7 +24,7 @@ export function bareAddress(from: string): string {
  * @param from the sender, with or without a name.
  */
 export function compose(message: MailMessage, from: string): SendMailOptions {
-  const { key, to, replyTo, subject, text, html, unsubscribe, requestId } = message;
+  const { key, to, replyTo, subject, text, html, unsubscribe, requestIds = [] } = message;
   const hash = createHash("sha256").update(key).digest("hex").slice(0, 40);
   return {
     messageId: `<${hash}@${bareAddress(from).split("@")[1]}>`,
@@ -37,8 +37,9 @@ export function compose(message: MailMessage, from: string): SendMailOptions {
     // Keeps vacation notices and other robots from answering.
     headers: {
       "Auto-Submitted": "auto-generated",
+      // One line for each.
+      ...(requestIds.length > 0 && { "X-Request-Id": requestIds.map((id) => oneLine(id, 128)) }),
       // RFC 8058: the reader's mail program posts to the address, without asking anything.
-      ...(requestId && { "X-Request-Id": oneLine(requestId, 128) }),
       ...(unsubscribe && {
         "List-Unsubscribe": `<${oneLine(unsubscribe, 500)}>`,
         "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",

@@ -14,8 +14,8 @@ export interface MailMessage {
   in?(language: Language): { subject: string; text: string; html: string };
   /** The organization in whose name it goes out: its language counts where that of the reader is not known. */
   organizationId?: string | null;
-  /** The `X-Request-Id` of the request that has led to it. */
-  requestId?: string | undefined;
+  /** The `X-Request-Id` of each request that has led to it: a mail of notifications may collect several. */
+  requestIds?: readonly string[];
   /** Where a POST stops mails of this kind: an address that starts with https:. */
   unsubscribe?: string;
 }
