@@ -199,7 +199,7 @@ export async function requireLimited(setting: keyof typeof limits, loginUrl: str
   const { name, excess } = rows[0]!;
   if (excess)
     throw new Error(
-      `${setting} logs in as ${name}, which ${excess}: give it a login of its own, as the README says under Deployment.`,
+      `${setting} logs in as ${name}, which ${excess}: give it a login of its own, as docs/deployment.md says.`,
     );
 }
 

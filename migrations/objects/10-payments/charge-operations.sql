@@ -441,7 +441,7 @@ language sql volatile as $$
   select c.* from app_hidden.masked_processor_charges c where c.intent_id = made::uuid order by c.id desc limit 1
 $$;
 comment on function app_public.create_processor_charge is $$
-@deprecated Use `createPaymentIntent`.
+@deprecated Use `createPaymentIntent`. Removed after 2028-01-01.
 @arg amount How much.
 @arg card_id A card of the viewer; the default one where left out.
 @arg reservation_id The reservation that it is for.

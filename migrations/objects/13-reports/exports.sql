@@ -527,7 +527,7 @@ comment on function app_public.export_floor_plans is
   'Has the floor plans of a project written into a file; it is ready when its status is COMPLETED. Takes the '
   'permission report.run.';
 comment on function app_public.export_plans is $$
-@deprecated Use `exportFloorPlans`.
+@deprecated Use `exportFloorPlans`. Removed after 2028-01-01.
 @arg project_id The project.
 @arg format The kind of file: PDF where left out, with a page for each plan and its pictures.
 @arg floor_plan_ids These plans only.
