@@ -62,7 +62,7 @@ test.each([
   [{ name: "A", contactEmail: "not an address" }, /contactEmail .*no e-mail address/],
   [{ name: "A", monthlyRent: -1 }, /monthlyRent .*Give an amount between 0/],
   [{ name: "A", size: "HUGE" }, /HUGE/],
-  [{ name: "A", putUpOn: "2026-02-30" }, /This is no day/],
+  [{ name: "A", putUpOn: "2026-02-30" }, /Not a valid date/],
   [{ name: "A", size: "LARGE" }, /A large billboard needs its monthly rent/],
 ])("refuses %j with BAD_USER_INPUT", async (input, said) => {
   const { code, field, message } = await world.owen.refused(...create(input));

@@ -40,7 +40,7 @@ comment on column app_public.lead_entry_input.registered_at is
 comment on column app_public.lead_entry_input.fallout_reason_id is
   'Why the lead was lost; required for the status LOST.';
 comment on column app_public.lead_entry_input.fallout_note is 'Why the lead was lost, in words.';
-comment on column app_public.lead_entry_input.tags is 'Free words; they replace those that the lead has.';
+comment on column app_public.lead_entry_input.tags is 'Free-form tags; they replace those that the lead has.';
 comment on column app_public.lead_entry_input.metadata is 'Free data of the organization''s own programs.';
 
 comment on type app_public.upsert_leads_payload is 'What became of a list of leads.';
