@@ -322,7 +322,7 @@ comment on function app_public.login is
   'a token for 15 minutes, and a refresh token, rather than one token for 30 days.\n@arg second_factor_code A code of '
   'the authenticator app, or a recovery code, of an account that has a second factor.\n\nExchanges a name and a '
   'password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong attempts for an account from one '
-  'network, or 50 from a network, within 15 minutes; and after 50 for an account in a day from networks that it has not signed '
-  'in from. For an account with a second factor, the right password without a code is refused with UNAUTHENTICATED and '
-  'reason SECOND_FACTOR_REQUIRED; a wrong code has the reason SECOND_FACTOR_WRONG.';
+  'network, or 50 from a network, within 15 minutes; and after 50 for an account in a day from networks that it has '
+  'not signed in from. For an account with a second factor, the right password without a code is refused with '
+  'UNAUTHENTICATED and reason SECOND_FACTOR_REQUIRED; a wrong code has the reason SECOND_FACTOR_WRONG.';
 grant execute on function app_public.create_account, app_public.login to plat_user, plat_anonymous;
