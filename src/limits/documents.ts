@@ -1,5 +1,5 @@
 import { CompiledOperation } from "../compiled/compiledQueries.ts";
-import type { DocumentNode, GraphQLError } from "postgraphile/graphql";
+import { type DocumentNode, type GraphQLError, Kind, visit } from "postgraphile/graphql";
 
 /** What a plan keeps in memory for each of its steps, in bytes, as measured: 4,300 to 5,200. */
 const BYTES_PER_STEP = 5_000;
@@ -8,6 +8,20 @@ const BYTES_PER_CHARACTER = 80;
 const BYTES_AT_LEAST = 2_000;
 /** Plans that are kept of one operation: variables in `@include` and `@skip` make several. */
 export const PLANS_PER_OPERATION = 8;
+
+/** The variables of a document's conditions, `@include(if: $name)` and `@skip(if: $name)`, each once. */
+function conditionVariables(text: string, document: DocumentNode): readonly string[] {
+  // PERF: most documents have no directive, and to visit all nodes takes a while.
+  if (!text.includes("@")) return [];
+  const names = new Set<string>();
+  visit(document, {
+    Directive(node) {
+      for (const { value } of node.arguments ?? [])
+        if (value.kind === Kind.VARIABLE) names.add(value.name.value);
+    },
+  });
+  return [...names];
+}
 
 /** A document that was parsed and validated, with everything that is kept for it. */
 export class KnownDocument {
@@ -18,13 +32,27 @@ export class KnownDocument {
   /** By the name of the operation. */
   readonly #compiled = new Map<string, CompiledOperation>();
   readonly #plans = new WeakSet<object>();
-  /** By the name of the operation. */
+  /** How many plans were made, by the name of the operation. */
   readonly #planned = new Map<string, number>();
+  /** By the name of the operation: for which values of conditions there is a plan, least recently used first. */
+  readonly #conditions = new Map<string, Set<string>>();
+  readonly #variables: readonly string[];
   #kept = 0;
 
   constructor(text: string, result: KnownDocument["result"]) {
     this.text = text;
     this.result = result;
+    this.#variables = "document" in result ? conditionVariables(text, result.document) : [];
+  }
+
+  /** The values that the plan of an operation depends on. */
+  #key(variables: Record<string, unknown>): string {
+    return this.#variables
+      .map((name) => {
+        const value = variables[name];
+        return typeof value === "boolean" ? Number(value) : "-";
+      })
+      .join("");
   }
 
   /** Bytes that this document, its plans and its answers are thought to keep. */
@@ -32,9 +60,29 @@ export class KnownDocument {
     return BYTES_AT_LEAST + this.text.length * BYTES_PER_CHARACTER + this.#kept;
   }
 
-  /** Whether executing this operation will find its plan; where there are several, that depends on variables. */
-  isPlanned(operation: string): boolean {
-    return this.#planned.get(operation) === 1;
+  /**
+   * Whether executing this operation with these variables will find its plan. Where more plans were made than the conditions account
+   * for, nobody knows, and it will not.
+   */
+  isPlanned(operation: string, variables: Record<string, unknown> = {}): boolean {
+    const known = this.#conditions.get(operation);
+    return (
+      known !== undefined &&
+      known.has(this.#key(variables)) &&
+      (this.#planned.get(operation) ?? 0) <= known.size
+    );
+  }
+
+  /** Notes that there is a plan of an operation for these variables; call it whenever the operation was executed. */
+  usedPlan(operation: string, variables: Record<string, unknown> = {}): void {
+    if (!this.#planned.has(operation)) return;
+    let known = this.#conditions.get(operation);
+    if (!known) this.#conditions.set(operation, (known = new Set()));
+    const key = this.#key(variables);
+    known.delete(key);
+    known.add(key);
+    const [oldest] = known;
+    if (known.size > PLANS_PER_OPERATION) known.delete(oldest!);
   }
 
   addPlan(operation: string, plan: object, steps: number): void {

@@ -42,7 +42,7 @@ declare global {
     interface PlatOptions {
       /** Bytes that documents may take in memory with their plans. */
       documentBytes?: number | undefined;
-      /** Milliseconds that others wait after an introspection query was answered; INTROSPECTION_HOLD_MS where left out. */
+      /** Milliseconds that others wait after an introspection query was answered; INTROSPECTION_HOLD_MS where omitted. */
       introspectionHoldMs?: number | undefined;
       /** Whether queries are recorded and compared from their first execution on, of which others are not asked a second time; see src/compiled. */
       compileAtOnce?: boolean | undefined;
@@ -269,8 +269,10 @@ async function executeWithin(
   } else {
     // A promise inside of an object is not waited for: the piece of work ends when the plan is there.
     const plan = () => ({ running: run(args) });
-    const isShort = known?.isPlanned(nameOf(args)) && !work.hasLargeInput;
-    result = await (isShort ? run(args) : (await eventLoop.run(work.party, plan)).running);
+    const isShort = known?.isPlanned(nameOf(args), variableValues ?? {}) && !work.hasLargeInput;
+    const { running } = isShort ? plan() : await eventLoop.run(work.party, plan);
+    known?.usedPlan(nameOf(args), variableValues ?? {});
+    result = await running;
   }
   if (Symbol.asyncIterator in result) return result;
   const pages = defaultPages(schema, document, operationName);

@@ -54,11 +54,47 @@ test("further plans and answers of a document count, and a document heavier than
   expect(documents.size).toEqual({ bytes: 0, documents: 0 });
 });
 
-test("an operation with several plans is planned by turns each time", () => {
-  const made = document("query A { a } query B { b }");
-  made.addPlan("A", {}, 10);
-  expect([made.isPlanned("A"), made.isPlanned("B")]).toEqual([true, false]);
-  made.addPlan("A", {}, 10);
-  made.addPlan("B", {}, 10);
-  expect([made.isPlanned("A"), made.isPlanned("B")]).toEqual([false, true]);
+test("an operation is planned when there is a plan for its conditions", () => {
+  const made = document("query A($on: Boolean!) { a @include(if: $on) b @skip(if: true) } query B { b }");
+  const plan = (operation: string, variables?: Record<string, unknown>) => {
+    made.addPlan(operation, {}, 10);
+    made.usedPlan(operation, variables);
+  };
+  plan("A", { on: true });
+  const planned = () => [
+    made.isPlanned("A", { on: true, other: 1 }),
+    made.isPlanned("A", { on: false }),
+    made.isPlanned("A"),
+    made.isPlanned("B"),
+  ];
+  expect(planned()).toEqual([true, false, false, false]);
+  plan("A", { on: false });
+  plan("B");
+  expect(planned()).toEqual([true, true, false, true]);
+});
+
+test("an operation with more plans than its conditions account for is planned by turns each time", () => {
+  const made = document("query A($on: Boolean!) { a @include(if: $on) }");
+  made.addPlan("", {}, 10);
+  made.usedPlan("", { on: true });
+  expect(made.isPlanned("", { on: true })).toBe(true);
+  made.addPlan("", {}, 10);
+  made.usedPlan("", { on: true });
+  expect(made.isPlanned("", { on: true })).toBe(false);
+});
+
+test("of an operation with many conditions, the plans used last are known", () => {
+  const names = ["a", "b", "c", "d"];
+  const made = document(
+    `query (${names.map((name) => `$${name}: Boolean!`).join(" ")}) { ${names.map((name) => `${name} @include(if: $${name})`).join(" ")} }`,
+  );
+  const values = (n: number) => Object.fromEntries(names.map((name, bit) => [name, Boolean(n & (1 << bit))]));
+  for (let n = 0; n < PLANS_PER_OPERATION; n += 1) {
+    made.addPlan("", {}, 10);
+    made.usedPlan("", values(n));
+  }
+  expect(made.isPlanned("", values(0))).toBe(true);
+  made.usedPlan("", values(PLANS_PER_OPERATION));
+  expect(made.isPlanned("", values(0))).toBe(false);
+  expect(made.isPlanned("", values(1))).toBe(true);
 });
