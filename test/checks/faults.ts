@@ -331,7 +331,7 @@ export const faults: Fault[] = [
     sql: `create function app_public.balconies_neighbour(b app_public.balconies) returns app_public.balconies language sql stable as
         $$ select n.* from app_public.balconies n where n.project_id = b.project_id and n.id > b.id order by n.id limit 1 $$;
       comment on function app_public.balconies_neighbour is 'The next one.';
-      grant execute on function app_public.balconies_neighbour to plat_user`,
+      grant execute on function app_public.balconies_neighbour to plat_user, plat_anonymous`,
     object: "app_public.balconies_neighbour(app_public.balconies)",
     says: /Write `returns setof app_public\.balconies language sql stable rows 1`/,
   },
