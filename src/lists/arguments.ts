@@ -66,7 +66,7 @@ export function listArguments(
   const member = isPortfolio && connectionArgument(build, table);
   if (member) result[member.name] = { description: member.description, type: member.type() };
   result.first = {
-    description: `How many records at most; 100 where left out, ${MAX_FIRST} at most.`,
+    description: `How many records at most; 100 where omitted, ${MAX_FIRST} at most.`,
     type: GraphQLInt,
     defaultValue: 100,
     applyPlan(_: unknown, $field: any, arg: any) {
@@ -88,7 +88,7 @@ export function listArguments(
   }
   if (orderType && !(table as any).isVirtual) {
     result.orderBy = {
-      description: "The order; the default of the list where left out.",
+      description: "The order; the default of the list where omitted.",
       type: new GraphQLList(new GraphQLNonNull(orderType as any)),
       defaultValue: [],
       applyPlan(_: unknown, $field: any, arg: any) {

@@ -239,7 +239,7 @@ export function filterTypeName(build: GraphileBuild.Build, codec: PgCodec): stri
  */
 export const plannedForValues = sql`/* planned for its values */`;
 
-/** The conditions that a filter sets on rows of `alias`; members that are null are as if left out. */
+/** The conditions that a filter sets on rows of `alias`; members that are null are as if omitted. */
 export function conditions(
   members: FilterMember[],
   filter: Record<string, unknown> | null | undefined,

@@ -63,14 +63,14 @@ export function portfolioField(
         type: build.getTypeByName(filterTypeName(build, codec)),
       },
       first: {
-        description: `How many records at most; ${fallback} where left out, ${MAX_FIRST} at most.`,
+        description: `How many records at most; ${fallback} where omitted, ${MAX_FIRST} at most.`,
         type: GraphQLInt,
         // No default of the schema, but known to what looks at operations.
         extensions: { size: fallback },
       },
       offset: { description: "How many records to skip.", type: GraphQLInt },
       orderBy: {
-        description: "The order; the default of the list where left out.",
+        description: "The order; the default of the list where omitted.",
         type: new GraphQLList(new GraphQLNonNull(build.getTypeByName(orderTypeName(build, codec)) as any)),
       },
       ...(sortType

@@ -93,7 +93,7 @@ export function registerRanges(build: GraphileBuild.Build): void {
       name,
       {},
       () => ({
-        description: "A range; an end that is left out is open.",
+        description: "A range; an end that is omitted is open.",
         fields: () => ({
           [low]: { type: type(), description: "The lower end, included." },
           [high]: {

@@ -5,7 +5,7 @@ export interface Fault {
   /** A table `like app_private.project_record` that is made before, by a generator, with grants and comments. */
   table?: string;
   sql: string;
-  /** What is reported; `app_public.<table>` where left out. */
+  /** What is reported; `app_public.<table>` where omitted. */
   object?: string;
   /** What the sentence says. */
   says: RegExp;

@@ -53,7 +53,7 @@ export function recipes(
        select to_json(r)::jsonb as input from (${query}) r order by random() limit 1`,
       [homeOf(player), player.person.id],
     );
-    // A member that is null there is left out.
+    // A member that is null there is omitted.
     return Object.fromEntries(
       Object.entries(rows[0]?.input ?? {}).map(([key, value]) => [key, value ?? undefined]),
     );

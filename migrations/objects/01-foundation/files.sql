@@ -143,7 +143,7 @@ comment on column app_private.image_record.file is
 comment on column app_private.image_record.title is 'What stands below it.';
 comment on column app_private.image_record.alt is 'What it shows, for those who do not see it.';
 comment on column app_private.image_record.sequence is
-  E'@insertOptional\n\nPlace among its like; 0 comes first and is the cover. At the end where left out.';
+  E'@insertOptional\n\nPlace among its like; 0 comes first and is the cover. At the end where omitted.';
 comment on column app_private.image_record.filename is 'Name for those who save it.';
 comment on column app_private.image_record.filemime is 'Media type, by the content of the file.';
 comment on column app_private.image_record.filesize is 'Size in bytes.';

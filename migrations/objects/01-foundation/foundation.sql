@@ -112,6 +112,6 @@ comment on column app_public.address.locality is 'City.';
 comment on column app_public.address.administrative_area is 'State or province.';
 comment on column app_public.address.postal_code is 'Postal code.';
 comment on column app_public.address.country is
-  E'@notNull\n\nCountry; the one of the project or organization where left out.';
+  E'@notNull\n\nCountry; the one of the project or organization where omitted.';
 comment on column app_public.address.latitude is E'@behavior -insert -update\n\nDegrees north.';
 comment on column app_public.address.longitude is E'@behavior -insert -update\n\nDegrees east.';

@@ -449,7 +449,7 @@ declare
   record_id uuid;
 begin
   perform app_hidden.refuse_anonymous();
-  -- Null is as if left out; nulls inside of a JSON value are the caller's own.
+  -- Null is as if omitted; nulls inside of a JSON value are the caller's own.
   select coalesce(jsonb_object_agg(key, value), '{}') into value_list
     from jsonb_each(app_hidden.clean_values(_type, input)) where value <> 'null';
   row_in := jsonb_populate_record(_type, value_list);
@@ -509,7 +509,7 @@ begin
     end if;
   end if;
   begin
-    -- Over the present row, so that members of an address that were left out stay as they are.
+    -- Over the present row, so that members of an address that were omitted stay as they are.
     row_in := jsonb_populate_record(row_before, value_list);
   exception when data_exception or check_violation or program_limit_exceeded then
     perform app_hidden.refuse_bad_value(row_before, value_list);

@@ -427,7 +427,7 @@ end $$;
 comment on function app_public.update_project_organization is
   E'@arg handOver Whether what is open with its people goes to the organization that owns the project, where they '
   'would not see their deals any more; refused with CONFLICT and what is open otherwise.\n'
-  '@arg assigneeId Who takes over what is open; nobody until somebody assigns it where left out.\n\n'
+  '@arg assigneeId Who takes over what is open; nobody until somebody assigns it where omitted.\n\n'
   'Changes what an affiliated organization may do in a project: its role, and which of the permissions of that. Takes '
   'project.manage in the organization that owns the project; the owners of the other one get a mail.';
 
@@ -452,7 +452,7 @@ end $$;
 comment on function app_public.delete_project_organization is
   E'@arg handOver Whether what is open with its people goes to the organization that owns the project; refused with '
   'CONFLICT and what is open otherwise.\n'
-  '@arg assigneeId Who takes over what is open; nobody until somebody assigns it where left out.\n\n'
+  '@arg assigneeId Who takes over what is open; nobody until somebody assigns it where omitted.\n\n'
   'Ends the part of an organization in a project, and all its access to it at once. Takes project.manage in the '
   'organization that owns the project, or org.admin in the affiliated one, which leaves; the owners of the other one '
   'get a mail. Deals that are over keep the names of their people.';

@@ -25,7 +25,7 @@ comment on table app_public.project_collections is
 comment on column app_public.project_collections.organization_id is 'The organization.';
 comment on column app_public.project_collections.title is 'What it is called.';
 comment on column app_public.project_collections.slug is
-  'Readable name in addresses, unique in the organization; made from the title where left out.';
+  'Readable name in addresses, unique in the organization; made from the title where omitted.';
 comment on column app_public.project_collections.description is 'What the projects have in common.';
 comment on column app_public.project_collections.public is
   E'@filter\n\nWhether everybody sees it; of its projects they see the public ones.';

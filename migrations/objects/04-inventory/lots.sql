@@ -31,7 +31,7 @@ grant update (number, title, block, phase, status, price, premium, address, area
   parcel_number, multi_unit, metadata), delete on app_public.lots to plat_user;
 
 comment on table app_public.lots is E'@defaultOrder id asc\n\nA piece of land that is sold alone or with a home.';
-comment on column app_public.lots.title is E'@insertOptional\n\nName of the lot; made from its number where left out.';
+comment on column app_public.lots.title is E'@insertOptional\n\nName of the lot; made from its number where omitted.';
 comment on column app_public.lots.number is 'Number, unique in the project.';
 comment on column app_public.lots.block is 'Block.';
 comment on column app_public.lots.phase is 'Phase of the project.';

@@ -319,7 +319,7 @@ begin
       and row(l.first_name, l.last_name)::text = app_hidden.split_name(l.name)::text;
   -- Who withdrew from marketing mail is not entered anew by a list.
   update pg_temp.import_ready r set subscribed = false, warnings = array['The lead has unsubscribed from marketing '
-      'mail, and a list does not undo that: subscribed was left out.']
+      'mail, and a list does not undo that: subscribed was ignored.']
     where r.subscribed and (exists (select from app_public.leads l where l.id = r.existing_id
         and l.unsubscribed_at is not null)
       or exists (select from app_private.withdrawn_addresses w where w.organization_id = project.organization_id

@@ -118,7 +118,7 @@ comment on column app_public.agreement_signers.email is
 comment on column app_public.agreement_signers.phone is
   E'@personal contract\n@masked\n\nWhere their code goes if they want it as a text message.';
 comment on column app_public.agreement_signers.sequence is
-  'Place in the order of signing; those with the same one sign at the same time. 1 where left out.';
+  'Place in the order of signing; those with the same one sign at the same time. 1 where omitted.';
 comment on column app_public.agreement_signers.status is 'How far they are.';
 comment on column app_public.agreement_signers.status_changed_at is 'Since when they have this status.';
 comment on column app_public.agreement_signers.invited_at is 'When they were asked to sign the present version.';

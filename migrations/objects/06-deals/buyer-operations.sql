@@ -182,7 +182,7 @@ begin
   return buyer;
 end $$;
 comment on function app_public.create_buyer is
-  E'@arg agent The agent who represents the buyer; that of the lead where left out.\n\n'
+  E'@arg agent The agent who represents the buyer; that of the lead where omitted.\n\n'
   'Creates a purchase and takes the claim on its unit or lot; what the lead has reserved is taken over. Begins '
   'as DRAFT where no status is given. What is not given of the person comes from the lead.';
 

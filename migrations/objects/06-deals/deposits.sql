@@ -92,11 +92,11 @@ comment on column app_public.deposits.title is E'@impersonal\n\nWhat it is calle
 comment on column app_public.deposits.status is 'What became of it.';
 comment on column app_public.deposits.status_changed_at is 'Since when it has its status.';
 comment on column app_public.deposits.sequence is
-  E'@insertOptional\n\nPlace among the deposits of the deal; the next one where left out.';
+  E'@insertOptional\n\nPlace among the deposits of the deal; the next one where omitted.';
 comment on column app_public.deposits.amount is 'The amount; either this or a percentage.';
 comment on column app_public.deposits.percent is 'The percentage; either this or an amount.';
 comment on column app_public.deposits.percent_base is
-  'What the percentage is of; PURCHASE_PRICE where left out. Null with an amount.';
+  'What the percentage is of; PURCHASE_PRICE where omitted. Null with an amount.';
 comment on column app_public.deposits.amount_fixed is
   E'@behavior -*\n\nWhat is due since it was asked for or paid, whatever becomes of the price.';
 comment on column app_public.deposits.amount_paid is 'What was paid so far.';
@@ -119,7 +119,7 @@ comment on column app_public.deposits.released_at is 'When it was handed to the 
 comment on column app_public.deposits.refunded_at is 'When it was given back.';
 comment on column app_public.deposits.forfeited_at is 'When it fell to the seller.';
 comment on column app_public.deposits.invoice_number is E'@personal contract\n\nNumber of the invoice.';
-comment on column app_public.deposits.offer_id is 'The offer that it belongs to: the accepted one where left out.';
+comment on column app_public.deposits.offer_id is 'The offer that it belongs to: the accepted one where omitted.';
 comment on constraint deposits_amount_some on app_public.deposits is 'Give an amount above zero.';
 comment on constraint deposits_percent_range on app_public.deposits is
   'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';

@@ -38,10 +38,10 @@ grant update (status, floor_price, offer_expiration_hours, cancellation_reason, 
 comment on table app_public.negotiations is 'A negotiation about a unit; offers attach to it.';
 comment on column app_public.negotiations.unit_id is 'The unit that it is about.';
 comment on column app_public.negotiations.lead_id is
-  'The lead who negotiates; left out where the buyer or the reservation says who.';
+  'The lead who negotiates; omitted where the buyer or the reservation says who.';
 comment on column app_public.negotiations.buyer_id is 'The buyer who negotiates.';
 comment on column app_public.negotiations.reservation_id is
-  'Their reservation of the unit, whose time stands still while an offer is pending; found where it is left out.';
+  'Their reservation of the unit, whose time stands still while an offer is pending; found where it is omitted.';
 comment on column app_public.negotiations.assignee_id is
   E'@secret\n@behavior -*\n\nThe member who has the lead or the purchase.';
 comment on column app_public.negotiations.status is

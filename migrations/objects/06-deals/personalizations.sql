@@ -4,7 +4,7 @@
 comment on type app_public.personalization_selection_input is 'An option to choose.';
 
 comment on column app_public.personalization_selection_input.option_id is E'@notNull\n\nThe option.';
-comment on column app_public.personalization_selection_input.quantity is 'How many; 1 where left out.';
+comment on column app_public.personalization_selection_input.quantity is 'How many; 1 where omitted.';
 comment on column app_public.personalization_selection_input.note is 'A note on it.';
 
 -- Who may do what: the sales team for its deals; the buyer for the own purchase, up to handing it in.

@@ -48,7 +48,7 @@ comment on function app_public.create_payment_intent is
   '@arg reservation_id The reservation that it is for.\n'
   '@arg deposit_id The deposit that is paid.\n'
   '@arg organization_id The organization that is paid, where it is for neither.\n'
-  '@arg currency The currency of the project; may be left out where there is only one.\n'
+  '@arg currency The currency of the project; may be omitted where there is only one.\n'
   '@arg card_id A card of the viewer that is charged at once. Without one, the client of the payer completes '
   'the payment with clientSecret.\n'
   '@arg description What the payer reads about it.\n\n'

@@ -253,7 +253,7 @@ comment on function app_public.update_organization_payments_representative is
   '@arg address Postal address.\n'
   '@arg expected_version The version that the caller has read; another present version is refused with '
   'VERSION_MISMATCH.\n\n'
-  'Tells the processor what it still wants of a representative. Members that are left out stay as they are. '
+  'Tells the processor what it still wants of a representative. Fields that are omitted stay as they are. '
   'Takes the permission org.billing.';
 
 create function app_public.remove_organization_payments_representative(id uuid) returns
