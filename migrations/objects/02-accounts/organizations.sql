@@ -195,9 +195,10 @@ grant execute on function app_public.organizations_projects to plat_user, plat_a
 comment on function app_public.organizations_projects is
   'The projects of the organization that the viewer may see, last updated first.';
 
-create function app_public.organizations_avatar(o app_public.organizations) returns app_public.organization_avatars
-language sql stable as $$ select a.* from app_public.organization_avatars a where a.organization_id = o.id
-  and a.deleted_at is null $$;
+create function app_public.organizations_avatar(o app_public.organizations)
+  returns setof app_public.organization_avatars
+language sql stable rows 1 as $$ select a.* from app_public.organization_avatars a where a.organization_id = o.id
+  and a.deleted_at is null limit 1 $$;
 grant execute on function app_public.organizations_avatar, app_public.projects_avatar, app_public.projects_hero to
   plat_user, plat_anonymous;
 comment on function app_public.organizations_avatar is 'The picture that stands for it.';

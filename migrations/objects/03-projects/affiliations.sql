@@ -545,16 +545,18 @@ comment on function app_hidden.organization_of_buyer(uuid) is
 grant execute on function app_hidden.organization_of_lead, app_hidden.organization_of_buyer to plat_user,
   plat_anonymous;
 
-create function app_public.leads_assignee_organization(l app_public.leads) returns app_public.organizations
-language sql stable as $$
+create function app_public.leads_assignee_organization(l app_public.leads) returns setof app_public.organizations
+language sql stable rows 1 as $$
   select o.* from app_hidden.masked_organizations o
   where l.assignee_id is not null and o.id = (select app_hidden.organization_of_lead(l.id))
+  limit 1
 $$;
 
-create function app_public.buyers_assignee_organization(b app_public.buyers) returns app_public.organizations
-language sql stable as $$
+create function app_public.buyers_assignee_organization(b app_public.buyers) returns setof app_public.organizations
+language sql stable rows 1 as $$
   select o.* from app_hidden.masked_organizations o
   where b.assignee_id is not null and o.id = (select app_hidden.organization_of_buyer(b.id))
+  limit 1
 $$;
 grant execute on function app_public.leads_assignee_organization, app_public.buyers_assignee_organization to plat_user,
   plat_anonymous;

@@ -599,9 +599,9 @@ $$;
 comment on function app_public.buyers_negotiations is
   'Their negotiations, those from before the purchase too, newest first.';
 
-create function app_public.buyers_accepted_offer(b app_public.buyers) returns app_public.offers
-language sql stable as $$
-  select o from app_public.offers o
+create function app_public.buyers_accepted_offer(b app_public.buyers) returns setof app_public.offers
+language sql stable rows 1 as $$
+  select o.* from app_public.offers o
   where (o.buyer_id = b.id or o.lead_id = b.lead_id) and o.unit_id = b.unit_id and o.status = 'ACCEPTED'
     order by o.id desc limit 1
 $$;
@@ -626,9 +626,9 @@ create trigger _510_deposit_dates after update of purchase_date, purchase_firm_d
     is distinct from (new.purchase_date, new.purchase_firm_date, new.estimated_closing_date, new.closing_date))
   execute function app_private.tg_buyers__deposit_dates();
 
-create function app_public.buyers_personalization(b app_public.buyers) returns app_public.personalizations
-language sql stable as $$
-  select p from app_public.personalizations p
+create function app_public.buyers_personalization(b app_public.buyers) returns setof app_public.personalizations
+language sql stable rows 1 as $$
+  select p.* from app_public.personalizations p
   where p.unit_id = b.unit_id and (p.buyer_id = b.id or p.lead_id = b.lead_id)
     and p.status not in ('CANCELLED', 'SUPERSEDED')
   order by p.id desc limit 1
