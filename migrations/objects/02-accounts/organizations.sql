@@ -71,6 +71,9 @@ comment on constraint organization_user_connections_invited_by_id_fkey on app_pu
 create function app_private.tg_organization_user_connections__keep_owner() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if old.role = 'OWNER' and (tg_op = 'DELETE' or new.role <> 'OWNER') then
     -- Two owners who demote each other at the same moment meet at the row of the organization; the second sees the
     -- first's result.

@@ -355,6 +355,9 @@ create trigger _310_paid before update of amount_paid, amount_refunded on app_pu
 create function app_private.tg_deposits__keep() returns trigger
 language plpgsql volatile as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if old.status not in ('SCHEDULED', 'WAIVED', 'CANCELLED') then
     perform app_hidden.fail('CONFLICT', format('A deposit that is %s is kept.', old.status));
   end if;
