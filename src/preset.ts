@@ -37,6 +37,7 @@ import { FilesPlugin } from "./plugins/FilesPlugin.ts";
 import { GroupingPlugin } from "./plugins/GroupingPlugin.ts";
 import { LeadOrBuyerPlugin } from "./plugins/LeadOrBuyerPlugin.ts";
 import { MaskedTablesPlugin } from "./plugins/MaskedTablesPlugin.ts";
+import { JoinsPlugin } from "./plugins/JoinsPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
 import { NamingPlugin } from "./plugins/NamingPlugin.ts";
 import { NearestCityPlugin } from "./plugins/NearestCityPlugin.ts";
@@ -199,6 +200,7 @@ export function createPreset({
       FilesPlugin,
       GroupingPlugin,
       MaskedTablesPlugin,
+      JoinsPlugin,
       ListsPlugin,
       PortfolioConnectionsPlugin,
       RecordByIdPlugin,

@@ -83,8 +83,9 @@ grant execute on function app_public.project_collections_projects, app_public.pr
 comment on function app_public.project_collections_projects is
   E'@ordered\n\nIts projects that the viewer may see, in the order of the collection.';
 
-create function app_public.project_collections_cover(c app_public.project_collections) returns app_public.project_images
-language sql stable as $$
+create function app_public.project_collections_cover(c app_public.project_collections)
+  returns setof app_public.project_images
+language sql stable rows 1 as $$
   select i.* from unnest(c.project_ids) with ordinality shown (id, n)
   join app_public.projects p on p.id = shown.id::text::uuid
   join app_public.project_images i on i.project_id = p.id and i.deleted_at is null

@@ -165,10 +165,11 @@ comment on function app_public.lots_price_history is
   E'@permission inventory.read\n@by subject_id\n\nIts prices, latest first; null without the permission '
   'inventory.read.';
 
-create function app_public.lots_buyer(l app_public.lots) returns app_public.buyers
-language sql stable as $$
+create function app_public.lots_buyer(l app_public.lots) returns setof app_public.buyers
+language sql stable rows 1 as $$
   select b.* from app_hidden.masked_buyers b where b.lot_id = l.id and b.unit_id is null and b.deleted_at is null
     and b.status <> 'CANCELLED'
+  limit 1
 $$;
 comment on function app_public.lots_buyer is
   'The purchase in force of the lot by itself; null without the permission buyer.read.';

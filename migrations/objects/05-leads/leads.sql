@@ -332,8 +332,8 @@ create trigger _310_reserved before update of status on app_public.leads for eac
   when (old.status is distinct from new.status and new.status in ('LOST', 'UNQUALIFIED'))
     execute function app_private.tg_leads__reserved();
 
-create function app_public.leads_buyer(l app_public.leads) returns app_public.buyers
-language sql stable as $$
+create function app_public.leads_buyer(l app_public.leads) returns setof app_public.buyers
+language sql stable rows 1 as $$
   select b.* from app_hidden.masked_buyers b where b.lead_id = l.id and b.deleted_at is null and b.status <> 'CANCELLED'
     order by b.id desc limit 1
 $$;

@@ -151,10 +151,11 @@ language sql stable as $$
     case when a.lead_id is not null then 'lead.read' else 'buyer.read' end) then a.outcome_note end
 $$;
 
-create function app_public.appointments_sales_office(a app_public.appointments) returns app_public.sales_offices
-language sql stable as $$
+create function app_public.appointments_sales_office(a app_public.appointments) returns setof app_public.sales_offices
+language sql stable rows 1 as $$
   select o.* from app_public.sales_offices o
   where o.project_id = a.project_id and a.location is null and a.type not in ('VIRTUAL_TOUR', 'PHONE')
+  limit 1
 $$;
 
 create function app_public.appointments_allowed_transitions(a app_public.appointments) returns app_public.transition[]

@@ -355,6 +355,9 @@ create trigger _310_paid before update of amount_paid, amount_refunded on app_pu
 create function app_private.tg_deposits__keep() returns trigger
 language plpgsql volatile as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if old.status not in ('SCHEDULED', 'WAIVED', 'CANCELLED') then
     perform app_hidden.fail('CONFLICT', format('A deposit that is %s is kept.', old.status));
   end if;
@@ -394,8 +397,8 @@ end $$;
 create trigger _210_offer before insert on app_public.deposits for each row
   execute function app_private.tg_deposits__offer();
 
-create function app_public.deposits_charge(d app_public.deposits) returns app_public.processor_charges
-language sql stable as $$
+create function app_public.deposits_charge(d app_public.deposits) returns setof app_public.processor_charges
+language sql stable rows 1 as $$
   select c.* from app_hidden.masked_processor_charges c where c.deposit_id = d.id
   order by c.status in ('FAILED', 'CANCELLED'), c.id desc limit 1
 $$;

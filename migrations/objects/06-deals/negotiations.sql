@@ -281,11 +281,15 @@ create trigger _400_parties_of_offers after update of lead_id, buyer_id, reserva
     from row(new.lead_id, new.buyer_id, new.reservation_id, new.assignee_id))
   execute function app_private.tg_negotiations__parties_of_offers();
 
-create function app_public.negotiations_current_offer(n app_public.negotiations) returns app_public.offers
-language sql stable as $$ select o from app_public.offers o where o.negotiation_id = n.id and o.status = 'PENDING' $$;
+create function app_public.negotiations_current_offer(n app_public.negotiations) returns setof app_public.offers
+language sql stable rows 1 as $$
+  select o.* from app_public.offers o where o.negotiation_id = n.id and o.status = 'PENDING' limit 1
+$$;
 
-create function app_public.negotiations_accepted_offer(n app_public.negotiations) returns app_public.offers
-language sql stable as $$ select o from app_public.offers o where o.negotiation_id = n.id and o.status = 'ACCEPTED' $$;
+create function app_public.negotiations_accepted_offer(n app_public.negotiations) returns setof app_public.offers
+language sql stable rows 1 as $$
+  select o.* from app_public.offers o where o.negotiation_id = n.id and o.status = 'ACCEPTED' limit 1
+$$;
 
 grant execute on function app_public.negotiations_current_offer, app_public.negotiations_accepted_offer,
   app_public.buyers_accepted_offer to plat_user, plat_anonymous;

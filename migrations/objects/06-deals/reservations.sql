@@ -445,8 +445,8 @@ comment on function app_public.reservations_metadata is
 comment on function app_public.reservations_allowed_transitions is
   E'@notNull\n@reads cancellation_reason\n\nThe steps that the viewer can make it take by hand from its status.';
 
-create function app_public.reservations_negotiation(r app_public.reservations) returns app_public.negotiations
-language sql stable as $$
+create function app_public.reservations_negotiation(r app_public.reservations) returns setof app_public.negotiations
+language sql stable rows 1 as $$
   select n.* from app_hidden.masked_negotiations n
   where n.reservation_id = r.id and n.deleted_at is null order by n.id desc
     limit 1

@@ -397,15 +397,15 @@ language sql stable as $$
 $$;
 comment on function app_public.unit_holds_notes is 'What the sales team noted; null for everybody else.';
 
-create function app_public.units_active_hold(u app_public.units) returns app_public.unit_holds
-language sql stable as $$
+create function app_public.units_active_hold(u app_public.units) returns setof app_public.unit_holds
+language sql stable rows 1 as $$
   select h.* from app_hidden.masked_unit_holds h where h.unit_id = u.id and h.status = 'ACTIVE'
     and h.deleted_at is null limit 1
 $$;
 comment on function app_public.units_active_hold is 'The hold that it has now; null without the permission sale.read.';
 
-create function app_public.lots_active_hold(l app_public.lots) returns app_public.unit_holds
-language sql stable as $$
+create function app_public.lots_active_hold(l app_public.lots) returns setof app_public.unit_holds
+language sql stable rows 1 as $$
   select h.* from app_hidden.masked_unit_holds h where h.lot_id = l.id and h.status = 'ACTIVE'
     and h.deleted_at is null limit 1
 $$;

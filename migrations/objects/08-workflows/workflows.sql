@@ -182,6 +182,9 @@ create trigger _700_follow after update on app_public.workflows for each row
 create function app_private.tg_workflows__keep_history() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if exists (select from app_public.workflow_executions e where e.workflow_id = old.id) then
     perform app_hidden.fail('CONFLICT',
       'This workflow cannot be deleted because it has executions; disable and archive it instead.', '{"field": "id"}');

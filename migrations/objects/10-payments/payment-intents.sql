@@ -63,8 +63,9 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   where s.intent_id = p.id and app_hidden.viewer_payer() in (p.user_id, p.created_by_id)
 $$;
 
-create function app_public.payment_intents_charge(p app_public.payment_intents) returns app_public.processor_charges
-language sql stable as $$
+create function app_public.payment_intents_charge(p app_public.payment_intents)
+  returns setof app_public.processor_charges
+language sql stable rows 1 as $$
   select c.* from app_hidden.masked_processor_charges c where c.intent_id = p.id order by c.id desc limit 1
 $$;
 

@@ -109,7 +109,7 @@ end $$;
 create trigger _200_check before insert or update on app_public.custom_exports for each row
   execute function app_private.tg_custom_exports__check();
 
-create function app_public.custom_exports_last_export(c app_public.custom_exports) returns app_public.exports
-language sql stable as $$ select e.* from app_public.exports e where e.custom_export_id = c.id order by e.id desc
+create function app_public.custom_exports_last_export(c app_public.custom_exports) returns setof app_public.exports
+language sql stable rows 1 as $$ select e.* from app_public.exports e where e.custom_export_id = c.id order by e.id desc
   limit 1 $$;
 comment on function app_public.custom_exports_last_export is 'The latest file that the viewer may see.';
