@@ -1,2 +1,0 @@
-update app_private.error_codes set description = 'Too many attempts; wait retryAfterSeconds.'
-where code = 'RATE_LIMITED';
