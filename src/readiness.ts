@@ -4,16 +4,24 @@ export type Check = () => boolean | Promise<boolean>;
 export interface Report {
   ready: boolean;
   checks: Record<string, boolean>;
+  /** What an operator has to look at although the process does its work; absent where there is nothing. */
+  warnings?: string[];
 }
 
 /** Whether the process can do its work: each part adds its own check, and a shutdown turns all of it off. */
 export class Readiness {
   #checks = new Map<string, Check>();
+  #warnings = new Map<string, () => boolean>();
   #stopping = false;
   #looking: Promise<Record<string, boolean>> | undefined;
 
   add(name: string, check: Check): void {
     this.#checks.set(name, check);
+  }
+
+  /** Adds what is told beside the checks while it is so, and makes nothing unready. */
+  warn(name: string, isSo: () => boolean): void {
+    this.#warnings.set(name, isSo);
   }
 
   /** From now on not ready, so that load balancers send nobody here any more. */
@@ -28,7 +36,12 @@ export class Readiness {
   async report(withinMs = 2000): Promise<Report> {
     this.#looking ??= this.#look(withinMs).finally(() => (this.#looking = undefined));
     const checks = await this.#looking;
-    return { ready: !this.#stopping && Object.values(checks).every(Boolean), checks };
+    const warnings = [...this.#warnings].filter(([, isSo]) => isSo()).map(([name]) => name);
+    return {
+      ready: !this.#stopping && Object.values(checks).every(Boolean),
+      checks,
+      ...(warnings.length > 0 && { warnings }),
+    };
   }
 
   async #look(withinMs: number): Promise<Record<string, boolean>> {

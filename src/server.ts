@@ -45,6 +45,9 @@ import { startTriggers } from "./workflows/triggers.ts";
 /** Of what a stop may take: requests have less than half of it, so that jobs have the rest. */
 const requestsShare = 0.4;
 
+/** Of what a look at the readiness may take: a database that takes longer to answer says nothing new. */
+const answerWithinMs = 1_500;
+
 /** What follows the files of the schema while the service runs: in development. */
 export type Follow = (running: {
   loginUrl: string;
@@ -137,11 +140,12 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     let isMigrated = true;
     readiness.add("migrated", async () => {
       // A database that cannot be asked is not one that lacks something: the checks beside this one tell.
-      isMigrated = await database.missing().then(
-        (missing) => missing.length === 0,
+      const asked = database.missing().then(
+        (missing) => (isMigrated = missing.length === 0),
         () => isMigrated,
       );
-      return isMigrated;
+      const late = pause(answerWithinMs).then(() => isMigrated);
+      return await Promise.race([asked, late]);
     });
     readiness.add("writes", database.takesChanges);
     const work = readWork(database.authenticatorUrl, log);
@@ -295,7 +299,13 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       shutdown.add("GraphQL", api.release);
       readiness.add("database", api.isReachable);
 
-      const listener = await serve(api.handler, config, { log, part, reloaded: metrics.certificate });
+      let isCertificateRead = true;
+      readiness.warn("certificate cannot be read", () => !isCertificateRead);
+      const reloaded = (expiresAt: number | undefined) => {
+        isCertificateRead = expiresAt !== undefined;
+        metrics.certificate(expiresAt);
+      };
+      const listener = await serve(api.handler, config, { log, part, reloaded });
       shutdown.add("HTTP", () => listener.close(config.stopTimeoutMs * requestsShare));
       // Whoever sends requests here sees that the process is not ready any more, and has time to.
       shutdown.add("new requests", async ({ exitCode }) => {

@@ -57,8 +57,8 @@ export function orderedShutdown(log: Logger, withinMs: number): Shutdown {
   };
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.on(signal, () => {
-      if (signalledAt && Date.now() - signalledAt > sameSignalWithinMs) process.exit(exitCodes.cut);
-      signalledAt ||= Date.now();
+      if (signalledAt && performance.now() - signalledAt > sameSignalWithinMs) process.exit(exitCodes.cut);
+      signalledAt ||= performance.now();
       shutdown.begin(signal, exitCodes.stopped).catch(() => process.exit(exitCodes.failed));
     });
   return shutdown;

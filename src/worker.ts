@@ -11,6 +11,7 @@ import {
   type WorkerEvents,
 } from "graphile-worker";
 import { backoff } from "./backoff.ts";
+import { refusesChanges } from "./database/databaseErrors.ts";
 import { watchWorkers, type Liveness } from "./jobs/liveness.ts";
 import { RunnerPool } from "./jobs/runnerPool.ts";
 import type { Logger } from "./log.ts";
@@ -104,29 +105,33 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   async function goOn(first: Runner): Promise<void> {
     const pauses = backoff(200, 10_000);
     let downSince: number | undefined;
+    const isTooOld = () => {
+      if (process.exitCode !== TOO_OLD) return false;
+      onFailure(new Error("The tables of the job runner have become too new for this process."));
+      return true;
+    };
     runner = first;
     while (!stopping.signal.aborted) {
+      let canWait = false;
       try {
         runner ??= await begin();
         const begun = performance.now();
         await runner.promise;
         if (stopping.signal.aborted) return;
-        if (process.exitCode === TOO_OLD) {
-          onFailure(new Error("The tables of the job runner have become too new for this process."));
-          return;
-        }
+        if (isTooOld()) return;
         if (performance.now() - begun > failAfterMs) {
           pauses.reset();
           downSince = undefined;
         }
         log.error({ event: "worker.ended" }, "The job runner ended by itself; another one begins.");
       } catch (error) {
-        if (stopping.signal.aborted) return;
+        if (stopping.signal.aborted || isTooOld()) return;
+        canWait = refusesChanges(error);
         log.error({ event: "worker.ended", err: error }, "The job runner failed; it is begun anew.");
       }
       runner = undefined;
-      // Without a database it waits for it, however long that takes.
-      if (!liveness.isConnected()) downSince = undefined;
+      // Without a database, or while that takes no changes, it waits, however long that takes: another process could do no more.
+      if (canWait || !liveness.isConnected()) downSince = undefined;
       else downSince ??= performance.now();
       if (downSince !== undefined && performance.now() - downSince > failAfterMs) {
         onFailure(new Error("The job runner could not be begun anew."));
@@ -217,7 +222,7 @@ function setAsidePreset({ suspicion }: Liveness, log: Logger): GraphileConfig.Pr
                   const { ticket } = suspect;
                   log.warn(
                     { code: "JOB_SET_ASIDE", ticket, task: task_identifier },
-                    "This job is set aside and was left out.",
+                    "This job is set aside and was skipped.",
                   );
                   return;
                 }

@@ -6,6 +6,13 @@ export const retryableStates: ReadonlySet<string> = new Set(["40001", "40P01"]);
 /** SQLSTATE of a lock that was waited for in vain: lock_timeout, NOWAIT. */
 export const LOCK_NOT_AVAILABLE = "55P03";
 
+/** Of a server that takes no changes: it is a standby or read-only, or its disk is full. Node's own codes for the latter included. */
+const NO_CHANGES = new Set(["25006", "53100", "ENOSPC", "EDQUOT"]);
+
+/** Whether the database is there and takes no changes at the moment, which passes without this process doing anything. */
+export const refusesChanges = (error: unknown): boolean =>
+  NO_CHANGES.has(((error ?? {}) as { code?: string }).code ?? "");
+
 /** SQLSTATEs after which the server closes the connection: administrator or crash shutdown, database dropped, idle limits. */
 const CLOSING = new Set(["57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04"]);
 

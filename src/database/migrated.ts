@@ -29,7 +29,8 @@ export async function migratedCheck(
   const config: PoolConfig & DatabaseClientConfig = {
     Client: DatabaseClient,
     connectionString: loginUrl,
-    max: 1,
+    // What is asked of a slow database side by side does not wait for each other.
+    max: 2,
     application_name: "plat readiness",
     connectWithin: 2000,
     answerWithin: 2000,

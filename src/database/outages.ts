@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { DatabaseError } from "pg";
 import { backoff } from "../backoff.ts";
-import { closesConnection } from "./databaseErrors.ts";
+import { closesConnection, refusesChanges } from "./databaseErrors.ts";
 
 /** SQLSTATEs of a server that takes nobody at the moment: too many connections, starting up, stopping. */
 const BUSY = new Set(["53300", "57P03"]);
@@ -14,7 +14,7 @@ export function isOutage(error: unknown): boolean {
 }
 
 /**
- * Does what must not be lost because the connection was: notes what has happened outside. It has to be of the kind that can be done
+ * Does what must not be lost because the connection was, or the disk of the database is full: notes what has happened outside. It has to be of the kind that can be done
  * twice, as the first time may have been committed although nobody heard of it.
  * @param withinMs milliseconds after which it gives up; those of a restart of the server, unless given
  * @throws the last failure
@@ -29,7 +29,8 @@ export async function throughOutages<T>(
     try {
       return await work();
     } catch (error) {
-      if (!isOutage(error) || performance.now() > end || signal?.aborted) throw error;
+      const isPassing = isOutage(error) || refusesChanges(error);
+      if (!isPassing || performance.now() > end || signal?.aborted) throw error;
       await pause(pauses.pause(), undefined, signal && { signal }).catch(() => {});
     }
   }

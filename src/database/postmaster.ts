@@ -22,7 +22,7 @@ interface Start {
   logFile: string;
   runAs: RunAs;
   settings: Record<string, string | number>;
-  /** By how much its processes yield to this one; see lowerPriority. Not at all where left out. */
+  /** By how much its processes yield to this one; see lowerPriority. Not at all where omitted. */
   nice?: number;
   /** How long it may take until it takes connections, in milliseconds; a minute where omitted. */
   withinMs?: number;
@@ -79,9 +79,9 @@ async function startOnce(
   // However this process ends, short of SIGKILL, the database does not outlive it.
   process.on("exit", killNow);
 
-  const deadline = Date.now() + withinMs;
+  const deadline = performance.now() + withinMs;
   while (!state.gone && !isReady(data, child.pid)) {
-    if (Date.now() > deadline) child.kill("SIGQUIT");
+    if (performance.now() > deadline) child.kill("SIGQUIT");
     await Promise.race([exited, delay(15)]);
   }
   if (state.gone) {
@@ -166,11 +166,11 @@ export async function stopLeftover(data: string): Promise<boolean> {
     if (isAlive(pid)) rmSync(join(data, "postmaster.pid"), { force: true });
     return false;
   }
-  const begun = Date.now();
+  const begun = performance.now();
   process.kill(pid, "SIGINT");
   // Asked so rather than by the number: where no init reaps orphans, a zombie keeps its number for ever.
   for (let forced = false; isPostmasterOf(data, pid); await delay(15)) {
-    if (forced || Date.now() - begun < stopWithinMs) continue;
+    if (forced || performance.now() - begun < stopWithinMs) continue;
     process.kill(pid, "SIGQUIT");
     forced = true;
   }

@@ -1,5 +1,5 @@
 import { CodedError, internalError, isErrorCode } from "../errors.ts";
-import { LOCK_NOT_AVAILABLE } from "./databaseErrors.ts";
+import { LOCK_NOT_AVAILABLE, refusesChanges } from "./databaseErrors.ts";
 import { suspectWrites } from "./writes.ts";
 import { constraintKey, type ConstraintMessage, type ConstraintMessages } from "./constraintMessages.ts";
 
@@ -87,6 +87,8 @@ export function fromSqlError(error: SqlError, messages: ConstraintMessages, view
   const say = (as: "CONFLICT" | "FORBIDDEN" | "BAD_USER_INPUT", sentence: string, more = {}) =>
     new CodedError(as, sentence, more, { cause: error });
 
+  // With a token that only reads it is the token; with any other the server, as it was made a standby or its disk is full.
+  if (refusesChanges(error) && !(code === "25006" && viewer.isReadOnly)) return takesNoChanges(error);
   switch (code) {
     case RAISED_FOR_CALLER:
       return raised(error);
@@ -108,13 +110,7 @@ export function fromSqlError(error: SqlError, messages: ConstraintMessages, view
         ? say("FORBIDDEN", "You do not have permission to do this.")
         : new CodedError("UNAUTHENTICATED", "Sign in to do this.", {}, { cause: error });
     case "25006":
-      // With any other token it is the server that is: it was made a standby, or its disk is nearly full.
-      if (viewer.isReadOnly) return say("FORBIDDEN", "This access token is read-only.");
-      return takesNoChanges(error);
-    case "53100":
-    case "ENOSPC":
-    case "EDQUOT":
-      return takesNoChanges(error);
+      return say("FORBIDDEN", "This access token is read-only.");
     case "40001":
     case "40P01":
       return say("CONFLICT", "Somebody else changed this at the same moment. Please try again.", {

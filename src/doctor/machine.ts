@@ -1,10 +1,11 @@
 /** The machine: settings, certificate, disks, files, backups. */
 import { X509Certificate } from "node:crypto";
-import { readdir, readFile, stat, statfs } from "node:fs/promises";
+import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { allBackups } from "../backup/archive.ts";
 import { storedContents } from "../backup/contents.ts";
 import { ConfigError, loadConfig } from "../config.ts";
+import { loadCertificate } from "../http/certificate.ts";
 import { problem, warning, type HealthCheck } from "./finding.ts";
 
 const day = 86_400_000;
@@ -22,7 +23,7 @@ const settings: HealthCheck = {
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       return error.problems.map((sentence) =>
-        problem(sentence, "Set it as the sentence says: README.md lists the settings."),
+        problem(sentence, "Set it as the sentence says: docs/settings.md lists the settings."),
       );
     }
   },
@@ -33,7 +34,15 @@ const certificate: HealthCheck = {
   async check({ config, now }) {
     // Our own is replaced by the service, 30 days before it ends.
     if (!config.tls) return [];
-    const { validTo } = new X509Certificate(await readFile(config.tls.cert));
+    const read = await loadCertificate(config).catch((error: Error) => error);
+    if (read instanceof Error)
+      return [
+        problem(
+          read.message,
+          "Correct the files: the service goes on with what it read before, and could not start with these.",
+        ),
+      ];
+    const { validTo } = new X509Certificate(read.cert);
     const days = Math.floor((Date.parse(validTo) - now.getTime()) / day);
     if (days >= renewWithinDays) return [];
     const graded = days < 0 ? problem : warning;

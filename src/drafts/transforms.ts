@@ -82,9 +82,9 @@ function requestOf({ key, body }: { key: string; body: string }, input: Record<s
 
 /** Waits for the first of two equal requests, which writes the draft. */
 async function settled(status: () => Promise<string>, first: string): Promise<void> {
-  const until = Date.now() + 60_000;
+  const until = performance.now() + 60_000;
   for (let now = first; now === "PENDING"; now = await status()) {
-    if (Date.now() > until)
+    if (performance.now() > until)
       throw new CodedError("PROVIDER_ERROR", "The draft is still being written; ask again in a while.", {
         provider: "AI",
         retryable: true,

@@ -57,6 +57,11 @@ export const thumbnailKey = (checksum: string): string => `${checksum}.thumbnail
 const storeFailed = (message: string, cause: unknown): CodedError =>
   new CodedError("PROVIDER_ERROR", message, { provider: "files", retryable: true }, { cause });
 
+/** Refuses what the store could not give. @throws CodedError PROVIDER_ERROR */
+export function unread(error: unknown): never {
+  throw storeFailed("The file could not be read; try again in a moment.", error);
+}
+
 const notAccepted = (kind: FileKindName) =>
   new CodedError(
     "UNSUPPORTED_FILE",
@@ -171,9 +176,7 @@ export function createFiles({
   }
 
   async function read({ checksum }: UploadedFile): Promise<Readable> {
-    const content = await store.get(checksum).catch((error) => {
-      throw storeFailed("The file could not be read; try again in a moment.", error);
-    });
+    const content = await store.get(checksum).catch(unread);
     if (!content) throw new Error(`The content ${checksum} is gone.`);
     return content;
   }

@@ -4,6 +4,7 @@ import { pipeline } from "node:stream/promises";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
 import type { FileAddresses, OpenedAddress } from "../files/addresses.ts";
+import { unread } from "../files/files.ts";
 import { typeOfName } from "../files/fileName.ts";
 import type { ByteRange, FileStore } from "../providers/files/index.ts";
 import { pageTurn } from "./inTurn.ts";
@@ -84,7 +85,7 @@ const matches = (header: string | undefined, etag: string): boolean =>
   header !== undefined &&
   (header.trim() === "*" || header.split(",").some((part) => part.trim().replace(/^W\//, "") === etag));
 
-/** `GET /files/<key>/<name>?…` */
+/** `GET /files/<key>/<name>?…`. A store that fails is told as PROVIDER_ERROR, 502; in the middle of a content, the connection is cut. */
 export function filePage(deps: FilePageDeps): RequestHandler {
   const { store, addresses } = deps;
   return async (request: Request, response) => {
@@ -93,7 +94,7 @@ export function filePage(deps: FilePageDeps): RequestHandler {
     if (!address) throw refused();
     const caching = await cacheControl(deps, address, request, response);
     if (caching === undefined) return;
-    const size = await store.size(address.key);
+    const size = await store.size(address.key).catch(unread);
     if (size === undefined) throw new CodedError("NOT_FOUND", "This file is gone.");
 
     const etag = `"${address.key}"`;
@@ -121,7 +122,7 @@ export function filePage(deps: FilePageDeps): RequestHandler {
     if (range) response.setHeader("Content-Range", `bytes ${range.start}-${range.end}/${size}`);
     response.status(range ? 206 : 200);
     if (request.method === "HEAD") return void response.end();
-    const content = await store.get(address.key, range);
+    const content = await store.get(address.key, range).catch(unread);
     if (!content) throw new CodedError("NOT_FOUND", "This file is gone.");
     // A reader who leaves early is no failure.
     await pipeline(content, response).catch((error: NodeJS.ErrnoException) => {

@@ -6,7 +6,7 @@ import { inputMember } from "./inputMember.ts";
 import { literalPath } from "./literalPath.ts";
 import type { RequestState } from "./requestState.ts";
 import { retryAfter } from "./retryAfter.ts";
-import { describeForLog, toCodedError, viewerOf } from "./toCodedError.ts";
+import { failureForLog, toCodedError, viewerOf } from "./toCodedError.ts";
 import { withReason } from "./withheld.ts";
 
 const noMessages = new Map<string, never>();
@@ -17,10 +17,8 @@ function answer(
   state: RequestState | undefined,
 ): GraphQLError {
   state?.errorCodes.add(error.code);
-  if (error.code === "INTERNAL" || error.code === "UNAVAILABLE") {
-    const failure = describeForLog(error.cause ?? error);
-    state?.log.error({ err: failure, path: from?.path }, "operation failed");
-  }
+  const failure = failureForLog(error);
+  if (failure) state?.log.error({ ...failure, path: from?.path }, "operation failed");
   return new GraphQLError(error.message, {
     nodes: from?.nodes,
     source: from?.source,

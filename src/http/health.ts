@@ -9,10 +9,10 @@ export const healthz: RequestHandler = (_request, response) => {
 /** GET /readyz: 200 when every part works, 503 otherwise; which part, but not why, since anybody may ask. */
 export function readyz(readiness: Readiness): RequestHandler {
   return async (_request, response) => {
-    const { ready, checks } = await readiness.report();
+    const { ready, ...report } = await readiness.report();
     response
       .status(ready ? 200 : 503)
       .set("Cache-Control", "no-store")
-      .json({ status: ready ? "ready" : "unavailable", checks });
+      .json({ status: ready ? "ready" : "unavailable", ...report });
   };
 }

@@ -31,8 +31,8 @@ export async function startMonitoring({ host, port, metrics, readiness }: Monito
     "/metrics": async () => ({ status: 200, ...(await metrics.render()) }),
     "/healthz": async () => json(200, { status: "alive" }),
     "/readyz": async () => {
-      const { ready, checks } = await readiness.report();
-      return json(ready ? 200 : 503, { status: ready ? "ready" : "unavailable", checks });
+      const { ready, ...report } = await readiness.report();
+      return json(ready ? 200 : 503, { status: ready ? "ready" : "unavailable", ...report });
     },
   };
   const answer = async (request: IncomingMessage, response: ServerResponse) => {

@@ -6,7 +6,7 @@ import { viewerLanguage, type LanguageOfUser } from "../messages/viewerLanguage.
 import { stopReading } from "./rawRefusal.ts";
 import { requestState } from "./requestState.ts";
 import { retryAfter } from "./retryAfter.ts";
-import { describeForLog, toCodedError, viewerOf } from "./toCodedError.ts";
+import { failureForLog, toCodedError, viewerOf } from "./toCodedError.ts";
 
 /** Unknown addresses. */
 export const notFound: RequestHandler = (_request, _response, next) => {
@@ -46,8 +46,8 @@ export const refuse =
     const coded =
       transportError(error) ?? toCodedError(error, state.constraintMessages, viewerOf(state.claims));
     state.errorCodes.add(coded.code);
-    if (coded.code === "INTERNAL" || coded.code === "UNAVAILABLE")
-      state.log.error({ err: describeForLog(coded.cause ?? coded) }, "request failed");
+    const failure = failureForLog(coded);
+    if (failure) state.log.error(failure, "request failed");
     if (response.headersSent) return void response.destroy();
     if (coded.status === 401) {
       const failed = request.headers.authorization === undefined ? "" : ', error="invalid_token"';

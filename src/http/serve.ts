@@ -7,15 +7,18 @@ import { type Certificate, loadCertificate } from "./certificate.ts";
 import { connectionLimits } from "./connectionLimits.ts";
 import { listen, type Listening } from "./listen.ts";
 
-const RELOAD_MS = 60 * 60 * 1000;
+/** How often the files of the certificate are read again. */
+const RELOAD_MS = 10_000;
+/** How often it is told that they cannot be read. */
+const TELL_MS = 60 * 60 * 1000;
 
 export interface ServeOptions {
-  log: Pick<Logger, "error">;
+  log: Pick<Logger, "error" | "info">;
   /** Told when the certificate that is used expires (seconds since 1970), whenever it was read; undefined where that failed. */
   reloaded?: (expiresAt: number | undefined) => void;
   /** Where other processes serve the same port. */
   part?: Pick<Part, "processes" | "ticketKeys"> | undefined;
-  /** Milliseconds after which the certificate is read again; an hour unless given. */
+  /** Milliseconds after which the certificate is read again; ten seconds unless given. */
   reloadEveryMs?: number;
 }
 
@@ -44,9 +47,20 @@ export async function serve(
   }).catch((error: NodeJS.ErrnoException) => {
     throw new Error(sentence(error, host, port), { cause: error });
   });
-  const renew = ({ cert, key }: Certificate) => {
-    listening.renew(cert, key);
-    reloaded(expiryOf(cert));
+  let used = certificate;
+  let toldAt = -Infinity;
+  const renew = (found: Certificate) => {
+    const expiresAt = expiryOf(found.cert);
+    if (found.cert !== used.cert || found.key !== used.key) {
+      listening.renew(found.cert, found.key);
+      used = found;
+      log.info(
+        { event: "tls.reloaded", expires: new Date(expiresAt * 1000).toISOString() },
+        "The certificate was renewed.",
+      );
+    }
+    reloaded(expiresAt);
+    toldAt = -Infinity;
   };
   reloaded(expiryOf(certificate.cert));
   const reload = setInterval(() => {
@@ -55,6 +69,8 @@ export async function serve(
       .then(renew)
       .catch((error: unknown) => {
         reloaded(undefined);
+        if (performance.now() - toldAt < TELL_MS) return;
+        toldAt = performance.now();
         log.error(
           { event: "tls.reload_failed", err: error },
           "The certificate could not be read again; the one before goes on being used.",

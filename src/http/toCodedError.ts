@@ -59,3 +59,15 @@ export function describeForLog(error: unknown): Record<string, unknown> {
   const { name, message, stack, code, schema, table, constraint, routine } = innermost;
   return { name, message, stack, code, schema, table, constraint, routine };
 }
+
+/**
+ * What the log says of a failure that the operator has to hear of: one of ours, of the database, or of the store of files. Undefined for
+ * any other, which belongs to whoever asked, or to whoever has set up the outside party.
+ */
+export function failureForLog(error: CodedError): { event?: string; err: object } | undefined {
+  const err = () => describeForLog(error.cause ?? error);
+  if (error.code === "INTERNAL" || error.code === "UNAVAILABLE") return { err: err() };
+  if (error.code === "PROVIDER_ERROR" && error.extensions["provider"] === "files")
+    return { event: "files.store_failed", err: err() };
+  return undefined;
+}

@@ -105,9 +105,13 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
     listen: { channel: "plat_paused_tasks", called: () => looker.call() },
     async connected(made) {
       await lookForPaused(made);
-      if (workerId) await made.query("select app_private.worker_begins($1)", [workerId]);
-      else await free(made, true);
-      await sayStopped(made);
+      // A runner that begins meanwhile finds no line to say so on.
+      for (let said: string | undefined | null = null; said !== workerId;) {
+        said = workerId;
+        if (said) await made.query("select app_private.worker_begins($1)", [said]);
+        else await free(made, true);
+        await sayStopped(made);
+      }
     },
   });
   const looker = onCall(
@@ -140,6 +144,8 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
     begin(id) {
       if (workerId) stopped.add(workerId);
       workerId = id;
+      // Those of the runner before are free with it; one that it never noted would be taken for under way for ever.
+      held.clear();
       begun = say(async (current) => {
         await current.query("select app_private.worker_begins($1)", [id]);
         await sayStopped(current);

@@ -16,7 +16,7 @@ const handOverWithinMs = 20_000;
 
 /**
  * Hands a message over, or looks for it; what came of it is for app_private.step_send_sms. Never throws.
- * @param notedAt by the clock of this process, not later than the message was noted.
+ * @param notedAt by `performance.now()` of this process, not later than the message was noted.
  */
 export async function handOver(
   sms: SmsProvider,
@@ -25,7 +25,7 @@ export async function handOver(
 ): Promise<Record<string, unknown>> {
   const { result, id, to, body, known } = message;
   // A process that was stopped meanwhile comes too late: another one may have looked for it by now.
-  if (result === "SEND" && Date.now() - notedAt > handOverWithinMs) return { result: "ABSENT" };
+  if (result === "SEND" && performance.now() - notedAt > handOverWithinMs) return { result: "ABSENT" };
   try {
     if (result === "SEND") return { result: "TAKEN", ...(await sms.send({ id, to, body })) };
     const found = await sms.find({ id, to, body, known, since: new Date(message.since!) });

@@ -29,7 +29,7 @@ export interface WorkflowsOptions {
   /** Evaluates conditions and writes texts. */
   compute: Compute;
   log: Logger;
-  /** Who writes drafts; the embedded composer where left out. */
+  /** Who writes drafts; the embedded composer where omitted. */
   drafts?: DraftProvider;
   /** What sends text messages. */
   sms: SmsProvider;
@@ -172,7 +172,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
       .catch((error: unknown) => {
         if (error instanceof ComputeStopped) return;
         if (!isRetryable(error)) {
-          faults.set(key, Date.now() + faultPauseMs);
+          faults.set(key, performance.now() + faultPauseMs);
           report(error);
         }
       })
@@ -310,7 +310,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
 
   /** Notes the messages of a step, and gives the runs that have one to hand over; the others are settled. */
   async function beginMessages(client: PoolClient, step: { id: string }, runs: Run[]): Promise<Run[]> {
-    const notedAt = Date.now();
+    const notedAt = performance.now();
     const { rows } = await client.query<{ messages: Record<string, Message> }>(
       "select app_private.begin_messages($1, $2) as messages",
       [step.id, JSON.stringify(runs.map(({ result }) => result))],
@@ -445,14 +445,14 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
 
   /** Does the work, and again where others were in the way; a fault is logged, and the work left alone for a while. */
   async function tryTo(key: string, work: () => Promise<boolean>): Promise<boolean> {
-    if (stopping || (faults.get(key) ?? 0) > Date.now()) return false;
+    if (stopping || (faults.get(key) ?? 0) > performance.now()) return false;
     try {
       const found = await work();
       faults.delete(key);
       return found;
     } catch (error) {
       if (isRetryable(error)) return true;
-      faults.set(key, Date.now() + faultPauseMs);
+      faults.set(key, performance.now() + faultPauseMs);
       report(error);
       return false;
     }

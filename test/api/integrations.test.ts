@@ -766,3 +766,40 @@ test("the same request again makes one integration", async () => {
   const third = await world.olga.get(query, variables);
   expect(third.createUserIntegration.id).toBe(one.createUserIntegration.id);
 });
+
+test("one that cannot be refreshed through a fault of ours keeps no other from it, and is named", async () => {
+  const feed = async (person: Person) =>
+    (await person.get(...createOwn({ appKey: "calendar_feed" }))).createUserIntegration.id as string;
+  const [poisoned, ...others] = [await feed(world.max), await feed(world.ada), await feed(world.owen)];
+  const sealed = async () =>
+    (
+      await world.owner.query<{ sealed: string }>(
+        "select sealed from app_private.integration_secrets where integration_id = any ($1) order by integration_id",
+        [others],
+      )
+    ).rows.map((row) => row.sealed);
+  await world.owner.query(
+    `create function pg_temp.refuse() returns trigger language plpgsql as $$ begin raise exception 'poisoned'; end $$;
+     create trigger poisoned before update of sealed on app_private.integration_secrets for each row
+       when (old.integration_id = '${poisoned}') execute function pg_temp.refuse()`,
+  );
+  try {
+    // First the one that fails.
+    await world.owner.query(
+      `update app_private.integration_secrets set next_refresh_at = now() - case integration_id when $1 then interval '1 hour' else interval '1 minute' end
+       where integration_id = any ($2)`,
+      [poisoned, [poisoned, ...others]],
+    );
+    const before = await sealed();
+    await world.owner.query("select app_private.add_job('integrations__refresh')");
+    await jobs();
+    const after = await sealed();
+    expect(after.filter((text, i) => text !== before[i])).toHaveLength(2);
+    const { rows } = await world.owner.query(
+      "delete from graphile_worker._private_jobs j using graphile_worker._private_tasks t where t.id = j.task_id and t.identifier = 'integrations__refresh' returning j.last_error",
+    );
+    expect(rows).toEqual([{ last_error: `Integration ${poisoned} could not be refreshed.` }]);
+  } finally {
+    await world.owner.query("drop trigger poisoned on app_private.integration_secrets");
+  }
+});

@@ -142,6 +142,12 @@ test("settings that a start would refuse are found, and a certificate that ends"
     "warning of Certificate: The certificate ends in 5 days.",
     "warning of Backups: ARCHIVE_DIR is not set, so Plat knows of no backup.",
   ]);
+  // As half of a renewal leaves them.
+  const next = await generate([{ name: "commonName", value: "localhost" }]);
+  await writeFile(cert, next.cert);
+  expect(await findings({ TLS_CERT: cert, TLS_KEY: key })).toEqual([
+    `problem of Certificate: TLS_KEY (${key}) is not the key of TLS_CERT (${cert}).`,
+  ]);
 });
 
 test("a database that takes no changes, lacks migrations or has a broken index is found", async () => {

@@ -13,6 +13,8 @@ export interface Proxy extends AsyncDisposable {
   hush(): void;
   /** Passes on what comes from now on. Connections that were silent are cut. */
   open(): void;
+  /** Has each piece arrive that many milliseconds later, in both directions; 0 as it was. */
+  delay(ms: number): void;
 }
 
 /** @param port where it leads, on this machine */
@@ -20,6 +22,7 @@ export async function startProxy(port: number): Promise<Proxy> {
   const sockets = new Set<Socket>();
   let target = port;
   let state: "open" | "shut" | "silent" = "open";
+  let delayMs = 0;
   const cut = () => {
     for (const socket of sockets) socket.destroy();
   };
@@ -37,8 +40,13 @@ export async function startProxy(port: number): Promise<Proxy> {
       [client, upstream],
       [upstream, client],
     ] as const) {
-      from.on("data", (chunk) => {
+      const pass = (chunk: Buffer) => {
         if (state === "open") to.write(chunk);
+      };
+      from.on("data", (chunk: Buffer) => {
+        if (delayMs === 0) pass(chunk);
+        // oxlint-disable-next-line no-restricted-globals -- a network that is slow
+        else setTimeout(pass, delayMs, chunk);
       });
       from.on("close", () => {
         if (state !== "silent") to.destroy();
@@ -56,6 +64,7 @@ export async function startProxy(port: number): Promise<Proxy> {
       cut();
     },
     hush: () => void (state = "silent"),
+    delay: (ms) => void (delayMs = ms),
     open() {
       if (state === "silent") cut();
       state = "open";

@@ -11,6 +11,8 @@ export interface S3 {
   keys(): Promise<string[]>;
   /** Uploads in parts that were begun and not finished. */
   unfinished(): Promise<string[]>;
+  /** How it fails those who read a content, though it tells of it as ever: with 503, in the middle, or not at all. */
+  failReads(how: "503" | "cut" | undefined): void;
   /** What it did, such as `ObjectCreated:Put, or of parts ObjectCreated:Post`. */
   events: string[];
   close(): Promise<void>;
@@ -28,10 +30,20 @@ export async function startS3(directory: string): Promise<S3> {
     configureBuckets: [{ name: bucket, configs: [] }],
   });
   const uploads = join(directory, bucket, "._S3rver_uploads");
+  let readsFail: "503" | "cut" | undefined;
   const unfinished = () => readdir(uploads).catch(() => []);
   // What the counterpart lacks of the protocol: to tell what was begun, and to break it off.
   server.middleware.unshift(async (ctx, next) => {
-    if (ctx.method === "GET" && "uploads" in ctx.query) {
+    if (ctx.method === "GET" && readsFail === "503") {
+      ctx.status = 503;
+      ctx.type = "application/xml";
+      ctx.body = "<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>";
+    } else if (ctx.method === "GET" && readsFail === "cut") {
+      const { size } = await stat(join(directory, `${ctx.path}._S3rver_object`));
+      ctx.respond = false;
+      ctx.res.writeHead(200, { "content-length": size });
+      ctx.res.write(Buffer.alloc(Math.floor(size / 2)), () => ctx.res.destroy());
+    } else if (ctx.method === "GET" && "uploads" in ctx.query) {
       const begun = (await unfinished()).map(async (id) => {
         const key = await readFile(join(uploads, id, "key"), "utf8");
         const since = (await stat(join(uploads, id, "key"))).mtime.toISOString();
@@ -59,6 +71,7 @@ export async function startS3(directory: string): Promise<S3> {
         (name) => /^(.+)\._S3rver_object$/.exec(name)?.[1] ?? [],
       ),
     unfinished,
+    failReads: (how) => void (readsFail = how),
     events,
     close: () => server.close(),
   };

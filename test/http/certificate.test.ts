@@ -125,7 +125,7 @@ test("an address that cannot be had is refused in a sentence that says what to d
   const { port } = taken.address() as { port: number };
   const app = () => {};
   const refusal = (more: Partial<Config>) =>
-    serve(app, config(more), { log: { error() {} } }).catch((error) => error);
+    serve(app, config(more), { log: { error() {}, info() {} } }).catch((error) => error);
   try {
     const error = await refusal({ port });
     expect(error.message).toBe(
@@ -141,7 +141,7 @@ test("an address that cannot be had is refused in a sentence that says what to d
   } finally {
     taken.close();
   }
-  const serving = await serve(app, config(), { log: { error() {} } });
+  const serving = await serve(app, config(), { log: { error() {}, info() {} } });
   await serving.close(0);
 });
 
@@ -153,7 +153,10 @@ test("a certificate that cannot be read again is told, and the one before goes o
   const told: unknown[] = [];
   const expiries: (number | undefined)[] = [];
   const serving = await serve(() => {}, config({ tls }), {
-    log: { error: (fields: unknown) => void told.push(fields) } as Pick<Logger, "error">,
+    log: { error: (fields: unknown) => void told.push(fields), info() {} } as unknown as Pick<
+      Logger,
+      "error" | "info"
+    >,
     reloaded: (expiresAt) => expiries.push(expiresAt),
     reloadEveryMs: 10,
   });

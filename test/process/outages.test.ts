@@ -71,7 +71,16 @@ const kill = (whose: string) =>
       whose,
   );
 const lines = async () => (await readFile(done(), "utf8").catch(() => "")).split("\n").filter(Boolean);
-const left = async () => (await owner.query("select from graphile_worker._private_jobs")).rowCount;
+/** The jobs that are left, with who holds them and what is known of the workers. */
+const left = async () =>
+  (
+    await owner.query(
+      `select j.id, j.locked_by, j.locked_at, j.run_at, j.attempts, j.last_error, j.job_queue_id, clock_timestamp() as now,
+         (select jsonb_agg(w) from app_private.workers w) as workers,
+         (select jsonb_agg(c) from app_private.worker_connections c) as connections
+       from graphile_worker._private_jobs j`,
+    )
+  ).rows;
 const add = (from: number, to: number) =>
   owner.query(
     "select graphile_worker.add_job('work', json_build_object('n', n), queue_name => case when n % 10 = 0 then 'line' end) from generate_series($1::int, $2) n",
@@ -105,7 +114,7 @@ test("two workers go on through killed connections and a restart of PostgreSQL: 
     await restart();
     await more(10);
     await kill("usename = 'plat_worker'");
-    await until(left, (amount) => amount === 0, { withinMs: 60_000 });
+    await until(left, (jobs) => jobs.length === 0, { withinMs: 60_000 });
     const found = await lines();
     expect(found.toSorted((a, b) => Number(a) - Number(b))).toEqual(
       Array.from({ length: 300 }, (_, n) => String(n + 1)),

@@ -194,9 +194,12 @@ test("segments are counted as the networks do", async () => {
 test("a process that was stopped between note and call hands nothing over", async () => {
   const provider = server.provider();
   const one: Message = { result: "SEND", id: "1", to: freshNumber(), body: "Hello", known: [] };
-  expect(await handOver(provider, one, Date.now() - 30_000)).toEqual({ result: "ABSENT" });
+  expect(await handOver(provider, one, performance.now() - 30_000)).toEqual({ result: "ABSENT" });
   expect(server.messages.filter(({ to }) => to === one.to)).toEqual([]);
-  expect(await handOver(provider, one, Date.now())).toMatchObject({ result: "TAKEN", status: "ACCEPTED" });
+  expect(await handOver(provider, one, performance.now())).toMatchObject({
+    result: "TAKEN",
+    status: "ACCEPTED",
+  });
 });
 
 test("a batch of 1,000 leads writes to those who follow marketing messages, some thirty in a few statements", async () => {
@@ -302,7 +305,7 @@ test("the real provider: what it refuses for good, what it cannot take now, and 
   await dueNow(refused);
   expect((await outcome(refused, "SUCCEEDED")).output).toMatchObject({ to: right, status: "ACCEPTED" });
 
-  // Its owner answered STOP elsewhere: left out, and nobody is written to there any more.
+  // Its owner answered STOP elsewhere: skipped, and nobody is written to there any more.
   const stopped = await lead({ subscribed: true });
   const { createProject: old } = await world.owen.get(
     "mutation ($input: CreateProjectInput!) { createProject(input: $input) { id } }",

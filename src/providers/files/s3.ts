@@ -1,4 +1,5 @@
 import { createReadStream } from "node:fs";
+import type { IncomingMessage } from "node:http";
 import { createRequire } from "node:module";
 import { Readable } from "node:stream";
 import { heard } from "../../heard.ts";
@@ -23,6 +24,23 @@ export interface S3Options {
 
 /** Bytes of one part of an upload, which is what one upload takes of memory: one part is under way at a time. */
 const partSize = 5 * 1024 * 1024;
+
+/** Milliseconds to connect to the store. */
+const CONNECT_MS = 3_000;
+/** Milliseconds until it answers a question, and until it has taken a part of an upload. Each is tried twice. */
+const ANSWER_MS = 5_000;
+const PART_MS = 30_000;
+/** Milliseconds of silence in the middle of a content. */
+const SILENCE_MS = 15_000;
+
+/** A store that says nothing more breaks the content off; a reader who takes long to read does not. */
+function endsSilence(content: IncomingMessage): Readable {
+  content.setTimeout(SILENCE_MS, () => {
+    if (content.readableLength === 0)
+      content.destroy(new FileStoreFailed("The file store fell silent in the middle of a content."));
+  });
+  return heard(content);
+}
 
 /** What is no failure has no answer. */
 function unless(harmless: readonly string[], refuse: (error: unknown) => never) {
@@ -56,6 +74,12 @@ export function createS3({ bucket, region, endpoint, credentials }: S3Options): 
     // Stores of other makers know no newer checksums; the content's own SHA-256 is in the database.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
+    maxAttempts: 2,
+    requestHandler: {
+      connectionTimeout: CONNECT_MS,
+      requestTimeout: PART_MS,
+      throwOnRequestTimeout: true,
+    },
   });
   return {
     async put(key, content, { type }) {
@@ -76,12 +100,17 @@ export function createS3({ bucket, region, endpoint, credentials }: S3Options): 
     async get(key, range) {
       const bytes = range && `bytes=${range.start}-${range.end}`;
       const command = new GetObjectCommand({ Bucket: bucket, Key: key, Range: bytes });
-      const answer = await client.send(command).catch(unless(missing, failed("give a content")));
-      return answer?.Body && heard(answer.Body as Readable);
+      const answer = await client
+        .send(command, { requestTimeout: ANSWER_MS })
+        .catch(unless(missing, failed("give a content")));
+      return answer?.Body && endsSilence(answer.Body as IncomingMessage);
     },
     async size(key) {
       const command = new HeadObjectCommand({ Bucket: bucket, Key: key });
-      return (await client.send(command).catch(unless(missing, failed("find a content"))))?.ContentLength;
+      const answer = await client
+        .send(command, { requestTimeout: ANSWER_MS })
+        .catch(unless(missing, failed("find a content")));
+      return answer?.ContentLength;
     },
     async delete(keys) {
       if (keys.length === 0) return;

@@ -1,0 +1,172 @@
+/**
+ * Plays a fault under a load of readers and writers, and tells what they saw, how long they waited, when all was well again, and what of
+ * what was acknowledged is lost.
+ */
+import { Agent, request } from "node:https";
+// oxlint-disable-next-line no-restricted-imports -- how often callers and a balancer ask
+import { setTimeout as pause } from "node:timers/promises";
+import type { Pool } from "pg";
+import { until } from "../harness/until.ts";
+
+export interface Played {
+  /** Where the service answers requests. */
+  baseUrl: string;
+  /** Its address of MONITORING. */
+  monitoring: string;
+  /** A login token of somebody who may write leads. */
+  token: string;
+  projectId: string;
+  /** Connections of the owner of the database, past whatever the fault is about. */
+  owner: () => Pick<Pool, "query">;
+}
+
+export interface Fault {
+  name: string;
+  begin(): unknown;
+  end(): unknown;
+  /** How long it lasts, in milliseconds, once it is seen. */
+  lastsMs: number;
+  /** What has to be so before its time counts; nothing unless given. */
+  seen?: (outcome: Readonly<Outcome>) => boolean;
+}
+
+export interface Outcome {
+  /** Requests from the beginning of the fault to its end. */
+  tries: number;
+  /** How many readers, and writers, saw which answer: `200`, or such as `200 UNAVAILABLE, Retry-After: 5`. */
+  readers: Record<string, number>;
+  writers: Record<string, number>;
+  longestMs: number;
+  /** The checks of /readyz that failed meanwhile. */
+  red: string[];
+  /** From the end of the fault until a read, a write and /readyz are well again; milliseconds. */
+  backAfterMs: number;
+  /** Acknowledged leads that are not there afterwards. */
+  lost: number;
+}
+
+const callers = 2;
+/** Between two requests of one caller. */
+const pauseMs = 25;
+
+interface Answer {
+  said: string;
+  id: string | undefined;
+}
+
+function send(agent: Agent, { baseUrl, token }: Played, body: object): Promise<Answer> {
+  return new Promise((resolve) => {
+    const headers = { "content-type": "application/json", authorization: `Bearer ${token}` };
+    const options = { method: "POST", agent, rejectUnauthorized: false, headers };
+    request(`${baseUrl}/graphql`, options, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (part: string) => (text += part));
+      response.on("error", ({ message }) => resolve({ said: message, id: undefined }));
+      response.on("end", () => {
+        const { data, errors } = JSON.parse(text);
+        const code = errors?.[0].extensions.code;
+        const wait = response.headers["retry-after"];
+        const said = [
+          `${response.statusCode}${code ? ` ${code}` : ""}`,
+          ...(wait ? [`Retry-After: ${wait}`] : []),
+        ];
+        resolve({ said: said.join(", "), id: data?.createLead?.id });
+      });
+    })
+      .once("error", ({ message }) => resolve({ said: message, id: undefined }))
+      .end(JSON.stringify(body));
+  });
+}
+
+/** Plays one fault. What callers see is counted from its beginning to its end. */
+export async function play(played: Played, fault: Fault): Promise<Outcome> {
+  const agent = new Agent({ keepAlive: true });
+  const outcome: Outcome = {
+    tries: 0,
+    readers: {},
+    writers: {},
+    longestMs: 0,
+    red: [],
+    backAfterMs: 0,
+    lost: 0,
+  };
+  const acknowledged: string[] = [];
+  const state = { on: true, counts: false };
+  /** When the last request that was answered well was sent. */
+  const well = { readers: 0, writers: 0, ready: 0 };
+  const red = new Set<string>();
+
+  const call = async (who: "readers" | "writers", number: number) => {
+    for (let n = 0; state.on; n += 1) {
+      const sentAt = performance.now();
+      const counts = state.counts;
+      const input = { projectId: played.projectId, name: `${fault.name} ${number}-${n}` };
+      const body =
+        who === "writers"
+          ? {
+              query: "mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }",
+              variables: { input },
+            }
+          : { query: "{ leads(first: 5) { id name } }" };
+      const { said, id } = await send(agent, played, body);
+      if (id) acknowledged.push(id);
+      if (said === "200") well[who] = sentAt;
+      if (counts) {
+        outcome.tries += 1;
+        outcome[who][said] = (outcome[who][said] ?? 0) + 1;
+        outcome.longestMs = Math.max(outcome.longestMs, Math.round(performance.now() - sentAt));
+      }
+      await pause(pauseMs);
+    }
+  };
+  const look = async () => {
+    while (state.on) {
+      const sentAt = performance.now();
+      const counts = state.counts;
+      const response = await fetch(`${played.monitoring}/readyz`);
+      const { checks } = (await response.json()) as { checks: Record<string, boolean> };
+      if (response.status === 200) well.ready = sentAt;
+      else if (counts) for (const [name, passes] of Object.entries(checks)) if (!passes) red.add(name);
+      await pause(100);
+    }
+  };
+  const running = [
+    look(),
+    ...Array.from({ length: callers }, (_, n) => [call("readers", n), call("writers", n)]).flat(),
+  ];
+  const isWell = (since: number) => Object.values(well).every((at) => at > since);
+  try {
+    await until(() => isWell(0));
+    state.counts = true;
+    await fault.begin();
+    const { seen = () => true } = fault;
+    await until(
+      () => ({ ...outcome, red: [...red] }),
+      (now) => seen(now),
+      { withinMs: 60_000 },
+    );
+    await pause(fault.lastsMs);
+    state.counts = false;
+  } finally {
+    await fault.end();
+    const endedAt = performance.now();
+    try {
+      await until(
+        () => ({ ...well, endedAt }),
+        () => isWell(endedAt),
+        { withinMs: 60_000 },
+      );
+      outcome.backAfterMs = Math.round(performance.now() - endedAt);
+    } finally {
+      state.on = false;
+      await Promise.all(running);
+      agent.destroy();
+    }
+  }
+  outcome.red = [...red].toSorted();
+  const { rows } = await played
+    .owner()
+    .query<{ id: string }>("select id from app_public.leads where id = any ($1)", [acknowledged]);
+  outcome.lost = acknowledged.length - rows.length;
+  return outcome;
+}
