@@ -448,6 +448,20 @@ export function recipes(
       );
       return { password, secondFactorCode: undefined, dryRun: true };
     },
+    // An organization of their own, in which nothing is under way.
+    requestOrganizationDeletion: async (player) => {
+      await withoutFactor(player);
+      const { id: organizationId } = await run(player.person, "createOrganization", { name: name() });
+      return { organizationId, password, secondFactorCode: undefined, dryRun: true };
+    },
+    cancelOrganizationDeletion: async (player) => {
+      await owner.query(
+        `insert into app_public.organization_deletions (organization_id, final_at) values ($1, now() + interval '30 days')
+         on conflict do nothing`,
+        [homeOf(player)],
+      );
+      return inHome(player);
+    },
     // Somebody new, of whom others do not play.
     erasePerson: async (player) => {
       const { projectId } = await find(

@@ -202,6 +202,8 @@ begin
       and coalesce(f.deleted_at > now() - interval ''7 days'', true)', file_table) into found_used using checksums;
     used := used || found_used;
   end loop;
+  used := used || array(select distinct r.checksum from app_private.retained_records r
+    where r.checksum = any (checksums));
   update app_private.stored_files f set check_at = now() + interval '90 days' where f.checksum = any (used);
   -- In the order in which uploads count them.
   perform from app_private.storage_used s

@@ -278,6 +278,9 @@ declare
   people uuid[];
   still app_public.open_deals;
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if tg_op = 'UPDATE' and (not app_private.affiliate_sells(old.role, old.permissions)
     or app_private.affiliate_sells(new.role, new.permissions)) then
     return null;
@@ -350,6 +353,9 @@ create trigger _415_leave after update of assignee_id on app_public.buyers for e
 create function app_private.tg_members__leave_affiliations() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return null;
+  end if;
   perform app_private.hand_over_deals(a.project_id, array[old.user_id], null),
     app_private.remember_affiliates(a.owner_id, a.project_id, array[old.user_id])
   from (select a.* from app_public.project_organizations a

@@ -33,6 +33,9 @@ comment on index app_public.lead_sources_code is 'There is a lead source with th
 create function app_private.tg_lead_sources__keep_system() returns trigger
 language plpgsql volatile as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if old.is_system then
     perform app_hidden.fail('CONFLICT',
       'This lead source belongs to every project and cannot be deleted; switch it off with active: false.');

@@ -248,6 +248,9 @@ create trigger _300_prepare before insert or update on app_public.agreement_sign
 create function app_private.tg_agreement_signers__keep() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if exists (select from app_public.agreements a where a.id = old.agreement_id and a.status <> 'DRAFT') then
     perform app_hidden.fail('CONFLICT', 'The agreement was sent, and keeps its signers; void it and make another one.');
   end if;

@@ -92,6 +92,9 @@ create trigger _800_number before insert on app_public.agreements for each row
 create function app_private.tg_agreements__keep() returns trigger
 language plpgsql volatile as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if old.status <> 'DRAFT' then
     perform app_hidden.fail('CONFLICT', 'Only drafts are deleted; set the status VOIDED, with a reason.');
   end if;

@@ -75,6 +75,9 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   deal_table text;
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return null;
+  end if;
   for deal_table in select t.table_name from app_private.deal_tables t order by t.table_name loop
     execute format('update app_public.%I d set assignee_id = null where d.organization_id = $1 and d.assignee_id = $2
       and d.deleted_at is null

@@ -162,6 +162,10 @@ declare
   today date;
   applies boolean;
 begin
+  -- What it refers to goes before it.
+  if tg_op = 'UPDATE' and app_private.is_removing() then
+    return new;
+  end if;
   select p.currency, p.time_zone, p.rescission_days, coalesce((p.address).country, 'US') as country into project
     from app_public.projects p where p.id = new.project_id;
   today := (now() at time zone project.time_zone)::date;
@@ -455,6 +459,9 @@ create trigger _500_effects after update on app_public.buyers for each row
 create function app_private.tg_buyers__keep() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if old.status <> 'DRAFT' then
     perform app_hidden.fail('CONFLICT',
       'Only a draft is deleted; cancel the purchase with updateBuyer and a fallout reason.', '{"field": "id"}');
