@@ -146,8 +146,8 @@ describe("what is counted or grouped", () => {
   });
 
   test("refuses a page that there is none of", async () => {
-    for (const page of ["first: 1001", "first: -1", 'after: "bm9uZQ=="'])
-      expect(await owner.ask(`{ leadsConnection(${page}) { totalCount } }`)).toHaveProperty("errors");
+    for (const given of ["first: 1001", "first: -1", 'after: "bm9uZQ=="'])
+      expect(await owner.ask(`{ leadsConnection(${given}) { totalCount } }`)).toHaveProperty("errors");
     const query =
       "query ($first: Int, $after: Cursor) { leadsConnection(first: $first, after: $after) { totalCount } }";
     for (const variables of [{ first: 1001 }, { first: -1 }, { after: "bm9uZQ==" }])
