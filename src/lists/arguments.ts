@@ -41,7 +41,7 @@ export function listArguments(
   const result: Record<string, any> = { ...args };
   if (filterType) {
     result.filter = {
-      description: "Only records that match all members of the filter.",
+      description: "Only records that match all fields of the filter.",
       type: filterType,
       applyPlan(_: unknown, $field: any, arg: any) {
         if (isPortfolio) return; // PortfolioConnectionsPlugin does it

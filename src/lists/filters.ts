@@ -64,7 +64,7 @@ function ids(column: string, member: string, values: string[]): SQL {
     return sql`array(select app_hidden.record_id(${sql.literal(table)}, i.id, ${sql.literal(member)}) from unnest(${sql.value(values)}::text[]) i (id))`;
   }
   if (!values.every((value) => UUID.test(value))) {
-    throw new CodedError("BAD_USER_INPUT", "This is no id; give the id that the API returned, a UUID.", {
+    throw new CodedError("BAD_USER_INPUT", "Not a valid id; use the id that the API returned, a UUID.", {
       field: member,
     });
   }

@@ -59,7 +59,7 @@ export function portfolioField(
     type: new GraphQLList(new GraphQLNonNull(build.getGraphQLTypeByPgCodec(codec as any, "output") as any)),
     args: {
       filter: {
-        description: "Only records that match all members of the filter.",
+        description: "Only records that match all fields of the filter.",
         type: build.getTypeByName(filterTypeName(build, codec)),
       },
       first: {

@@ -106,7 +106,7 @@ begin
     return id::uuid;
   end if;
   if not app_hidden.has_slug(table_name) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is no id; give the id that the API returned, a UUID.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Not a valid id; use the id that the API returned, a UUID.',
       jsonb_build_object('field', field));
   end if;
   if length(id) > 100 then

@@ -41,7 +41,7 @@ comment on column app_public.organizations.time_zone is 'Time zone of its office
 comment on column app_public.organizations.language is 'Language of mails to people whose own is not known.';
 comment on column app_public.organizations.has_public_project is E'@behavior -*\n\nWhether everybody sees its name.';
 comment on constraint organizations_phone_e164 on app_public.organizations is
-  'This is no phone number; give one with its country code, such as +1 416 555 0123.';
+  'Not a valid phone number; use one with its country code, such as +1 416 555 0123.';
 comment on index app_public.organizations_slug is 'This slug is taken; choose another.';
 
 create policy members on app_public.organization_user_connections for select to plat_user

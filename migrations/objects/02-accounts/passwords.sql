@@ -15,7 +15,7 @@ begin
   perform app_private.forgive_tries(user_id);
 end $$;
 comment on function app_private.set_password(uuid, text) is
-  'Sets the hash of a user''s password; ends every open code, and the wrong tries from here. Who calls it ends access.';
+  'Sets the hash of a user''s password; ends open codes and the wrong attempts from here. The caller ends access.';
 
 create function app_public.update_password(current_password app_public.password_proof,
   new_password app_public.new_password, keep_session boolean default false, keep_access_token_ids uuid[] default null,

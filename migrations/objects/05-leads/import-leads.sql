@@ -34,7 +34,7 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
       'When the lead registered, such as 2027-05-31 or 2027-05-31T10:15:00Z; now where omitted.'),
     ('fallout_reason_id', null, false, '{}', 'Id of the reason why the lead was lost.'),
     ('fallout_note', null, false, '{}', 'Why the lead was lost, in words.'),
-    ('tags', null, false, '{Tag,Labels}', 'Free words, separated by commas or semicolons.'),
+    ('tags', null, false, '{Tag,Labels}', 'Free-form tags, separated by commas or semicolons.'),
     ('agent_id', null, false, '{}', 'Id of the agent who brings the lead.'),
     ('agent_name', 'app_public.short_text', false, '{Broker,Broker Name}', 'Name of the agent who brings the lead.'),
     ('agent_email', 'app_public.email_address', false, '{Broker Email}',

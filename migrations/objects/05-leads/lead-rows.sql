@@ -145,7 +145,7 @@ begin
       where k.value is not null) d
     where d.row <> d.first_row;
   insert into pg_temp.import_errors
-    select r.row, 'phone', 'BAD_USER_INPUT', 'This is no phone number; give one such as +1 416 555 0123.',
+    select r.row, 'phone', 'BAD_USER_INPUT', 'Not a valid phone number; use one such as +1 416 555 0123.',
       left(r.phone, 200)
     from pg_temp.import_rows r where r.phone is not null and app_private.try_e164(r.phone, home_country) is null
       and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = 'phone');

@@ -82,7 +82,7 @@ comment on column app_public.leads.company is E'@personal\n\nCompany.';
 comment on column app_public.leads.preferred_language is 'Language to write in.';
 comment on column app_public.leads.status is E'@filter\n\nHow far the lead is.';
 comment on column app_public.leads.status_changed_at is 'Since when it has its status.';
-comment on column app_public.leads.tags is E'@personal\n@filter\n\nFree words.';
+comment on column app_public.leads.tags is E'@personal\n@filter\n\nFree-form tags.';
 comment on column app_public.leads.origin is E'@filter\n\nThe technical way in; API where a program does not say.';
 comment on column app_public.leads.source is
   E'@impersonal\n\nCode of the source, such as WEB_DIRECT, or the key of a tracker. Given to createLead, the code '

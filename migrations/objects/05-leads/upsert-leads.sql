@@ -40,7 +40,7 @@ comment on column app_public.lead_entry_input.registered_at is
 comment on column app_public.lead_entry_input.fallout_reason_id is
   'Why the lead was lost; required for the status LOST.';
 comment on column app_public.lead_entry_input.fallout_note is 'Why the lead was lost, in words.';
-comment on column app_public.lead_entry_input.tags is 'Free words; they replace those that the lead has.';
+comment on column app_public.lead_entry_input.tags is 'Free-form tags; they replace those that the lead has.';
 comment on column app_public.lead_entry_input.metadata is 'Free data of the organization''s own programs.';
 
 comment on type app_public.upsert_leads_payload is 'What became of a list of leads.';
@@ -163,8 +163,7 @@ comment on function app_public.upsert_leads is
   '@arg system The system of the organization that the external ids are of, such as crm; the caller chooses the name.\n'
   '@arg leads The leads, 1,000 at most.\n'
   '@arg onDuplicate What to do where no lead has the external id, but an open lead the e-mail address; ERROR where '
-  'left '
-  'out. With MERGE and RETURN_EXISTING that lead gets the external id.\n'
+  'omitted. With MERGE and RETURN_EXISTING that lead gets the external id.\n'
   '@arg dryRun Nothing is kept; the answer shows what would be.\n\n'
   'Creates or changes leads by the ids that they have in a system of the viewer''s organization: a lead that the '
   'system '

@@ -86,8 +86,8 @@ comment on constraint deposits_one_person on app_public.deposits is
   'Name either the lead or the buyer, or a reservation that has neither.';
 comment on index app_public.deposits_reservation_fee is 'The fee of this reservation is a deposit already.';
 comment on column app_public.deposits.milestone_id is
-  'The milestone of the project''s deposit schedule; says the amount or percentage, and the day, where they are left '
-  'out.';
+  'The milestone of the project''s deposit schedule; says the amount or percentage, and the day, where they are '
+  'omitted.';
 comment on column app_public.deposits.title is E'@impersonal\n\nWhat it is called.';
 comment on column app_public.deposits.status is 'What became of it.';
 comment on column app_public.deposits.status_changed_at is 'Since when it has its status.';

@@ -131,7 +131,7 @@ begin
     select r.row, 'legal_name', 'BAD_USER_INPUT', 'Say who buys: a name, a company or an e-mail address.', null
     from pg_temp.import_rows r where num_nonnulls(r.first_name, r.last_name, r.legal_name, r.company, r.email) = 0;
   insert into pg_temp.import_errors
-    select r.row, 'phone', 'BAD_USER_INPUT', 'This is no phone number; give one such as +1 416 555 0123.',
+    select r.row, 'phone', 'BAD_USER_INPUT', 'Not a valid phone number; use one such as +1 416 555 0123.',
       left(r.phone, 200) from pg_temp.import_rows r
     where r.phone is not null and app_private.try_e164(r.phone, coalesce((project.address).country, 'US')) is null
       and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = 'phone');

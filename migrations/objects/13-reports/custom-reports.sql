@@ -165,7 +165,7 @@ begin
     end;
     if page_after is null or jsonb_typeof(page_after) <> 'array'
       or jsonb_array_length(page_after) <> (case when is_grouped then 1 else 2 end) then
-      perform app_hidden.refuse_report('This is no cursor of this report; give an endCursor that it returned.',
+      perform app_hidden.refuse_report('Not a cursor of this report; use an endCursor that it returned.',
         'after');
     end if;
   end if;
