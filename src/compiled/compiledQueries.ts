@@ -2,11 +2,11 @@
  * Queries that are answered without planning or executing their plan anew. Most queries are one statement whose text is the same each time, or a few that do not
  * depend on each other, and whose rows become the answer in the same way. So what an execution of the plan did is recorded: its statements, where the parameters
  * of those came from, and the writer of its answer. After two executions with different ids agree, and the writer has written what the plan
- * answered byte for byte, the next ones bind their parameters, send the statement and write the rows.
+ * answered byte for byte, the next ones bind their parameters, send the statements and write the rows.
  *
  * What is kept depends on the document, on whether the viewer is signed in, and on the values of all variables but ids: never on a viewer.
  * An execution that read anything about the viewer records nothing. Permissions are decided by the database, as ever, by the settings that go
- * along with the statement.
+ * along with each statement.
  */
 import { PgSelectStep } from "postgraphile/@dataplan/pg";
 import type { OperationPlan, Step } from "postgraphile/grafast";
