@@ -471,7 +471,7 @@ test("files that cannot be released are left to the sweep, and the log says so",
   );
   expect(sender.server.log.find(({ event }) => event === "release_failed")).toMatchObject({
     level: 40,
-    msg: "Files were not deleted; the sweep does so.",
+    event: "files.release_failed",
   });
 });
 
