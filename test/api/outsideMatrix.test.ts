@@ -226,6 +226,7 @@ reservationsConnection                   | 1     | 1     | 1      | none   | non
 unitHoldsConnection                      | 1     | 1     | 1      | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | 1      | none
 tasksConnection                          | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
 offersConnection                         | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
+organizationDeletionsConnection          | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
 appointmentsConnection                   | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
 projectsConnection                       | 3     | 3     | 3      | 1      | 1       | none  | none  | 1        | UNAUTHENTICATED | none   | 3      | 3      | none
 unitsConnection                          | 1     | 1     | 1      | 1      | 1       | none  | none  | none     | none      | none   | 1      | 1      | none
