@@ -90,6 +90,7 @@ deleteCustomExport                            | yes    | yes    | FORBID | NOTFN
 runCustomExport                               | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
 exportCustomReport                            | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
 exportFloorPlans                              | yes    | yes    | yes    | FORBID | FORBID  | FORBID | FORBID | NOTFND   | UNAUTH    | NOTFND | FORBID | FORBID | NOTFND
+exportOrganization                            | yes    | FORBID | FORBID | FORBID | FORBID  | FORBID | FORBID | FORBID   | UNAUTH    | FORBID | FORBID | FORBID | FORBID
 exportPlans                                   | yes    | yes    | yes    | FORBID | FORBID  | FORBID | FORBID | NOTFND   | UNAUTH    | NOTFND | FORBID | FORBID | NOTFND
 cancelExport of the member                    | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
 cancelExport of the admin                     | yes    | yes    | NOTFND | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
@@ -681,6 +682,7 @@ describe("what is done", () => {
       runCustomExport: () => ({ id: world.records.CustomExport!.id }),
       exportCustomReport: () => ({ id: world.records["CustomReport:organization"]!.id }),
       exportFloorPlans: () => ({ projectId: project.id }),
+      exportOrganization: () => ({ organizationId: harbour.id }),
       exportPlans: () => ({ projectId: project.id }),
       "cancelExport of the member": async () => ({ id: await exportOf(max) }),
       "cancelExport of the admin": async () => ({ id: await exportOf(ada) }),
