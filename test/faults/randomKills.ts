@@ -20,7 +20,14 @@ import { Agent } from "node:https";
 import { post, signIn, startLoad } from "../harness/load.ts";
 import { startProxy } from "../harness/proxy.ts";
 import { randomFrom } from "../harness/random.ts";
-import { gone, migratedFolder, postmasterPid, startService, temporaryFolder } from "../harness/service.ts";
+import {
+  gone,
+  migratedFolder,
+  postmasterPid,
+  runToExit,
+  startService,
+  temporaryFolder,
+} from "../harness/service.ts";
 import { until } from "../harness/until.ts";
 import { archivedLog, openSeries } from "../../src/backup/archive.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
@@ -77,8 +84,9 @@ export async function playRandomKills({ seconds, seed }: { seconds: number; seed
   };
   const startApi = () => startService({ env, args: ["--api-only"] });
   const startWorker = () => startService({ env, args: ["--worker-only"] });
-  // Whoever serves and works loads the demo.
-  await (await startService({ env: { ...env, DEMO: "1" } })).stop();
+  expect(await runToExit({ env: { ...env, DEMO: "1" }, args: ["--migrate-only"] })).toMatchObject({
+    code: 0,
+  });
   let api = await startApi();
   let worker = await startWorker();
   const { token, projectId, organizationId } = await signIn(api.baseUrl);
