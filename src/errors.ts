@@ -21,7 +21,7 @@ export const errorCodes = {
   LIMIT_EXCEEDED: { status: 400, description: "A list, the depth or the cost of a query is over its limit." },
   PAYLOAD_TOO_LARGE: { status: 413, description: "The body of the request is over its limit." },
   UNSUPPORTED_FILE: { status: 415, description: "The content of the file is of no accepted type." },
-  RATE_LIMITED: { status: 429, description: "Too many tries; wait retryAfterSeconds." },
+  RATE_LIMITED: { status: 429, description: "Too many attempts; wait retryAfterSeconds." },
   PROJECT_ARCHIVED: { status: 409, description: "A write in an archived project." },
   UNAVAILABLE: {
     status: 503,

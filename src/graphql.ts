@@ -70,21 +70,21 @@ export interface GraphqlOptions {
   seal: Seal;
   /** Whether documents that are not registered are refused; not where omitted. */
   trustedDocumentsOnly?: boolean;
-  /** Whether the addresses of webhooks may lead to this machine; not where left out. */
+  /** Whether the addresses of webhooks may lead to this machine; not where omitted. */
   loopbackWebhooks?: boolean;
   /** Where users give consent to applications; without it, none that needs one is available. */
   oauth?: OauthClientOptions | undefined;
-  /** Who writes drafts; the embedded composer where left out. */
+  /** Who writes drafts; the embedded composer where omitted. */
   drafts?: DraftProvider;
   /** Where the contents of files lie. */
   fileStore: FileStore;
   /** Files on their way in rest in its folder `incoming`. */
   dataDir: string;
-  /** Bytes of files that an organization, and a user, may keep; as many as there is room for where left out. */
+  /** Bytes of files that an organization, and a user, may keep; as many as there is room for where omitted. */
   fileQuota?: number;
   /** The service's own address, for those of files; without a trailing slash. */
   baseUrl: string;
-  /** Knows where viewers and cities are; the embedded databases where left out. */
+  /** Knows where viewers and cities are; the embedded databases where omitted. */
   location?: LocationProvider;
   /** Without one, whatever takes it is refused. */
   payments?: PaymentProcessor;

@@ -37,6 +37,7 @@ import { FilesPlugin } from "./plugins/FilesPlugin.ts";
 import { GroupingPlugin } from "./plugins/GroupingPlugin.ts";
 import { LeadOrBuyerPlugin } from "./plugins/LeadOrBuyerPlugin.ts";
 import { MaskedTablesPlugin } from "./plugins/MaskedTablesPlugin.ts";
+import { JoinsPlugin } from "./plugins/JoinsPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
 import { NamingPlugin } from "./plugins/NamingPlugin.ts";
 import { NearestCityPlugin } from "./plugins/NearestCityPlugin.ts";
@@ -94,7 +95,7 @@ export interface PresetOptions {
   paymentTransforms: PaymentTransforms;
   draftTransforms: Record<"composeLeadEmail", ArgumentTransform>;
   integrationTransforms: IntegrationTransforms;
-  /** Where operations wait for a connection; nobody has a share where left out. */
+  /** Where operations wait for a connection; nobody has a share where omitted. */
   connections?: FairSemaphore;
   /** Bytes that documents with their plans may take. */
   documentBytes?: number;
@@ -103,9 +104,9 @@ export interface PresetOptions {
   /** See PlatOptions of QueryLimitsPlugin. */
   compileAtOnce?: boolean;
   onMismatch?: MismatchListener;
-  /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
+  /** How statements are sent; fused where omitted. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
-  /** Finds the place of a viewer; nobody's is known where left out. */
+  /** Finds the place of a viewer; nobody's is known where omitted. */
   viewerPlace?: ViewerPlace;
 }
 
@@ -199,6 +200,7 @@ export function createPreset({
       FilesPlugin,
       GroupingPlugin,
       MaskedTablesPlugin,
+      JoinsPlugin,
       ListsPlugin,
       PortfolioConnectionsPlugin,
       RecordByIdPlugin,

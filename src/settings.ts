@@ -180,7 +180,7 @@ export const settings = {
   DATABASE_URL: setting({
     defaultText: "the embedded database",
     description:
-      "Connection of a login that owns a PostgreSQL 18 database, which is then used instead of the embedded one; see Deployment.",
+      "Connection of a login that owns a PostgreSQL 18 database, which is then used instead of the embedded one; see docs/deployment.md.",
     parse: databaseUrl,
   }),
   AUTHENTICATOR_URL: setting({
@@ -497,7 +497,7 @@ export const settings = {
   NODE_ENV: setting({
     defaultText: "`production` with DATABASE_URL or a public BASE_URL, else `development`",
     description:
-      "`production` closes the explorer and introspection for strangers, and asks for what real use takes: see Deployment.",
+      "`production` closes the explorer and introspection for strangers, and requires what real use needs: see docs/deployment.md.",
     parse: (text) => text,
   }),
 };

@@ -222,7 +222,7 @@ function setAsidePreset({ suspicion }: Liveness, log: Logger): GraphileConfig.Pr
                   const { ticket } = suspect;
                   log.warn(
                     { code: "JOB_SET_ASIDE", ticket, task: task_identifier },
-                    "This job is set aside and was left out.",
+                    "This job is set aside and was skipped.",
                   );
                   return;
                 }

@@ -144,7 +144,7 @@ export function createAuthenticator(options: {
     const token = /^Bearer +(\S+)$/i.exec(authorizationHeader)?.[1];
     if (token === undefined)
       throw refusal("The Authorization header has to be: Bearer, a space, and the token.");
-    if (token.length > MOST_CHARACTERS) throw refusal("This is no token of ours.");
+    if (token.length > MOST_CHARACTERS) throw refusal("Not a token of this service.");
     const key = createHash("sha256").update(token).digest("base64");
     const known = carries ? knownTokens.find(key) : undefined;
     if (!known) return { claims: await lookUp(token, key, ip) };

@@ -14,7 +14,7 @@ export async function proveRefreshToken(
   { pool }: Pick<TransformContext, "pool">,
 ): Promise<string> {
   const token = value.trim();
-  if (!form.test(token)) throw new CodedError("UNAUTHENTICATED", "This is no refresh token; sign in again.");
+  if (!form.test(token)) throw new CodedError("UNAUTHENTICATED", "Not a valid refresh token; sign in again.");
   const sha256 = createHash("sha256").update(token).digest();
   await pool.query("select app_private.begin_refresh($1)", [sha256]);
   return sha256.toString("hex");

@@ -38,7 +38,7 @@ interface Problem {
 /**
  * Reads the chain of migrations with squawk, by the rules of .squawk.toml.
  * @param files all of migrations/
- * @param folder where they are; the repository where left out
+ * @param folder where they are; the repository where omitted
  */
 export async function checkChain(files: readonly SqlFile[], folder = repository): Promise<Finding[]> {
   const last = lastOfBaseline(files);

@@ -17,7 +17,7 @@ export async function prepareChecks(client: ClientBase): Promise<void> {
 /**
  * Whatever the rules find in the database as it is now.
  * @param words of the sources that call functions; see sources.ts
- * @param only the rules to apply; all of them where left out
+ * @param only the rules to apply; all of them where omitted
  */
 export async function checkCatalog(
   client: ClientBase,

@@ -43,6 +43,7 @@ const parts: CheckPart[] = [
   { name: "lint", chatty: true, ...tool("oxlint", "--type-aware") },
   { name: "migrations", ...script("checkMigrations.ts") },
   { name: "settings", ...script("settings.ts", "--check") },
+  { name: "version", ...script("checkVersion.ts") },
 ];
 const onDatabase = (ownerUrl: string): CheckPart[] => [
   { name: "schema", ...script("schema.ts", "--check", ownerUrl) },

@@ -2,17 +2,18 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { settingsTable } from "../docs/settings.ts";
 
-/** Writes the table of settings into the README, between its two marks; with --check it only compares. */
-const readme = join(import.meta.dirname, "../../README.md");
+/** Writes the table of settings into docs/settings.md, between its two marks; with --check it only compares. */
+const document = join(import.meta.dirname, "../../docs/settings.md");
 const marks = /(<!-- settings -->\n)[^]*?(<!-- \/settings -->)/;
-const text = await readFile(readme, "utf8");
-if (!marks.test(text)) throw new Error("README.md lacks the marks <!-- settings --> and <!-- /settings -->.");
+const text = await readFile(document, "utf8");
+if (!marks.test(text))
+  throw new Error("docs/settings.md lacks the marks <!-- settings --> and <!-- /settings -->.");
 const wanted = text.replace(
   marks,
   (_all, open: string, close: string) => `${open}\n${settingsTable()}\n\n${close}`,
 );
-if (!process.argv.includes("--check")) await writeFile(readme, wanted);
+if (!process.argv.includes("--check")) await writeFile(document, wanted);
 else if (wanted !== text) {
-  console.error("The settings in README.md are not those of src/settings.ts: run `npm run settings`.");
+  console.error("The settings in docs/settings.md are not those of src/settings.ts: run `npm run settings`.");
   process.exitCode = 1;
 }

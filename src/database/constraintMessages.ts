@@ -64,7 +64,7 @@ const query = `
      and not exists (select from pg_constraint con where con.conindid = i.indexrelid and con.contype in ('p', 'u', 'x'))`;
 
 /**
- * Reads every constraint's comment and columns from the catalogue, unique indexes and domains included, columns that are not null left out.
+ * Reads every constraint's comment and columns from the catalogue, unique indexes and domains included, columns that are not null omitted.
  * Meant to run once at start, after the migrations: the sentence for the caller is written beside the constraint.
  */
 export async function loadConstraintMessages(pool: Pick<Pool, "query">): Promise<ConstraintMessages> {

@@ -26,11 +26,11 @@ export interface MigrateOptions {
   /** How background work logs in; derived likewise. */
   workerUrl?: string | undefined;
   logger?: MigrationLog;
-  /** The folder with `committed` and `objects`; that of the project where left out. */
+  /** The folder with `committed` and `objects`; that of the project where omitted. */
   folder?: string;
   /** Whether the migration that is being written is applied as well: in development. */
   current?: boolean;
-  /** Makes the reference; in a scratch database beside the target where left out. */
+  /** Makes the reference; in a scratch database beside the target where omitted. */
   reference?: (options: ReferenceOptions) => Promise<Reference>;
   /**
    * Told when an existing database has been changed, before it is read again to see whether nothing is missing; and once more

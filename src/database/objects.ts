@@ -23,7 +23,7 @@ export interface ObjectFile extends SqlFile {
 }
 
 export interface ApplyOptions {
-  /** Whose folder `objects` is read; that of the project where left out. */
+  /** Whose folder `objects` is read; that of the project where omitted. */
   folder?: string;
   /** Whether the bodies of functions are checked, too. */
   validate?: boolean;

@@ -22,7 +22,7 @@ interface Start {
   logFile: string;
   runAs: RunAs;
   settings: Record<string, string | number>;
-  /** By how much its processes yield to this one; see lowerPriority. Not at all where left out. */
+  /** By how much its processes yield to this one; see lowerPriority. Not at all where omitted. */
   nice?: number;
   /** How long it may take until it takes connections, in milliseconds; a minute where omitted. */
   withinMs?: number;

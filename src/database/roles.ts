@@ -40,7 +40,7 @@ export function authenticatorUrl(loginUrl: string): string {
  * The connection of background work. Its password is derived from that of the API, so that where that was given, for a
  * second database of the cluster or a login without a password, nothing more has to be.
  * @param loginUrl of the login that migrates.
- * @param apiUrl how the API logs in; derived where left out.
+ * @param apiUrl how the API logs in; derived where omitted.
  */
 export function workerUrl(loginUrl: string, apiUrl = authenticatorUrl(loginUrl)): string {
   if (!new URL(apiUrl).password)
@@ -199,7 +199,7 @@ export async function requireLimited(setting: keyof typeof limits, loginUrl: str
   const { name, excess } = rows[0]!;
   if (excess)
     throw new Error(
-      `${setting} logs in as ${name}, which ${excess}: give it a login of its own, as the README says under Deployment.`,
+      `${setting} logs in as ${name}, which ${excess}: give it a login of its own, as docs/deployment.md says.`,
     );
 }
 

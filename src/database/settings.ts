@@ -20,7 +20,7 @@ const texts = new Map<string, string>();
 const MOST_TEXTS = 1000;
 
 /**
- * Makes the setter for these settings; members without a value are left out, null when none is left.
+ * Makes the setter for these settings; members without a value are omitted, null when none is left.
  * One `set_config` call per setting, in the order given, with the names in the text; values are always parameters.
  * `probe` is an SQL expression that is evaluated with them, under the role of the connection, as is that of `check`; the settings of the
  * latter come after the others and take precedence.

@@ -23,7 +23,7 @@ const settings: HealthCheck = {
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       return error.problems.map((sentence) =>
-        problem(sentence, "Set it as the sentence says: README.md lists the settings."),
+        problem(sentence, "Set it as the sentence says: docs/settings.md lists the settings."),
       );
     }
   },

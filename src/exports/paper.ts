@@ -93,7 +93,7 @@ class Widths {
     return shown;
   }
 
-  /** In lines of that width, `most` at most; where something is left out, the last one says so. */
+  /** In lines of that width, `most` at most; where something is omitted, the last one says so. */
   lines(text: string, width: number, most: number): string[] {
     const lines: string[] = [];
     let rest = this.printable(text).trim();

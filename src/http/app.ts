@@ -41,9 +41,9 @@ export interface AppDeps {
   /** Answers queries whose plans are compiled; all plans are executed where omitted. */
   readonly answerCompiled?: AnswerCompiled;
   readonly constraintMessages: ConstraintMessages;
-  /** The language of messages to a user; that of the header Accept-Language where left out. */
+  /** The language of messages to a user; that of the header Accept-Language where omitted. */
   readonly languageOfUser?: LanguageOfUser;
-  /** What counts requests; they are not counted where left out. */
+  /** What counts requests; they are not counted where omitted. */
   readonly metrics?: Metrics;
   /** Whose numbers are counted too. */
   readonly numbers?: () => ApiNumbers;

@@ -24,7 +24,7 @@ function coded(error: ReadError, limit: number): CodedError {
     return new CodedError("PAYLOAD_TOO_LARGE", message, { limit });
   }
   if (error.type === "encoding.unsupported") {
-    const message = "Content-Encoding may be gzip, deflate, br or zstd, or be left out.";
+    const message = "Content-Encoding may be gzip, deflate, br or zstd, or be omitted.";
     return new CodedError("BAD_USER_INPUT", message, {}, { status: 415 });
   }
   return new CodedError("BAD_USER_INPUT", "The body could not be read to its end.", {}, { cause: error });

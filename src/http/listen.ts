@@ -17,7 +17,7 @@ export interface ListenOptions {
   /** PEM. */
   readonly cert: string;
   readonly key: string;
-  /** How many connections there may be; by what the system allows where left out. */
+  /** How many connections there may be; by what the system allows where omitted. */
   readonly limits?: ConnectionLimits;
   /** How slow a client may be. */
   readonly pace?: Pace;
@@ -25,7 +25,7 @@ export interface ListenOptions {
   readonly headersWithin?: number;
   /** The keys of session tickets, 48 bytes; keys of the process's own where omitted. */
   readonly ticketKeys?: Buffer | undefined;
-  /** Whether an address is a proxy, which speaks for many; none is where left out. */
+  /** Whether an address is a proxy, which speaks for many; none is where omitted. */
   readonly isProxy?: (address: string) => boolean;
 }
 

@@ -29,7 +29,7 @@ export interface AppFacts {
 export interface Connected {
   /** What is still missing, in a sentence: the integration is not connected yet. */
   pending?: string;
-  /** To be kept; those of before where left out. */
+  /** To be kept; those of before where omitted. */
   credentials?: Record<string, unknown>;
   /** When they end: they are refreshed before. */
   expiresAt?: Date;

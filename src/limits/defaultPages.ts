@@ -15,7 +15,7 @@ import { type SelectedField, SelectedFields } from "./selectedFields.ts";
 
 /** A list of an operation whose `first` the document leaves out, or leaves to a variable. */
 export interface DefaultPage {
-  /** The names in the answer that lead to it; objects of lists on the way are left out. */
+  /** The names in the answer that lead to it; objects of lists on the way are omitted. */
   readonly keys: readonly string[];
   /** How many records it has at most then. */
   readonly first: number;

@@ -4,19 +4,19 @@ import { isStranger, type Party } from "./party.ts";
 export interface FairSemaphoreOptions {
   /** Units that are held at once, of all parties together. */
   readonly capacity: number;
-  /** Units that one party holds; `capacity` where left out. */
+  /** Units that one party holds; `capacity` where omitted. */
   readonly perParty?: number;
-  /** Of the capacity, units for parties that hold none yet; none where left out. */
+  /** Of the capacity, units for parties that hold none yet; none where omitted. */
   readonly reserved?: number;
-  /** Units that all strangers together hold; `capacity` where left out. */
+  /** Units that all strangers together hold; `capacity` where omitted. */
   readonly strangers?: number;
-  /** Requests of one party that wait; more are refused. Any number where left out. */
+  /** Requests of one party that wait; more are refused. Any number where omitted. */
   readonly queuePerParty?: number;
-  /** Requests of one group that wait; beyond it the longest queue loses its last request to a party that has fewer. Any number where left out. */
+  /** Requests of one group that wait; beyond it the longest queue loses its last request to a party that has fewer. Any number where omitted. */
   readonly queuePerGroup?: number;
-  /** The longest wait, in milliseconds; without end where left out. */
+  /** The longest wait, in milliseconds; without end where omitted. */
   readonly timeoutMs?: number;
-  /** The error of a request that is not admitted; RATE_LIMITED where left out. */
+  /** The error of a request that is not admitted; RATE_LIMITED where omitted. */
   readonly refusal?: (retryAfterSeconds: number) => Error;
 }
 
@@ -24,7 +24,7 @@ export interface FairSemaphoreOptions {
 export type Release = () => void;
 
 interface AcquireOptions {
-  /** Units to acquire; 1 where left out. */
+  /** Units to acquire; 1 where omitted. */
   readonly weight?: number;
   /** Ends the waiting of somebody who no longer wants them. */
   readonly signal?: AbortSignal;

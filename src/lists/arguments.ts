@@ -41,7 +41,7 @@ export function listArguments(
   const result: Record<string, any> = { ...args };
   if (filterType) {
     result.filter = {
-      description: "Only records that match all members of the filter.",
+      description: "Only records that match all fields of the filter.",
       type: filterType,
       applyPlan(_: unknown, $field: any, arg: any) {
         if (isPortfolio) return; // PortfolioConnectionsPlugin does it
@@ -66,7 +66,7 @@ export function listArguments(
   const member = isPortfolio && connectionArgument(build, table);
   if (member) result[member.name] = { description: member.description, type: member.type() };
   result.first = {
-    description: `How many records at most; 100 where left out, ${MAX_FIRST} at most.`,
+    description: `How many records at most; 100 where omitted, ${MAX_FIRST} at most.`,
     type: GraphQLInt,
     defaultValue: 100,
     applyPlan(_: unknown, $field: any, arg: any) {
@@ -88,7 +88,7 @@ export function listArguments(
   }
   if (orderType && !(table as any).isVirtual) {
     result.orderBy = {
-      description: "The order; the default of the list where left out.",
+      description: "The order; the default of the list where omitted.",
       type: new GraphQLList(new GraphQLNonNull(orderType as any)),
       defaultValue: [],
       applyPlan(_: unknown, $field: any, arg: any) {

@@ -64,7 +64,7 @@ function ids(column: string, member: string, values: string[]): SQL {
     return sql`array(select app_hidden.record_id(${sql.literal(table)}, i.id, ${sql.literal(member)}) from unnest(${sql.value(values)}::text[]) i (id))`;
   }
   if (!values.every((value) => UUID.test(value))) {
-    throw new CodedError("BAD_USER_INPUT", "This is no id; give the id that the API returned, a UUID.", {
+    throw new CodedError("BAD_USER_INPUT", "Not a valid id; use the id that the API returned, a UUID.", {
       field: member,
     });
   }
@@ -239,7 +239,7 @@ export function filterTypeName(build: GraphileBuild.Build, codec: PgCodec): stri
  */
 export const plannedForValues = sql`/* planned for its values */`;
 
-/** The conditions that a filter sets on rows of `alias`; members that are null are as if left out. */
+/** The conditions that a filter sets on rows of `alias`; members that are null are as if omitted. */
 export function conditions(
   members: FilterMember[],
   filter: Record<string, unknown> | null | undefined,

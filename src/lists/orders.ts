@@ -83,7 +83,7 @@ export function sorts(resource: AnyResource): Map<string, OrderSpec[]> {
 }
 
 /**
- * The value of `sort` where it is left out in a list that a function gives: its `@defaultSort`, else the one that is the default order of
+ * The value of `sort` where it is omitted in a list that a function gives: its `@defaultSort`, else the one that is the default order of
  * the table.
  */
 export function defaultSort(resource: AnyResource, table: AnyResource): string | undefined {

@@ -344,7 +344,7 @@ export function scope(
 }
 
 /**
- * The first rows of one project. PERF: who sees own records only in it would have all the others read and left out, and the planner
+ * The first rows of one project. PERF: who sees own records only in it would have all the others read and omitted, and the planner
  * cannot know in which projects that is so. Here each project takes one of two ways, along an index each; the policy decides as ever.
  * @param id the project
  */

@@ -59,18 +59,18 @@ export function portfolioField(
     type: new GraphQLList(new GraphQLNonNull(build.getGraphQLTypeByPgCodec(codec as any, "output") as any)),
     args: {
       filter: {
-        description: "Only records that match all members of the filter.",
+        description: "Only records that match all fields of the filter.",
         type: build.getTypeByName(filterTypeName(build, codec)),
       },
       first: {
-        description: `How many records at most; ${fallback} where left out, ${MAX_FIRST} at most.`,
+        description: `How many records at most; ${fallback} where omitted, ${MAX_FIRST} at most.`,
         type: GraphQLInt,
         // No default of the schema, but known to what looks at operations.
         extensions: { size: fallback },
       },
       offset: { description: "How many records to skip.", type: GraphQLInt },
       orderBy: {
-        description: "The order; the default of the list where left out.",
+        description: "The order; the default of the list where omitted.",
         type: new GraphQLList(new GraphQLNonNull(build.getTypeByName(orderTypeName(build, codec)) as any)),
       },
       ...(sortType

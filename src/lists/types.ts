@@ -38,7 +38,7 @@ export function registerTypes(build: GraphileBuild.Build, codec: PgCodec): void 
       filterTypeName(build, codec),
       {},
       () => ({
-        description: `What to look for among ${build.inflection.pluralize(typeName)}: all members must match, a list matches by any of its values.`,
+        description: `Filter for ${build.inflection.pluralize(typeName)}. All fields must match; a list matches any of its values.`,
         fields: () => ({
           ...Object.fromEntries(
             members.map((member) => [member.name, { type: member.type(), description: member.description }]),
@@ -93,7 +93,7 @@ export function registerRanges(build: GraphileBuild.Build): void {
       name,
       {},
       () => ({
-        description: "A range; an end that is left out is open.",
+        description: "A range; an end that is omitted is open.",
         fields: () => ({
           [low]: { type: type(), description: "The lower end, included." },
           [high]: {

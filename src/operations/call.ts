@@ -13,7 +13,7 @@ interface CallParameter {
   optional?: boolean;
 }
 
-/** What pg gives the FROM of a function: a value by its name, or by its place where nothing before was left out. */
+/** What pg gives the FROM of a function: a value by its name, or by its place where nothing before was omitted. */
 interface Digest {
   placeholder: SQL;
   name?: string;

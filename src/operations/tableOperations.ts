@@ -54,7 +54,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
       description:
         how === "insert"
           ? `${isFile ? "Uploads" : "Creates"} ${subject}${clause ? `: ${clause}` : ""}.`
-          : `Changes ${subject}. Members that are left out stay as they are.`,
+          : `Changes ${subject}. Fields that are omitted stay as they are.`,
       deprecationReason: undefined,
       uploadTarget,
       members: getMembers,

@@ -26,9 +26,9 @@ export interface PostOptions extends AddressPolicy {
   timeoutMs: number;
   /** Bytes of the answer that are read at most; the rest is cut off. */
   answerLimit: number;
-  /** Characters of it that are given back at most; 2,000 where left out. */
+  /** Characters of it that are given back at most; 2,000 where omitted. */
   textLimit?: number;
-  /** Whose connections are used again; a connection of its own where left out. */
+  /** Whose connections are used again; a connection of its own where omitted. */
   agent?: PublicAgent;
 }
 

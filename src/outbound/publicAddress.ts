@@ -24,7 +24,7 @@ export interface Destination {
 export interface AddressPolicy {
   /** This machine, on any port: for development. */
   loopback: boolean;
-  /** Which name servers are asked, as 127.0.0.1:53; those of the system where left out. */
+  /** Which name servers are asked, as 127.0.0.1:53; those of the system where omitted. */
   nameServers?: string[];
 }
 

@@ -23,7 +23,7 @@ export interface RequestOptions extends AddressPolicy {
   signal: AbortSignal;
   /** Bytes of the answer that are read at most; the rest is cut off. */
   answerLimit: number;
-  /** Whose connections are used again; a connection of its own where left out. */
+  /** Whose connections are used again; a connection of its own where omitted. */
   agent?: PublicAgent;
 }
 

@@ -70,7 +70,7 @@ export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, 
       if (!tokenFormat.test(token))
         throw new CodedError(
           "BAD_USER_INPUT",
-          "This is no token of a card; the payment processor's client library makes one, such as tok_….",
+          "Not a valid card token; the payment processor's client library makes one, such as tok_….",
           { field: "token" },
         );
       const holder = await begin<CardHolder>(context, "select app_hidden.begin_card($1) as begun", [

@@ -22,7 +22,7 @@ declare global {
 
 const figures: Record<string, string> = {
   Sum: "Sums",
-  DistinctCount: "Numbers of different values",
+  DistinctCount: "Distinct count",
   Min: "Lowest values",
   Max: "Highest values",
   Average: "Averages",

@@ -92,7 +92,9 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
             ...(operation.deprecationReason ? { deprecationReason: operation.deprecationReason } : {}),
             args: {
               input: {
-                description: "What to do.",
+                description: operation.eachTime
+                  ? "The values."
+                  : "The values; with `idempotencyKey` a repeated request has no second effect.",
                 type: new GraphQLNonNull(build.getInputTypeByName(operation.inputTypeName)),
               },
             },

@@ -64,7 +64,7 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
       },
       GraphQLInputObjectType_fields_field(field, build, context) {
         const { fieldName, pgCodec } = context.scope as any;
-        // What a composite type always has when it is read may be left out when it is written.
+        // What a composite type always has when it is read may be omitted when it is written.
         const optional =
           pgCodec && !pgCodec.extensions?.isTableLike && build.graphql.isNonNullType(field.type);
         return {

@@ -42,7 +42,7 @@ declare global {
     interface PlatOptions {
       /** Bytes that documents may take in memory with their plans. */
       documentBytes?: number | undefined;
-      /** Milliseconds that others wait after an introspection query was answered; INTROSPECTION_HOLD_MS where left out. */
+      /** Milliseconds that others wait after an introspection query was answered; INTROSPECTION_HOLD_MS where omitted. */
       introspectionHoldMs?: number | undefined;
       /** Whether queries are recorded and compared from their first execution on, of which others are not asked a second time; see src/compiled. */
       compileAtOnce?: boolean | undefined;

@@ -50,7 +50,7 @@ const scalars: Record<
     parse: (value, node) =>
       typeof value === "string" && RFC_3339.test(value) && !Number.isNaN(Date.parse(value))
         ? value
-        : refuse("This is no point in time; give one by RFC 3339, such as 2026-11-21T12:00:00Z.", node),
+        : refuse("Not a valid date and time; use RFC 3339, such as 2026-11-21T12:00:00Z.", node),
     serialize: toRfc3339,
   },
   Date: {
@@ -60,7 +60,7 @@ const scalars: Record<
       DATE.test(value) &&
       new Date(`${value}T00:00:00Z`).toJSON()?.startsWith(value)
         ? value
-        : refuse("This is no day; give one by ISO 8601, such as 2026-11-21.", node),
+        : refuse("Not a valid date; use ISO 8601, such as 2026-11-21.", node),
   },
   Decimal: {
     description:
@@ -69,7 +69,7 @@ const scalars: Record<
       const text = typeof value === "number" ? String(value) : typeof value === "string" ? value.trim() : "";
       return DECIMAL.test(text)
         ? text
-        : refuse('This is no decimal number; give one such as "425000.00".', node);
+        : refuse('Not a valid decimal number; use one such as "425000.00".', node);
     },
     serialize: String,
   },

@@ -50,7 +50,7 @@ export function toDatabaseNames(codec: PgCodec | undefined, value: unknown, at =
     const name = attributes[key] ? key : snake(key);
     const type = attributes[name]?.codec;
     if (type && baseCodec(type) === TYPES.uuid && typeof member === "string" && !UUID.test(member)) {
-      throw new CodedError("BAD_USER_INPUT", "This is no id; give the id that the API returned, a UUID.", {
+      throw new CodedError("BAD_USER_INPUT", "Not a valid id; use the id that the API returned, a UUID.", {
         field: [at, key].filter(Boolean).join("."),
       });
     }

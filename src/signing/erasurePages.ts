@@ -14,9 +14,11 @@ interface Part {
   until?: string;
 }
 
-/** What app_private.erasure_certificate gives. */
+/** What app_private.erasure_certificate gives, and app_private.deletion_certificate. */
 export interface ErasureFacts {
   id: string;
+  /** Of what it is the certificate, where not of the erasure of a person. */
+  title?: string;
   organization: string;
   language: string;
   timeZone: string;
@@ -25,14 +27,16 @@ export interface ErasureFacts {
   removed: Part[];
   kept: Part[];
   keptUntil: string | null;
-  leads: number;
-  buyers: number;
+  /** How many the person was; nothing where an organization was deleted. */
+  leads?: number;
+  buyers?: number;
 }
 
 /** The PDF; in English, since it names fields of the API. Times are those of the organization. */
 export async function erasurePages(facts: ErasureFacts): Promise<Buffer> {
   const locale = localeOf(languageOf(facts.language) ?? "en");
-  const paper = new Paper({ title: "Certificate of erasure", foot: facts.id, layout: "portrait" });
+  const { title = "Certificate of erasure" } = facts;
+  const paper = new Paper({ title, foot: facts.id, layout: "portrait" });
   let y = 0;
   const line = (text: string, size = 9, face: Face = "regular", lines = 12, indent = 0) => {
     const height = size * 1.25 * Math.min(lines, 4);
@@ -57,11 +61,11 @@ export async function erasurePages(facts: ErasureFacts): Promise<Buffer> {
   });
   return buffer(
     paper.written(async () => {
-      line("Certificate of erasure", 18, "bold");
+      line(title, 18, "bold");
       line(facts.organization, 11);
       line(`Asked for: ${when}`);
       if (facts.reason) line(`Reason: ${facts.reason}`);
-      line(`Leads: ${facts.leads}. Purchases: ${facts.buyers}.`);
+      if (facts.leads !== undefined) line(`Leads: ${facts.leads}. Purchases: ${facts.buyers}.`);
       y += 10;
       line("What was removed", 12, "bold");
       parts(facts.removed);

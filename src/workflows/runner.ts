@@ -29,7 +29,7 @@ export interface WorkflowsOptions {
   /** Evaluates conditions and writes texts. */
   compute: Compute;
   log: Logger;
-  /** Who writes drafts; the embedded composer where left out. */
+  /** Who writes drafts; the embedded composer where omitted. */
   drafts?: DraftProvider;
   /** What sends text messages. */
   sms: SmsProvider;

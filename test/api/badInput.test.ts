@@ -704,7 +704,7 @@ describe("requests that are none", () => {
       { code: "BAD_USER_INPUT", field: "reservationFee" },
     ],
     [
-      "a required member left out",
+      "a required member omitted",
       `mutation { createLead(input: { name: "X" }) { id } }`,
       undefined,
       { code: "BAD_USER_INPUT", field: "projectId" },

@@ -163,7 +163,7 @@ describe("upsertLeads", () => {
     );
     await world.owen.get(`mutation { deleteLead(input: { id: "${byKey.rows[0].leadId}" }) { id } }`);
 
-    // The same again changes nothing; what is said is changed, null clears, what is left out stays.
+    // The same again changes nothing; what is said is changed, null clears, what is omitted stays.
     const again = await upsert({ projectId, leads: entries.slice(0, 2) });
     expect([outcomes(again), again.unchangedCount]).toEqual([["UNCHANGED", "UNCHANGED"], 2]);
     const changed = await upsert({

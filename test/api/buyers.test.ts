@@ -127,7 +127,7 @@ describe("a new purchase", () => {
     ]);
   });
 
-  test("takes what is left out of the person from the lead, which stays open", async () => {
+  test("takes what is omitted of the person from the lead, which stays open", async () => {
     const leadId = await lead({ name: "Bea van Buren", company: "Buren Ltd", phone: "+31201234567" });
     await owen.get(
       `mutation ($id: ID!) { updateLead(input: { id: $id, assigneeId: "${world.max.id}" }) { id } }`,

@@ -261,7 +261,7 @@ test("the IPv6 addresses of one network are one sender", async () => {
     }
   };
   for (const n of [1, 2]) await write(`2001:db8::${n}`, n);
-  await expect(write("2001:db8::3", 3)).rejects.toThrow("Too many tries");
+  await expect(write("2001:db8::3", 3)).rejects.toThrow("Too many attempts");
   await write("2001:db8:0:1::1", 4);
   await sql("truncate app_private.limit_changes");
 });

@@ -360,7 +360,7 @@ describe("the file", () => {
     expect(text).toMatch(/Name\s+Status\s+Budget min/);
     expect(text).toContain("Sams Sally");
     expect(text).toContain("250,000.50");
-    // Left out, there are as many of the columns by default as a page has room for.
+    // Omitted, there are as many of the columns by default as a page has room for.
     const [all, paper] = [await create(), await create({ format: "PDF" })];
     expect(all.columns.length).toBeGreaterThan(12);
     expect(paper.columns).toEqual(all.columns.slice(0, 12));

@@ -475,7 +475,7 @@ describe.each<Visibility>(["PRIVATE", "PUBLIC"])("what is done while the project
   });
 });
 
-test("no operation, no query and no member of the area is left out", async () => {
+test("no operation, no query and no member of the area is missing", async () => {
   const served = [schema.getMutationType()!, schema.getQueryType()!].flatMap((type) =>
     Object.values(type.getFields()),
   );

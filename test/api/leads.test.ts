@@ -282,7 +282,7 @@ describe("a partial update", () => {
     });
   });
 
-  test("agent: null takes the agent off; left out, it stays", async () => {
+  test("agent: null takes the agent off; omitted, it stays", async () => {
     const lead = await create({ agent: { name: "Off", email: "off@agent.example" } });
     expect((await update({ id: lead.id, company: "x" })).agent.name).toBe("Off");
     expect((await update({ id: lead.id, agent: null })).agent).toBeNull();

@@ -65,7 +65,7 @@ test("an organization is founded, somebody invited by mail, and joins", async ()
   expect(await mia.refused(accept, { t: token })).toMatchObject({ code: "BAD_USER_INPUT", field: "token" });
 });
 
-test("notifications left out stay as they are", async () => {
+test("notifications omitted stay as they are", async () => {
   const { updateOrganizationNotifications } = await mia.get(
     `mutation ($o: ID!) { updateOrganizationNotifications(input: { organizationId: $o, notifications: { offer: false, task: null } }) {
       notifications { offer task newLead } } }`,

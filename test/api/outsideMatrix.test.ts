@@ -779,7 +779,7 @@ describe("what is done", () => {
   });
 });
 
-test("no operation, no query and no member of the area is left out", () => {
+test("no operation, no query and no member of the area is missing", () => {
   const ofArea = (parent: string) =>
     Object.values((schema.getType(parent) as GraphQLObjectType).getFields())
       .filter((field) => area.test(field.name) || types.test(getNamedType(field.type).name))

@@ -216,7 +216,7 @@ describe("what it shows", () => {
     }
   });
 
-  test("left out, the columns are those of the subject, and are kept", async () => {
+  test("omitted, the columns are those of the subject, and are kept", async () => {
     const { columns, definition } = await create();
     expect(columns).toEqual(expect.arrayContaining(["id", "name", "email", "status"]));
     expect(definition).toMatchObject({ subject: "LEADS", columns, groupBy: [] });

@@ -467,7 +467,7 @@ test("the page of the link shows what there is to sign; its buttons send a code,
 });
 
 describe("a code", () => {
-  test("has five tries, and a try counts though its operation is undone", async () => {
+  test("has five attempts, and a try counts though its operation is undone", async () => {
     const { ids } = await sent([{ name: "Bea Buyer", email: bea.email! }]);
     const who = { signerId: ids["Bea Buyer"]! };
     await mails();

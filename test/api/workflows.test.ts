@@ -140,7 +140,7 @@ test("a workflow is a draft, is enabled, disabled and archived, and no other way
   ]);
 });
 
-test("new steps are a new revision; what is left out stays, null clears, a lost update is refused", async () => {
+test("new steps are a new revision; what is omitted stays, null clears, a lost update is refused", async () => {
   const id = await create({ description: "Say hello.", conditions: { "!!": [{ var: "lead.email" }] } });
   const read = `query ($id: ID!) { workflow(id: $id) { version stepsRevision description conditions reentry triggerType
     createdBy { id } project { id } steps { sequence type name config waitSeconds onError } } }`;

@@ -95,7 +95,7 @@ test("a token of more than 2,000 characters is not looked at", async () => {
   expect(await refusal(authenticate(`Bearer ${"a".repeat(2001)}`))).toEqual([
     "UNAUTHENTICATED",
     401,
-    "This is no token of ours.",
+    "Not a token of this service.",
   ]);
   expect((await refusal(authenticate(`Bearer ${"a".repeat(2000)}`)))[2]).toBe(
     "The token is unknown; sign in again.",

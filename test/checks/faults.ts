@@ -5,7 +5,7 @@ export interface Fault {
   /** A table `like app_private.project_record` that is made before, by a generator, with grants and comments. */
   table?: string;
   sql: string;
-  /** What is reported; `app_public.<table>` where left out. */
+  /** What is reported; `app_public.<table>` where omitted. */
   object?: string;
   /** What the sentence says. */
   says: RegExp;
@@ -324,6 +324,16 @@ export const faults: Fault[] = [
       comment on function app_public.knock is 'Says that somebody is there.'`,
     object: "app_public.knock()",
     says: /`perform app_hidden\.require_viewer\(\);`/,
+  },
+  {
+    rule: "record-function",
+    table: "balconies",
+    sql: `create function app_public.balconies_neighbour(b app_public.balconies) returns app_public.balconies language sql stable as
+        $$ select n.* from app_public.balconies n where n.project_id = b.project_id and n.id > b.id order by n.id limit 1 $$;
+      comment on function app_public.balconies_neighbour is 'The next one.';
+      grant execute on function app_public.balconies_neighbour to plat_user, plat_anonymous`,
+    object: "app_public.balconies_neighbour(app_public.balconies)",
+    says: /Write `returns setof app_public\.balconies language sql stable rows 1`/,
   },
   {
     rule: "lock-of-everybody",

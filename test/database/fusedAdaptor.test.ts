@@ -32,7 +32,7 @@ test("each request sees its own rows, and nothing of a setting is left behind", 
   await expect(run(main, null, OWN_NOTES)).rejects.toMatchObject({ code: "42501" });
 });
 
-test("settings without a value are left out, the others arrive as they are", async () => {
+test("settings without a value are omitted, the others arrive as they are", async () => {
   const odd = { ...ANN, "plat.odd": `it's "odd" \\ \n ü`, "plat.none": undefined };
   const text = "select current_setting('plat.odd'), current_setting('plat.none', true), current_user";
   expect((await run(main, odd, text)).rows).toEqual([[odd["plat.odd"], null, "fused_user"]]);

@@ -1,6 +1,6 @@
 /** The guides say what the code and the migrations do. */
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { access, readdir, readFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { buildSchema, parse, validate } from "postgraphile/graphql";
@@ -84,11 +84,11 @@ async function sources(folders: string[]): Promise<string> {
   return text;
 }
 
-test("the README's SQL runs, and does what it says", async () => {
-  const blocks = (await guideBlocks("README.md")).filter(({ language }) => language === "sql");
+test("the SQL of CONTRIBUTING.md runs, and does what it says", async () => {
+  const blocks = (await guideBlocks("CONTRIBUTING.md")).filter(({ language }) => language === "sql");
   expect(blocks.length).toBeGreaterThan(1);
   for (const { text } of blocks) await owner.query(`begin; ${text}; rollback`);
-  const [, enumeration] = /`(select app_private\.add_enum_values[^`]*)`/.exec(await read("README.md"))!;
+  const [, enumeration] = /`(select app_private\.add_enum_values[^`]*)`/.exec(await read("CONTRIBUTING.md"))!;
   await owner.query(`begin; ${enumeration}`);
   expect((await owner.query("select 'FAX'::app_public.lead_origin as value")).rows).toEqual([
     { value: "FAX" },
@@ -96,35 +96,80 @@ test("the README's SQL runs, and does what it says", async () => {
   await owner.query("rollback");
 });
 
-test("the folders on the README's map exist, and its links lead somewhere", async () => {
-  const readme = await read("README.md");
-  const map = readme.slice(readme.indexOf("## The map"), readme.indexOf("## How to add"));
+/** All documents, relative to the repository. */
+async function documents(): Promise<string[]> {
+  const inFolder = async (folder: string) =>
+    (await readdir(join(repository, folder)))
+      .filter((file) => file.endsWith(".md"))
+      .map((file) => join(folder, file));
+  return [...(await inFolder(".")), ...(await inFolder("docs"))];
+}
+
+/** The anchors of a document's headings, as they are made of their texts. */
+const anchorsOf = (markdown: string): Set<string> =>
+  new Set(
+    [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
+      title!
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+        .replaceAll(" ", "-"),
+    ),
+  );
+
+test("the links of all documents lead somewhere", async () => {
+  const broken: string[] = [];
+  for (const file of await documents()) {
+    for (const [, link] of (await read(file)).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(link!)) continue;
+      const [path, anchor] = link!.split("#") as [string, string?];
+      const target = path === "" ? file : join(dirname(file), path);
+      const exists = await access(join(repository, target)).then(
+        () => true,
+        () => false,
+      );
+      if (!exists || (anchor !== undefined && !anchorsOf(await read(target)).has(anchor)))
+        broken.push(`${file}: ${link}`);
+    }
+  }
+  expect(broken).toEqual([]);
+});
+
+test("docs/README.md lists every document", async () => {
+  const index = await read("docs/README.md");
+  const missing = (await documents()).filter(
+    (file) =>
+      !["docs/README.md", "README.md", "CHANGELOG.md"].includes(file) &&
+      !index.includes(`(${relative("docs", file)}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+test("the README is short", async () => {
+  expect((await read("README.md")).split("\n").length).toBeLessThan(150);
+});
+
+test("docs/architecture.md has every folder, and names none that is not there", async () => {
+  const text = await read("docs/architecture.md");
+  const map = text.slice(text.indexOf("## Files"));
   const paths = [
-    ...map.matchAll(/`((?:(?:src|migrations)\/[\w/.-]+)|test|bench|docs|schema\.graphql)`/g),
+    ...map.matchAll(/`((?:(?:src|migrations|test)\/[\w/.-]+)|test|bench|docs|schema\.graphql)`/g),
   ].map(([, path]) => path!);
-  const links = [...readme.matchAll(/\]\(([^)#]+)\)/g)]
-    .map(([, path]) => path!)
-    .filter((path) => !path.startsWith("https://"));
-  for (const path of [...paths, ...links])
-    expect([path, await readdir(join(repository, path)).catch((error) => error.code)]).not.toEqual([
+  for (const path of paths)
+    expect([path, await access(join(repository, path)).catch((error) => error.code)]).toEqual([
       path,
-      "ENOENT",
+      undefined,
     ]);
   const folders = (await readdir(join(repository, "src"), { withFileTypes: true })).filter((entry) =>
     entry.isDirectory(),
   );
-  expect(
-    folders
-      .map(({ name }) => `src/${name}`)
-      .filter((name) => !map.includes(`\`${name}\``) && name !== "src/jobs"),
-  ).toEqual([]);
+  expect(folders.map(({ name }) => `src/${name}`).filter((name) => !map.includes(`\`${name}\``))).toEqual([]);
 });
 
 test("the commands that the guides name exist", async () => {
   const { scripts } = JSON.parse(await read("package.json"));
-  for (const file of ["README.md", "docs/adding-a-table.md", "docs/errors.md"])
-    for (const [, name] of (await read(file)).matchAll(/npm run ([\w:]+)/g))
-      expect(Object.keys(scripts)).toContain(name);
+  for (const file of await documents())
+    for (const [, name] of (await read(file)).matchAll(/npm run (?:-s |--silent )?([\w:]+)/g))
+      expect([file, Object.keys(scripts)]).toEqual([file, expect.arrayContaining([name])]);
 });
 
 test("the explorer's examples are operations of the schema", async () => {

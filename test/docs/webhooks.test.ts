@@ -1,4 +1,4 @@
-/** The README's receiver, run as it is written, beside the service. */
+/** The receiver of docs/webhooks.md, run as it is written, beside the service. */
 import { writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
@@ -34,8 +34,8 @@ afterAll(async () => {
   await world?.stop();
 });
 
-test("the receiver of the README prints the event", async () => {
-  const block = (await guideBlocks("README.md")).find(
+test("the receiver of the guide prints the event", async () => {
+  const block = (await guideBlocks("docs/webhooks.md")).find(
     ({ heading, language }) => heading === "Receive a webhook" && language === "js",
   );
   await using folder = await temporaryFolder();

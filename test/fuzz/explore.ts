@@ -25,9 +25,9 @@ export interface ExploreOptions {
   takesOf: TakesOf;
   /** How often each is tried. */
   rounds: number;
-  /** Inputs that work, of each, before it is done with; 1 where left out. */
+  /** Inputs that work, of each, before it is done with; 1 where omitted. */
   inputs?: number;
-  /** Mutations to look for; all where left out. */
+  /** Mutations to look for; all where omitted. */
   only?: ReadonlySet<string>;
   seed?: number;
   /** Told of what is not listed; the input counts as one that works all the same. */

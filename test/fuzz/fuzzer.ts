@@ -1,6 +1,6 @@
 /**
  * Plays random operations of the whole schema, as people of several organizations, buyers, programs and visitors, with the ids that earlier
- * answers told. What comes of each input is remembered by its operation: members that it was refused for are left out more often, and what
+ * answers told. What comes of each input is remembered by its operation: members that it was refused for are omitted more often, and what
  * succeeded once is tried again with changes.
  */
 import { getNamedType, isObjectType, type GraphQLField, type GraphQLSchema } from "graphql";

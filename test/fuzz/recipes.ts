@@ -53,7 +53,7 @@ export function recipes(
        select to_json(r)::jsonb as input from (${query}) r order by random() limit 1`,
       [homeOf(player), player.person.id],
     );
-    // A member that is null there is left out.
+    // A member that is null there is omitted.
     return Object.fromEntries(
       Object.entries(rows[0]?.input ?? {}).map(([key, value]) => [key, value ?? undefined]),
     );
@@ -447,6 +447,20 @@ export function recipes(
         [player.person.id, userId],
       );
       return { password, secondFactorCode: undefined, dryRun: true };
+    },
+    // An organization of their own, in which nothing is under way.
+    requestOrganizationDeletion: async (player) => {
+      await withoutFactor(player);
+      const { id: organizationId } = await run(player.person, "createOrganization", { name: name() });
+      return { organizationId, password, secondFactorCode: undefined, dryRun: true };
+    },
+    cancelOrganizationDeletion: async (player) => {
+      await owner.query(
+        `insert into app_public.organization_deletions (organization_id, final_at) values ($1, now() + interval '30 days')
+         on conflict do nothing`,
+        [homeOf(player)],
+      );
+      return inHome(player);
     },
     // Somebody new, of whom others do not play.
     erasePerson: async (player) => {

@@ -64,7 +64,7 @@ export function typeOfId(name: string, { schema, about }: Pick<Wanted, "schema" 
   return types[base] ?? types[last] ?? about;
 }
 
-/** A value of that type; undefined where an optional one is left out. */
+/** A value of that type; undefined where an optional one is omitted. */
 export function valueOf(type: GraphQLInputType, path: string, wanted: Wanted): unknown {
   const { random } = wanted;
   const name = path.split(".").pop()!;

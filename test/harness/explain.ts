@@ -8,6 +8,7 @@ export interface Node {
   "Node Type": string;
   "Relation Name"?: string;
   "Index Name"?: string;
+  "Function Name"?: string;
   "Actual Rows": number;
   "Actual Loops": number;
   "Rows Removed by Filter"?: number;

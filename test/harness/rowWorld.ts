@@ -162,7 +162,7 @@ const shown: Record<string, string> = {
   "app_public.lots": "AVAILABLE",
   "app_public.units": "AVAILABLE",
 };
-/** What may be left out of a row of a deal. */
+/** What may be omitted of a row of a deal. */
 const deals = new Set(["app_public.leads", "app_public.buyers", "app_public.reservations"]);
 const sides: Record<string, string> = { lead_id: "app_public.leads", buyer_id: "app_public.buyers" };
 

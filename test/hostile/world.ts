@@ -32,7 +32,7 @@ export interface OpenWorld extends HostileWorld, AsyncDisposable {
 
 /**
  * @param ending aborted when the time is over: what is on its way then is given up.
- * @param localAddress where requests come from; that of the attackers where left out.
+ * @param localAddress where requests come from; that of the attackers where omitted.
  */
 export function openWorld(facts: Facts, ending?: AbortSignal, localAddress?: string): OpenWorld {
   const agent = new Agent({

@@ -136,7 +136,7 @@ test.each([
   expect(answer.json.errors[0].extensions.code).toBe("BAD_USER_INPUT");
   expect(answer.json.errors[0].message).toBe(
     status === 415
-      ? "Content-Encoding may be gzip, deflate, br or zstd, or be left out."
+      ? "Content-Encoding may be gzip, deflate, br or zstd, or be omitted."
       : "The body could not be read to its end.",
   );
 });

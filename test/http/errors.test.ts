@@ -47,7 +47,7 @@ test("what the planner means for the caller is coded too", async () => {
 });
 
 test("RATE_LIMITED says when to come back, in the header too", async () => {
-  faults.resolver = () => new CodedError("RATE_LIMITED", "Too many tries.", { retryAfterSeconds: 61.2 });
+  faults.resolver = () => new CodedError("RATE_LIMITED", "Too many attempts.", { retryAfterSeconds: 61.2 });
   expect((await only("{ fault }")).answer.headers["retry-after"]).toBe("62");
 });
 

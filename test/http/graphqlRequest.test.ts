@@ -49,7 +49,7 @@ test.each<[unknown, string, string | undefined]>([
   expect(refusal(body)).toStrictEqual(["BAD_USER_INPUT", message, field === undefined ? {} : { field }]);
 });
 
-test("members that are left out or null are no mistake, others than the four are dropped", () => {
+test("fields that are omitted or null are no mistake, others than the four are dropped", () => {
   expect(parseGraphQLRequest(bytesOf({ query }))).toStrictEqual({
     query,
     variables: undefined,

@@ -64,6 +64,13 @@ const samples: Record<keyof typeof templates, object[]> = {
   organizationInvite: ["OWNER", "ADMIN", "MEMBER"].map((role) => ({ ...invitation, role })),
   secondFactorRequired: [{ organization: "Acme", dueAt: expiresAt, link: "https://x/" }],
   secondFactorReminder: [{ organization: "Acme", dueAt: expiresAt, link: "https://x/" }],
+  organizationDeletion: ["REQUESTED", "WEEK", "DAY", "CANCELLED", "COMPLETED"].map((about) => ({
+    about,
+    organization: "Acme",
+    finalAt: expiresAt,
+    by: "Olga Owner",
+    link: "https://x/",
+  })),
   purchaseCancelled: ["Suite", null].flatMap((home) =>
     [
       { refunded: "250.00", returned: "500.00", kept: "50.00" },

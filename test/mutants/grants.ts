@@ -23,7 +23,7 @@ const partsOf = ({ sql }: Mutant) =>
 
 /**
  * @param databaseUrl a migrated database of its own, as superuser
- * @param mutants grants; those on tables are left out
+ * @param mutants grants; those on tables are omitted
  * @throws Error where a rule finds something without a mutant
  */
 export async function tryGrants(databaseUrl: string, mutants: readonly Mutant[]): Promise<GrantResult[]> {

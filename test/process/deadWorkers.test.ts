@@ -191,7 +191,7 @@ test("a job at which two processes died is set aside under a ticket, until someb
         owner.query("select last_error, attempts, max_attempts from graphile_worker.jobs where key is null"),
       ({ rowCount }) => rowCount === 2,
     );
-    // The one of the clock has given its key to the one that was left out.
+    // The one of the clock has given its key to the one that was skipped.
     const aside = { last_error: expect.stringMatching(/^JOB_SET_ASIDE: the process died 2 times/) };
     expect(rows).toEqual([
       { ...aside, attempts: 25, max_attempts: 25 },

@@ -1,6 +1,6 @@
 /**
  * A rehearsal of an upgrade: the previous code serves a loaded database to a mixed load, which this version migrates meanwhile.
- * `npm run rehearse -- v1.4` takes the previous version from that commit, `HEAD^` where left out; REHEARSAL_SECONDS (5) is how long the
+ * `npm run rehearse -- v1.4` takes the previous version from that commit, `HEAD^` where omitted; REHEARSAL_SECONDS (5) is how long the
  * load goes on before and after, REHEARSAL_LEADS (20000) how many leads there are. Fails where a lock of a table was waited for over
  * 100 ms, or the previous version answered anything but what was asked for.
  */

@@ -71,6 +71,18 @@ describe("the list of purchases", () => {
   });
 });
 
+test("records beside those of a list are read by the key of each, in the same plan", async () => {
+  const { nodes, touched } = await explain(
+    api,
+    owner,
+    `{ buyers(first: 50) { id assigneeOrganization { id } personalization { id } unit { id activeReservation { id } buyer { id } images { id } }
+       lead { id buyer { id } } deposits { id } } }`,
+  );
+  expect(nodes.filter((node) => node["Function Name"]?.match(/^(buyers|units|leads)_/))).toEqual([]);
+  expect(nodes.filter((node) => node["Node Type"] === "BitmapAnd")).toEqual([]);
+  expect(touched("leads")).toBeLessThanOrEqual(2 * 50);
+});
+
 test("a page of the connection costs the same in the middle as at the beginning", async () => {
   const page = `query ($after: Cursor) { buyersConnection(first: 50, after: $after) { nodes { id } pageInfo { endCursor } } }`;
   let after: string | null = null;

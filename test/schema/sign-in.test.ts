@@ -346,7 +346,7 @@ describe("tries", () => {
 
   test("whoever guesses locks their own network out, not the owner of the account", async () => {
     for (let n = 0; n < 5; n++) await wrong("eve", "203.0.113.66");
-    await expect(begin("eve", "203.0.113.66")).rejects.toThrow("Too many tries");
+    await expect(begin("eve", "203.0.113.66")).rejects.toThrow("Too many attempts");
     await begin("eve", home);
     await settle("eve", home, true);
   });
@@ -362,12 +362,12 @@ describe("tries", () => {
     await settle("eve", "192.0.2.1", true);
     // A network is known to the one account, for 90 days.
     await owner.query("update app_private.user_networks set last_at = now() - interval '91 days'");
-    await expect(begin("eve", "192.0.2.1")).rejects.toThrow("Too many tries");
+    await expect(begin("eve", "192.0.2.1")).rejects.toThrow("Too many attempts");
   });
 
   test("user name and address are one account; a refused try does not prolong the wait", async () => {
     for (const name of ["eve", "eve@example.com", "EVE", "Eve@example.com", "eve"]) await wrong(name, home);
-    await expect(begin("eve@example.com", home)).rejects.toThrow("Too many tries");
+    await expect(begin("eve@example.com", home)).rejects.toThrow("Too many attempts");
     const moments = () =>
       one(
         "select array_agg(expires_at order by slot) as moments from app_private.limit_uses where key = $1",
@@ -375,8 +375,8 @@ describe("tries", () => {
       );
     const before = await moments();
     expect(before.moments).toHaveLength(5);
-    await expect(begin("eve", home)).rejects.toThrow("Too many tries");
-    await expect(settle("eve", home, false)).rejects.toThrow("Too many tries");
+    await expect(begin("eve", home)).rejects.toThrow("Too many attempts");
+    await expect(settle("eve", home, false)).rejects.toThrow("Too many attempts");
     expect(await moments()).toEqual(before);
   });
 
@@ -384,7 +384,7 @@ describe("tries", () => {
     await Promise.all(Array.from({ length: 100 }, () => begin("eve", home)));
     const answers = await Promise.allSettled(Array.from({ length: 100 }, () => settle("eve", home, false)));
     expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(5);
-    await expect(settle("eve", home, true)).rejects.toThrow("Too many tries");
+    await expect(settle("eve", home, true)).rejects.toThrow("Too many attempts");
   });
 
   test("of 100 at once from one address for 100 names, exactly 50 are told", async () => {
@@ -393,12 +393,12 @@ describe("tries", () => {
     );
     expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(50);
     await expect(begin("another", "198.51.100.8")).resolves.toBeDefined();
-    await expect(begin("another", "::ffff:198.51.100.7")).rejects.toThrow("Too many tries");
+    await expect(begin("another", "::ffff:198.51.100.7")).rejects.toThrow("Too many attempts");
   });
 
   test("the IPv6 addresses of one network count as one, and no address as none", async () => {
     for (let n = 0; n < 50; n++) await wrong(`name ${n}`, `2001:db8::${n}`);
-    await expect(begin("x", "2001:db8::ffff:1")).rejects.toThrow("Too many tries");
+    await expect(begin("x", "2001:db8::ffff:1")).rejects.toThrow("Too many attempts");
     await expect(begin("x", "2001:db8:0:1::1")).resolves.toBeDefined();
     for (const ip of [null, "", "unknown", "1.2.3"]) await expect(begin("x", ip)).resolves.toBeDefined();
   });
@@ -419,7 +419,7 @@ describe("tries", () => {
       "update app_private.limit_uses set expires_at = expires_at - interval '15 minutes' where slot = 1",
     );
     await wrong("eve", home);
-    await expect(begin("eve", home)).rejects.toThrow("Too many tries");
+    await expect(begin("eve", home)).rejects.toThrow("Too many attempts");
   });
 
   test("the right password clears the account's count from its network, and none of other accounts", async () => {
@@ -450,10 +450,10 @@ describe("tries", () => {
   test("giving the current password once more counts on the same account", async () => {
     for (let n = 0; n < 5; n++)
       await api.query("select app_private.settle_confirmation($1, $2, false)", [people.eve, home]);
-    await expect(begin("eve", home)).rejects.toThrow("Too many tries");
+    await expect(begin("eve", home)).rejects.toThrow("Too many attempts");
     await expect(
       api.query("select app_private.begin_confirmation($1, $2)", [people.eve, home]),
-    ).rejects.toThrow("Too many tries");
+    ).rejects.toThrow("Too many attempts");
   });
 
   test("an operator changes a limit by a row", async () => {
@@ -461,7 +461,7 @@ describe("tries", () => {
       "insert into app_private.limit_changes values ('login.account_and_network', 7, 'A school with one network')",
     );
     for (let n = 0; n < 7; n++) await wrong("eve", home);
-    await expect(begin("eve", home)).rejects.toThrow("Too many tries");
+    await expect(begin("eve", home)).rejects.toThrow("Too many attempts");
     await owner.query("truncate app_private.limit_changes");
   });
 });

@@ -232,7 +232,7 @@ test("a call is not signed with the secret of another webhook, and is not sent w
   await world.owen.get("mutation ($id: ID!) { deleteWebhook(input: { id: $id }) { id } }", webhook);
 });
 
-test("a step that fails is tried again, left out, or ends the execution, as it says", async () => {
+test("a step that fails is retried, skipped, or ends the execution, as it says", async () => {
   const subject = await lead();
   const call = { type: "CALL_WEBHOOK", config: { url: `${receiver.url}/flaky`, body: {} } };
   receiver.answers(status(503));

@@ -305,7 +305,7 @@ test("the real provider: what it refuses for good, what it cannot take now, and 
   await dueNow(refused);
   expect((await outcome(refused, "SUCCEEDED")).output).toMatchObject({ to: right, status: "ACCEPTED" });
 
-  // Its owner answered STOP elsewhere: left out, and nobody is written to there any more.
+  // Its owner answered STOP elsewhere: skipped, and nobody is written to there any more.
   const stopped = await lead({ subscribed: true });
   const { createProject: old } = await world.owen.get(
     "mutation ($input: CreateProjectInput!) { createProject(input: $input) { id } }",

@@ -436,7 +436,7 @@ describe("the clock", () => {
     expect(await count(all)).toBe(1080);
   });
 
-  test("a run is left out while the one before is not over, and given up when the workflow is disabled", async () => {
+  test("a run is skipped while the one before is not over, and given up when the workflow is disabled", async () => {
     const id = await enabled({ type: "SCHEDULE", schedule: "0 4 * * *" }, { projectId: world.project.id });
     await next(id);
     // Nothing is started in this hour.

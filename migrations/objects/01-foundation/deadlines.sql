@@ -229,7 +229,7 @@ end $$;
 create function app_private.settle_claims(claim_ids uuid[]) returns uuid[]
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  -- In the order of locks: lot, unit, lead, what it has reserved, claim. What somebody else works on is left out.
+  -- In the order of locks: lot, unit, lead, what it has reserved, claim. What somebody else works on is omitted.
   free_lots constant uuid[] := array(select l.id from app_public.lots l
     where l.id = any (array(select c.lot_id from app_hidden.claims c where c.id = any (claim_ids)))
     order by l.id for no key update skip locked);

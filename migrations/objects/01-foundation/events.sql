@@ -74,6 +74,9 @@ comment on table app_private.event_names is
 create function app_private.tg_events__immutable() returns trigger
 language plpgsql volatile as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   -- Personal data are replaced in place; the event keeps its row and its number, and says so.
   if tg_op = 'UPDATE' and app_private.is_erasing() and to_jsonb(new) - array['data', 'changes', 'erased_at'] =
     to_jsonb(old) - array['data', 'changes', 'erased_at'] then

@@ -143,7 +143,7 @@ comment on column app_private.image_record.file is
 comment on column app_private.image_record.title is 'What stands below it.';
 comment on column app_private.image_record.alt is 'What it shows, for those who do not see it.';
 comment on column app_private.image_record.sequence is
-  E'@insertOptional\n\nPlace among its like; 0 comes first and is the cover. At the end where left out.';
+  E'@insertOptional\n\nPlace among its like; 0 comes first and is the cover. At the end where omitted.';
 comment on column app_private.image_record.filename is 'Name for those who save it.';
 comment on column app_private.image_record.filemime is 'Media type, by the content of the file.';
 comment on column app_private.image_record.filesize is 'Size in bytes.';
@@ -202,6 +202,8 @@ begin
       and coalesce(f.deleted_at > now() - interval ''7 days'', true)', file_table) into found_used using checksums;
     used := used || found_used;
   end loop;
+  used := used || array(select distinct r.checksum from app_private.retained_records r
+    where r.checksum = any (checksums));
   update app_private.stored_files f set check_at = now() + interval '90 days' where f.checksum = any (used);
   -- In the order in which uploads count them.
   perform from app_private.storage_used s

@@ -46,34 +46,34 @@ comment on domain app_public.email_address is
   E'@scalar EmailAddress\n\nAn e-mail address such as ada@example.com; compared without case and kept in lower case.';
 
 comment on constraint email_address_format on domain app_public.email_address is
-  'This is no e-mail address; give one such as ada@example.com.';
+  'Not a valid e-mail address; use one such as ada@example.com.';
 
 comment on domain app_public.phone_number is
   E'@scalar PhoneNumber\n\nA phone number, kept as E.164 (+14165550123); one without a country code takes the country '
   'of its project.';
 
 comment on constraint phone_number_format on domain app_public.phone_number is
-  'This is no phone number; give digits with the country code, such as +1 416 555 0123.';
+  'Not a valid phone number; use digits with the country code, such as +1 416 555 0123.';
 
 comment on domain app_public.currency_code is E'@scalar CurrencyCode\n\nA currency by ISO 4217, such as USD.';
 
 comment on constraint currency_code_format on domain app_public.currency_code is
-  'This is no currency code; give the three letters of ISO 4217, such as USD.';
+  'Not a valid currency code; use the three letters of ISO 4217, such as USD.';
 
 comment on domain app_public.country_code is E'@scalar CountryCode\n\nA country by ISO 3166-1, such as CA.';
 
 comment on constraint country_code_format on domain app_public.country_code is
-  'This is no country code; give the two letters of ISO 3166-1, such as CA.';
+  'Not a valid country code; use the two letters of ISO 3166-1, such as CA.';
 
 comment on domain app_public.language_code is E'@scalar LanguageCode\n\nA language by BCP 47, such as en or fr-CA.';
 
 comment on constraint language_code_format on domain app_public.language_code is
-  'This is no language code; give one of BCP 47, such as en or fr-CA.';
+  'Not a valid language code; use one of BCP 47, such as en or fr-CA.';
 
 comment on domain app_public.url is E'@scalar URL\n\nAn absolute address that starts with https:// or http://.';
 
 comment on constraint url_format on domain app_public.url is
-  'This is no address; give one that starts with https:// and has no spaces.';
+  'Not a valid URL; use one that starts with https:// and has no spaces.';
 
 comment on domain app_public.id_or_slug is E'@scalar ID\n\nThe id of a record, or its slug.';
 
@@ -91,7 +91,7 @@ comment on domain app_public.long_text is 'A longer text: 1 to 20,000 characters
 
 comment on constraint long_text_length on domain app_public.long_text is 'Give 1 to 20,000 characters.';
 
-comment on domain app_public.tags is 'Free words, 50 at most.';
+comment on domain app_public.tags is 'Free-form tags, 50 at most.';
 
 comment on constraint tags_size on domain app_public.tags is 'Give at most 50 tags, 2,500 characters together.';
 
@@ -112,6 +112,6 @@ comment on column app_public.address.locality is 'City.';
 comment on column app_public.address.administrative_area is 'State or province.';
 comment on column app_public.address.postal_code is 'Postal code.';
 comment on column app_public.address.country is
-  E'@notNull\n\nCountry; the one of the project or organization where left out.';
+  E'@notNull\n\nCountry; the one of the project or organization where omitted.';
 comment on column app_public.address.latitude is E'@behavior -insert -update\n\nDegrees north.';
 comment on column app_public.address.longitude is E'@behavior -insert -update\n\nDegrees east.';

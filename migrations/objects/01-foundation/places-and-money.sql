@@ -57,7 +57,7 @@ begin
     digits := '+' || plan.calling_code || digits;
   end if;
   if digits !~ '^\+[1-9][0-9]{6,14}$' then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is no phone number; give one such as +1 416 555 0123.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Not a valid phone number; use one such as +1 416 555 0123.',
       jsonb_build_object('field', field));
   end if;
   return digits;

@@ -3,6 +3,9 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   touched record := case when tg_op = 'DELETE' then old else new end;
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if exists (select from app_public.projects p where p.id = touched.project_id and p.archived_at is not null)
     and app_hidden.setting('clock') is distinct from 'on' then
     perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');

@@ -159,7 +159,7 @@ begin
   end if;
   wait := app_private.take_use(app_private.limit_key(bucket, key), max, per);
   if wait > 0 then
-    perform app_hidden.fail('RATE_LIMITED', 'Too many tries; wait a little and try again.',
+    perform app_hidden.fail('RATE_LIMITED', 'Too many attempts; wait a little and try again.',
       jsonb_build_object('retryAfterSeconds', wait));
   end if;
 end $$;

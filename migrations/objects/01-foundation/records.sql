@@ -106,7 +106,7 @@ begin
     return id::uuid;
   end if;
   if not app_hidden.has_slug(table_name) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is no id; give the id that the API returned, a UUID.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Not a valid id; use the id that the API returned, a UUID.',
       jsonb_build_object('field', field));
   end if;
   if length(id) > 100 then
@@ -165,6 +165,9 @@ declare
   dependent record;
   amount bigint;
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   -- Whoever is adding something that refers to it has a weaker lock on it already, which this one waits for; whoever
   -- comes later waits for this one and then finds it gone (make_parent_checks).
   execute format('select from %s where id = $1 for update', tg_relid::regclass) using old.id;
@@ -261,6 +264,10 @@ comment on function app_private.make_parent_checks() is
 create function app_private.refuse_gone(table_name text, column_name text) returns void
 language plpgsql volatile as $$
 begin
+  -- All of it goes.
+  if app_private.is_removing() then
+    return;
+  end if;
   perform app_hidden.fail('NOT_FOUND',
     format('There is no such %s.', replace(app_hidden.subject(table_name), '_', ' ')),
     jsonb_build_object('field', app_hidden.camel(column_name)));
@@ -449,7 +456,7 @@ declare
   record_id uuid;
 begin
   perform app_hidden.refuse_anonymous();
-  -- Null is as if left out; nulls inside of a JSON value are the caller's own.
+  -- Null is as if omitted; nulls inside of a JSON value are the caller's own.
   select coalesce(jsonb_object_agg(key, value), '{}') into value_list
     from jsonb_each(app_hidden.clean_values(_type, input)) where value <> 'null';
   row_in := jsonb_populate_record(_type, value_list);
@@ -509,7 +516,7 @@ begin
     end if;
   end if;
   begin
-    -- Over the present row, so that members of an address that were left out stay as they are.
+    -- Over the present row, so that members of an address that were omitted stay as they are.
     row_in := jsonb_populate_record(row_before, value_list);
   exception when data_exception or check_violation or program_limit_exceeded then
     perform app_hidden.refuse_bad_value(row_before, value_list);

@@ -62,6 +62,10 @@ declare
   step record;
   state_before text;
 begin
+  -- What it refers to goes before it.
+  if tg_op = 'UPDATE' and app_private.is_removing() then
+    return new;
+  end if;
   if tg_op = 'UPDATE' then
     if new.status is not distinct from old.status then
       if exists (select from app_hidden.transition_requirements r where r.subject = tg_argv[0]

@@ -207,10 +207,10 @@ begin
 end $$;
 comment on function app_public.create_access_token is $$
 @arg name What the token is for.
-@arg scopes Permissions to restrict it to, such as lead.read or lead.*; left out: everything that the user may do.
+@arg scopes Permissions to restrict it to, such as lead.read or lead.*; omitted: everything that the user may do.
 @arg read_only Whether it may run queries only.
-@arg organization_id The only organization it works in; left out: all of the user.
-@arg expires_at When it ends; left out: not by itself.
+@arg organization_id The only organization it works in; omitted: all of the user.
+@arg expires_at When it ends; omitted: not by itself.
 
 Creates a long-lived token for programs. The field token of the answer shows it, this once.$$;
 

@@ -30,15 +30,15 @@ end $$;
 grant execute on function app_public.create_organization to plat_user, plat_anonymous;
 comment on function app_public.create_organization is $$
 @arg name Name of the company.
-@arg slug Readable name in addresses; made from the name where left out.
-@arg kind What the company does; a developer where left out.
+@arg slug Readable name in addresses; made from the name where omitted.
+@arg kind What the company does; a developer where omitted.
 @arg description What the public reads about it.
 @arg email E-mail address for enquiries.
 @arg phone Phone number, with its country code.
 @arg website_url Address of its website.
 @arg address Postal address.
-@arg time_zone Time zone of its office, such as America/Toronto; the founder's where left out.
-@arg language Language of mails to people whose own is not known, such as fr; the founder's where left out.
+@arg time_zone Time zone of its office, such as America/Toronto; the founder's where omitted.
+@arg language Language of mails to people whose own is not known, such as fr; the founder's where omitted.
 
 Founds an organization; the viewer is its first owner. Ten a day at most.$$;
 
@@ -156,6 +156,6 @@ end $$;
 grant execute on function app_public.update_organization_notifications to plat_user, plat_anonymous;
 comment on function app_public.update_organization_notifications is $$
 @arg organization_id The organization.
-@arg notifications The mails to switch on or off; those left out stay as they are.
+@arg notifications The mails to switch on or off; those omitted stay as they are.
 
 Says which mails of an organization the viewer gets.$$;

@@ -41,7 +41,7 @@ comment on column app_public.organizations.time_zone is 'Time zone of its office
 comment on column app_public.organizations.language is 'Language of mails to people whose own is not known.';
 comment on column app_public.organizations.has_public_project is E'@behavior -*\n\nWhether everybody sees its name.';
 comment on constraint organizations_phone_e164 on app_public.organizations is
-  'This is no phone number; give one with its country code, such as +1 416 555 0123.';
+  'Not a valid phone number; use one with its country code, such as +1 416 555 0123.';
 comment on index app_public.organizations_slug is 'This slug is taken; choose another.';
 
 create policy members on app_public.organization_user_connections for select to plat_user
@@ -71,6 +71,9 @@ comment on constraint organization_user_connections_invited_by_id_fkey on app_pu
 create function app_private.tg_organization_user_connections__keep_owner() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if old.role = 'OWNER' and (tg_op = 'DELETE' or new.role <> 'OWNER') then
     -- Two owners who demote each other at the same moment meet at the row of the organization; the second sees the
     -- first's result.
@@ -192,9 +195,10 @@ grant execute on function app_public.organizations_projects to plat_user, plat_a
 comment on function app_public.organizations_projects is
   'The projects of the organization that the viewer may see, last updated first.';
 
-create function app_public.organizations_avatar(o app_public.organizations) returns app_public.organization_avatars
-language sql stable as $$ select a.* from app_public.organization_avatars a where a.organization_id = o.id
-  and a.deleted_at is null $$;
+create function app_public.organizations_avatar(o app_public.organizations)
+  returns setof app_public.organization_avatars
+language sql stable rows 1 as $$ select a.* from app_public.organization_avatars a where a.organization_id = o.id
+  and a.deleted_at is null limit 1 $$;
 grant execute on function app_public.organizations_avatar, app_public.projects_avatar, app_public.projects_hero to
   plat_user, plat_anonymous;
 comment on function app_public.organizations_avatar is 'The picture that stands for it.';

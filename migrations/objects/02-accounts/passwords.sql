@@ -15,7 +15,7 @@ begin
   perform app_private.forgive_tries(user_id);
 end $$;
 comment on function app_private.set_password(uuid, text) is
-  'Sets the hash of a user''s password; ends every open code, and the wrong tries from here. Who calls it ends access.';
+  'Sets the hash of a user''s password; ends open codes and the wrong attempts from here. The caller ends access.';
 
 create function app_public.update_password(current_password app_public.password_proof,
   new_password app_public.new_password, keep_session boolean default false, keep_access_token_ids uuid[] default null,
@@ -44,9 +44,9 @@ end $$;
 comment on function app_public.update_password is $$
 @arg current_password The password up to now.
 @arg new_password 10 characters or more.
-@arg keep_session Whether the login token in use stays; no where left out.
-@arg keep_access_token_ids The access tokens that stay, the others end; all stay where left out.
-@arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds; all stay where left out.
+@arg keep_session Whether the login token in use stays; no where omitted.
+@arg keep_access_token_ids The access tokens that stay, the others end; all stay where omitted.
+@arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds; all stay where omitted.
 @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second factor.
 
 Changes the password of the viewer and ends all of their login tokens, the one in use included unless it is to stay.

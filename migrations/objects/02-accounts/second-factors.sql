@@ -8,7 +8,7 @@
 
 comment on domain app_public.second_factor_code is
   E'@transform proveSecondFactor\n\nA code of the authenticator app, or a recovery code.';
-comment on constraint second_factor_code_proved on domain app_public.second_factor_code is 'This is no code.';
+comment on constraint second_factor_code_proved on domain app_public.second_factor_code is 'Not a valid code.';
 comment on domain app_public.fresh_totp_secret is
   E'@transform freshTotpSecret\n@given\n\nA secret for an authenticator app that the service has just made: itself to '
   'be shown once, and sealed to be kept.';
@@ -258,7 +258,7 @@ declare
 begin
   perform from app_public.users u where u.id = viewer for no key update;
   if not app_private.use_second_factor(viewer, code, is_new => true) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is no code of the secret that enrollSecondFactor gave within the '
+    perform app_hidden.fail('BAD_USER_INPUT', 'Not a valid code of the secret that enrollSecondFactor gave within the '
       'last hour; look at the clock of the device, and send its next code.', '{"field": "code"}');
   end if;
   update app_private.second_factors f set confirmed_at = now() where f.user_id = viewer;

@@ -13,7 +13,7 @@ comment on domain app_public.session_device is
   E'@transform requestingDevice\n@given\n\nThe program that signs in, as its request tells it.';
 comment on domain app_public.refresh_token_proof is E'@transform proveRefreshToken\n\nA refresh token.';
 comment on constraint refresh_token_proof_hashed on domain app_public.refresh_token_proof is
-  'This is no refresh token.';
+  'Not a valid refresh token.';
 
 comment on table app_private.sessions is
   'What each sign-in opened. Ended ones stay for a day; those that were opened before sessions had rows, and were '

@@ -8,7 +8,7 @@ comment on constraint new_password_hashed on domain app_public.new_password is '
 
 comment on domain app_public.password_proof is E'@transform provePassword\n\nThe password of an account.';
 
-comment on constraint password_proof_hashed on domain app_public.password_proof is 'This is no password.';
+comment on constraint password_proof_hashed on domain app_public.password_proof is 'Not a valid password.';
 
 comment on domain app_public.login_token is 'The claims of a login token; the API gives them out signed.';
 
@@ -59,7 +59,7 @@ begin
 end $$;
 comment on function app_private.account_named(text) is 'The user with this user name or e-mail address, or null.';
 
--- Whoever guesses locks themselves out, not the owner of the account: five wrong tries count for an account and the
+-- Whoever guesses locks themselves out, not the owner of the account: five wrong attempts count for an account and the
 -- network that they came from. What comes from elsewhere has a slower limit of its own, which does not hold for
 -- networks from which the account has signed in during the last 90 days.
 create function app_private.proof_limits(user_id uuid, name text, ip text)
@@ -92,7 +92,7 @@ create function app_private.refuse_tries(wait int) returns void
 language plpgsql volatile as $$
 begin
   if wait > 0 then
-    perform app_hidden.fail('RATE_LIMITED', format('Too many tries. Wait %s seconds, or reset the password.', wait),
+    perform app_hidden.fail('RATE_LIMITED', format('Too many attempts. Wait %s seconds, or reset the password.', wait),
       jsonb_build_object('retryAfterSeconds', wait));
   end if;
 end $$;
@@ -135,7 +135,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
   select app_private.settle_proof(user_id, user_id::text, ip, is_right)
 $$;
 comment on function app_private.begin_login(text, text) is
-  'The hash to verify a password with; counts nothing. RATE_LIMITED where there were too many wrong tries.';
+  'The hash to verify a password with; counts nothing. RATE_LIMITED where there were too many wrong attempts.';
 comment on function app_private.settle_login(text, text, boolean) is
   'Counts a wrong password, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile.';
 comment on function app_private.begin_confirmation(uuid, text) is
@@ -321,8 +321,8 @@ comment on function app_public.login is
   'username User name or e-mail address.\n@arg password The password of the account.\n@arg refreshable Whether to get '
   'a token for 15 minutes, and a refresh token, rather than one token for 30 days.\n@arg second_factor_code A code of '
   'the authenticator app, or a recovery code, of an account that has a second factor.\n\nExchanges a name and a '
-  'password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an account from one network, '
-  'or 50 from a network, within 15 minutes; and after 50 for an account in a day from networks that it has not signed '
-  'in from. For an account with a second factor, the right password without a code is refused with UNAUTHENTICATED and '
-  'reason SECOND_FACTOR_REQUIRED; a wrong code has the reason SECOND_FACTOR_WRONG.';
+  'password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong attempts for an account from one '
+  'network, or 50 from a network, within 15 minutes; and after 50 for an account in a day from networks that it has '
+  'not signed in from. For an account with a second factor, the right password without a code is refused with '
+  'UNAUTHENTICATED and reason SECOND_FACTOR_REQUIRED; a wrong code has the reason SECOND_FACTOR_WRONG.';
 grant execute on function app_public.create_account, app_public.login to plat_user, plat_anonymous;

@@ -36,7 +36,7 @@ comment on column app_public.users.last_login_at is E'@masked\n\nThe last sign-i
 comment on column app_public.users.avatar_url is
   E'@personal\n\nAddress of a picture of the user, wherever they keep it.';
 comment on constraint users_phone_e164 on app_public.users is
-  'This is no phone number; give one with its country code, such as +1 416 555 0123.';
+  'Not a valid phone number; use one with its country code, such as +1 416 555 0123.';
 comment on index app_public.users_slug is 'This slug is taken; choose another.';
 
 create policy self_and_colleagues on app_hidden.user_identities for select to plat_user, plat_anonymous

@@ -224,7 +224,7 @@ comment on function app_public.create_project_organization is
   'accepts for an organization that they found or administer.\n'
   '@arg role What the organization is to do in the project.\n'
   '@arg permissions What its members may do, of the permissions that the role has, such as project.read and '
-  'inventory.read; all of them where left out.\n'
+  'inventory.read; all of them where omitted.\n'
   '@arg message A few words for the mail, 2,000 characters at most.\n\n'
   'Invites an organization to have a part in a project. It has one once it accepts '
   '(acceptProjectOrganizationInvite); an organization or address with a pending invitation gets it again, with what '

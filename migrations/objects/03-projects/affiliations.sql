@@ -278,6 +278,9 @@ declare
   people uuid[];
   still app_public.open_deals;
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if tg_op = 'UPDATE' and (not app_private.affiliate_sells(old.role, old.permissions)
     or app_private.affiliate_sells(new.role, new.permissions)) then
     return null;
@@ -350,6 +353,9 @@ create trigger _415_leave after update of assignee_id on app_public.buyers for e
 create function app_private.tg_members__leave_affiliations() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return null;
+  end if;
   perform app_private.hand_over_deals(a.project_id, array[old.user_id], null),
     app_private.remember_affiliates(a.owner_id, a.project_id, array[old.user_id])
   from (select a.* from app_public.project_organizations a
@@ -427,7 +433,7 @@ end $$;
 comment on function app_public.update_project_organization is
   E'@arg handOver Whether what is open with its people goes to the organization that owns the project, where they '
   'would not see their deals any more; refused with CONFLICT and what is open otherwise.\n'
-  '@arg assigneeId Who takes over what is open; nobody until somebody assigns it where left out.\n\n'
+  '@arg assigneeId Who takes over what is open; nobody until somebody assigns it where omitted.\n\n'
   'Changes what an affiliated organization may do in a project: its role, and which of the permissions of that. Takes '
   'project.manage in the organization that owns the project; the owners of the other one get a mail.';
 
@@ -452,7 +458,7 @@ end $$;
 comment on function app_public.delete_project_organization is
   E'@arg handOver Whether what is open with its people goes to the organization that owns the project; refused with '
   'CONFLICT and what is open otherwise.\n'
-  '@arg assigneeId Who takes over what is open; nobody until somebody assigns it where left out.\n\n'
+  '@arg assigneeId Who takes over what is open; nobody until somebody assigns it where omitted.\n\n'
   'Ends the part of an organization in a project, and all its access to it at once. Takes project.manage in the '
   'organization that owns the project, or org.admin in the affiliated one, which leaves; the owners of the other one '
   'get a mail. Deals that are over keep the names of their people.';
@@ -539,16 +545,18 @@ comment on function app_hidden.organization_of_buyer(uuid) is
 grant execute on function app_hidden.organization_of_lead, app_hidden.organization_of_buyer to plat_user,
   plat_anonymous;
 
-create function app_public.leads_assignee_organization(l app_public.leads) returns app_public.organizations
-language sql stable as $$
+create function app_public.leads_assignee_organization(l app_public.leads) returns setof app_public.organizations
+language sql stable rows 1 as $$
   select o.* from app_hidden.masked_organizations o
   where l.assignee_id is not null and o.id = (select app_hidden.organization_of_lead(l.id))
+  limit 1
 $$;
 
-create function app_public.buyers_assignee_organization(b app_public.buyers) returns app_public.organizations
-language sql stable as $$
+create function app_public.buyers_assignee_organization(b app_public.buyers) returns setof app_public.organizations
+language sql stable rows 1 as $$
   select o.* from app_hidden.masked_organizations o
   where b.assignee_id is not null and o.id = (select app_hidden.organization_of_buyer(b.id))
+  limit 1
 $$;
 grant execute on function app_public.leads_assignee_organization, app_public.buyers_assignee_organization to plat_user,
   plat_anonymous;

@@ -98,6 +98,6 @@ grant execute on function app_public.nearest_city(double precision, double preci
 
 comment on function app_hidden.project_distances is
   'Kilometres from a point to the city of each public project and each in the viewer''s portfolio, by the id of the '
-  'project; those whose place is unknown are left out.';
+  'project; those whose place is unknown are omitted.';
 
 revoke execute on function app_hidden.distance_km from plat_user, plat_anonymous;

@@ -25,7 +25,7 @@ comment on table app_public.project_collections is
 comment on column app_public.project_collections.organization_id is 'The organization.';
 comment on column app_public.project_collections.title is 'What it is called.';
 comment on column app_public.project_collections.slug is
-  'Readable name in addresses, unique in the organization; made from the title where left out.';
+  'Readable name in addresses, unique in the organization; made from the title where omitted.';
 comment on column app_public.project_collections.description is 'What the projects have in common.';
 comment on column app_public.project_collections.public is
   E'@filter\n\nWhether everybody sees it; of its projects they see the public ones.';
@@ -83,8 +83,9 @@ grant execute on function app_public.project_collections_projects, app_public.pr
 comment on function app_public.project_collections_projects is
   E'@ordered\n\nIts projects that the viewer may see, in the order of the collection.';
 
-create function app_public.project_collections_cover(c app_public.project_collections) returns app_public.project_images
-language sql stable as $$
+create function app_public.project_collections_cover(c app_public.project_collections)
+  returns setof app_public.project_images
+language sql stable rows 1 as $$
   select i.* from unnest(c.project_ids) with ordinality shown (id, n)
   join app_public.projects p on p.id = shown.id::text::uuid
   join app_public.project_images i on i.project_id = p.id and i.deleted_at is null

@@ -17,7 +17,7 @@ comment on column app_public.open_houses.format is E'@filter\n\nHow it is held.'
 comment on column app_public.open_houses.starts_at is E'@filter\n\nWhen it begins.';
 comment on column app_public.open_houses.ends_at is 'When it ends.';
 comment on column app_public.open_houses.time_zone is
-  E'@insertOptional\n\nTime zone in which it is announced; that of the project where left out.';
+  E'@insertOptional\n\nTime zone in which it is announced; that of the project where omitted.';
 comment on column app_public.open_houses.address is 'Where it is held; at the project where null.';
 comment on column app_public.open_houses.video_url is 'Where to watch.';
 comment on column app_public.open_houses.host_id is 'The member who receives visitors.';

@@ -270,12 +270,12 @@ comment on function app_public.projects_filter_price is
 comment on function app_public.projects_filter_bedrooms is
   E'@filter bedrooms\n\nProjects with a unit for sale with so many bedrooms. Both ends included.';
 
-create function app_public.projects_avatar(p app_public.projects) returns app_public.project_avatars
-language sql stable as $$ select a.* from app_public.project_avatars a where a.project_id = p.id
-  and a.deleted_at is null $$;
+create function app_public.projects_avatar(p app_public.projects) returns setof app_public.project_avatars
+language sql stable rows 1 as $$ select a.* from app_public.project_avatars a where a.project_id = p.id
+  and a.deleted_at is null limit 1 $$;
 
-create function app_public.projects_hero(p app_public.projects) returns app_public.project_images
-language sql stable as $$
+create function app_public.projects_hero(p app_public.projects) returns setof app_public.project_images
+language sql stable rows 1 as $$
   select i.* from app_public.project_images i where i.project_id = p.id and i.deleted_at is null
   order by i.category = 'HERO' desc, i.sequence, i.id limit 1
 $$;

@@ -192,6 +192,9 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   claim app_hidden.claims;
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if coalesce(app_hidden.is_service(), false) then
     return case when tg_op = 'DELETE' then old else new end;
   end if;

@@ -31,7 +31,7 @@ grant update (number, title, block, phase, status, price, premium, address, area
   parcel_number, multi_unit, metadata), delete on app_public.lots to plat_user;
 
 comment on table app_public.lots is E'@defaultOrder id asc\n\nA piece of land that is sold alone or with a home.';
-comment on column app_public.lots.title is E'@insertOptional\n\nName of the lot; made from its number where left out.';
+comment on column app_public.lots.title is E'@insertOptional\n\nName of the lot; made from its number where omitted.';
 comment on column app_public.lots.number is 'Number, unique in the project.';
 comment on column app_public.lots.block is 'Block.';
 comment on column app_public.lots.phase is 'Phase of the project.';
@@ -165,10 +165,11 @@ comment on function app_public.lots_price_history is
   E'@permission inventory.read\n@by subject_id\n\nIts prices, latest first; null without the permission '
   'inventory.read.';
 
-create function app_public.lots_buyer(l app_public.lots) returns app_public.buyers
-language sql stable as $$
+create function app_public.lots_buyer(l app_public.lots) returns setof app_public.buyers
+language sql stable rows 1 as $$
   select b.* from app_hidden.masked_buyers b where b.lot_id = l.id and b.unit_id is null and b.deleted_at is null
     and b.status <> 'CANCELLED'
+  limit 1
 $$;
 comment on function app_public.lots_buyer is
   'The purchase in force of the lot by itself; null without the permission buyer.read.';

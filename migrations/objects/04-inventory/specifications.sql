@@ -83,8 +83,9 @@ end $$;
 create trigger _200_prepare before insert or update on app_public.spec_options
   for each row execute function app_private.tg_spec_options__prepare();
 
-create function app_public.spec_elements_standard_option(e app_public.spec_elements) returns app_public.spec_options
-language sql stable as $$
+create function app_public.spec_elements_standard_option(e app_public.spec_elements)
+  returns setof app_public.spec_options
+language sql stable rows 1 as $$
   select o.* from app_hidden.masked_spec_options o
   where o.element_id = e.id and o.tier = 'STANDARD' and o.active order by o.sequence, o.id limit 1
 $$;

@@ -399,10 +399,11 @@ comment on function app_public.units_promotions is
   E'@ordered\n\nThe promotions that run now and are for this unit, its lot, its floor plan or the whole project; '
   'outsiders see the public ones.';
 
-create function app_public.units_lease_permit(u app_public.units) returns app_public.lease_permits
-language sql stable as $$
-  select l from app_public.lease_permits l
+create function app_public.units_lease_permit(u app_public.units) returns setof app_public.lease_permits
+language sql stable rows 1 as $$
+  select l.* from app_public.lease_permits l
   where l.unit_id = u.id and l.deleted_at is null and l.status not in ('EXPIRED', 'REVOKED')
+  limit 1
 $$;
 grant execute on function app_public.units_lease_permit to plat_user, plat_anonymous;
 comment on function app_public.units_lease_permit is
@@ -412,16 +413,17 @@ comment on function app_public.units_lease_permit is
 comment on function app_public.units_filter_query is
   E'@filter query\n@finder units_with_words\n\nWords in title, subtitle, number, building, MLS number or street.';
 
-create function app_public.units_active_reservation(u app_public.units) returns app_public.reservations
-language sql stable as $$
+create function app_public.units_active_reservation(u app_public.units) returns setof app_public.reservations
+language sql stable rows 1 as $$
   select r.* from app_hidden.masked_reservations r where r.unit_id = u.id and r.status in ('PENDING', 'CONFIRMED')
     and r.deleted_at is null limit 1
 $$;
 comment on function app_public.units_active_reservation is
   'The reservation that it has now; null without the permission sale.read.';
 
-create function app_public.units_buyer(u app_public.units) returns app_public.buyers
-language sql stable as $$
+create function app_public.units_buyer(u app_public.units) returns setof app_public.buyers
+language sql stable rows 1 as $$
   select b.* from app_hidden.masked_buyers b where b.unit_id = u.id and b.deleted_at is null and b.status <> 'CANCELLED'
+  limit 1
 $$;
 comment on function app_public.units_buyer is 'The purchase in force; null without the permission buyer.read.';

@@ -330,7 +330,7 @@ language sql stable as $$
 $$;
 grant execute on function app_public.public_project to plat_user, plat_anonymous;
 comment on function app_public.public_project is $$
-@deprecated Use `project`.
+@deprecated Use `project`. Removed after 2028-01-01.
 @arg id The id, or a present or former slug.
 
 One public project.$$;

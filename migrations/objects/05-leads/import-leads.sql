@@ -6,7 +6,7 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('external_id', 'app_public.external_id', false, '{External ID,Record ID,CRM ID}'::text[],
       'Id of the lead in the given system: which lead it is.'),
     ('name', null, false, '{Full Name,Lead,Lead Name,Contact,Contact Name}',
-      'Full name; made of first and last name where left out.'),
+      'Full name; made of first and last name where omitted.'),
     ('first_name', null, false, '{First,Given Name}', 'Given name.'),
     ('last_name', null, false, '{Last,Surname,Family Name}', 'Family name.'),
     ('legal_name', null, false, '{}', 'Name for contracts.'),
@@ -14,8 +14,8 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
       'E-mail address: which lead it is, where no external id says so.'),
     ('phone', null, false, '{Telephone,Phone Number,Mobile,Cell}', 'Phone number.'),
     ('company', null, false, '{Organization,Firm}', 'Company.'),
-    ('status', null, false, '{Lead Status,Stage}', 'How far the lead is; NEW where left out.'),
-    ('origin', null, false, '{}', 'The technical way in; IMPORT where left out.'),
+    ('status', null, false, '{Lead Status,Stage}', 'How far the lead is; NEW where omitted.'),
+    ('origin', null, false, '{}', 'The technical way in; IMPORT where omitted.'),
     ('source', null, false, '{Lead Source,Source Name,Channel}', 'Code or name of a lead source of the project.'),
     ('source_id', null, false, '{}', 'Id of a lead source of the project.'),
     ('is_agent', null, false, '{Agent}', 'yes or no: whether the lead is an agent.'),
@@ -31,10 +31,10 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('budget_max', null, false, '{Maximum Budget,Max Budget,Budget To,Budget}', 'Highest budget.'),
     ('preapproved', null, false, '{Pre-approved,Mortgage Approved}', 'yes or no: whether a lender approved the lead.'),
     ('registered_at', null, false, '{Registered,Registration Date,Created,Created At,Date}',
-      'When the lead registered, such as 2027-05-31 or 2027-05-31T10:15:00Z; now where left out.'),
+      'When the lead registered, such as 2027-05-31 or 2027-05-31T10:15:00Z; now where omitted.'),
     ('fallout_reason_id', null, false, '{}', 'Id of the reason why the lead was lost.'),
     ('fallout_note', null, false, '{}', 'Why the lead was lost, in words.'),
-    ('tags', null, false, '{Tag,Labels}', 'Free words, separated by commas or semicolons.'),
+    ('tags', null, false, '{Tag,Labels}', 'Free-form tags, separated by commas or semicolons.'),
     ('agent_id', null, false, '{}', 'Id of the agent who brings the lead.'),
     ('agent_name', 'app_public.short_text', false, '{Broker,Broker Name}', 'Name of the agent who brings the lead.'),
     ('agent_email', 'app_public.email_address', false, '{Broker Email}',
@@ -49,7 +49,7 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('administrative_area', 'app_public.short_text', false, '{State,Province,Region}', 'State or province.'),
     ('postal_code', 'app_public.short_text', false, '{Zip,Zip Code,Postcode}', 'Postal code.'),
     ('country', 'app_public.country_code', false, '{}',
-      'Country by ISO 3166-1, such as CA; the one of the project where left out.')
+      'Country by ISO 3166-1, such as CA; the one of the project where omitted.')
   ) as c (column_name, type, required, spellings, description);
 
 comment on type app_public.import_leads_payload is 'What an import of leads did.';

@@ -130,7 +130,7 @@ begin
 end $$;
 comment on function app_public.create_lead is $$
 @arg agent The agent who brings the lead.
-@arg onDuplicate What to do when the project has an open lead with this e-mail address; ERROR where left out.
+@arg onDuplicate What to do when the project has an open lead with this e-mail address; ERROR where omitted.
 
 Creates a lead. Who was closed (LOST, UNQUALIFIED or CONVERTED) may register anew; person leads to what was before.
 The sales team is not notified; contactProject does that. A source that the project does not have is refused;

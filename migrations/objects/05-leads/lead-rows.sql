@@ -145,7 +145,7 @@ begin
       where k.value is not null) d
     where d.row <> d.first_row;
   insert into pg_temp.import_errors
-    select r.row, 'phone', 'BAD_USER_INPUT', 'This is no phone number; give one such as +1 416 555 0123.',
+    select r.row, 'phone', 'BAD_USER_INPUT', 'Not a valid phone number; use one such as +1 416 555 0123.',
       left(r.phone, 200)
     from pg_temp.import_rows r where r.phone is not null and app_private.try_e164(r.phone, home_country) is null
       and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = 'phone');
@@ -319,7 +319,7 @@ begin
       and row(l.first_name, l.last_name)::text = app_hidden.split_name(l.name)::text;
   -- Who withdrew from marketing mail is not entered anew by a list.
   update pg_temp.import_ready r set subscribed = false, warnings = array['The lead has unsubscribed from marketing '
-      'mail, and a list does not undo that: subscribed was left out.']
+      'mail, and a list does not undo that: subscribed was ignored.']
     where r.subscribed and (exists (select from app_public.leads l where l.id = r.existing_id
         and l.unsubscribed_at is not null)
       or exists (select from app_private.withdrawn_addresses w where w.organization_id = project.organization_id

@@ -19,7 +19,7 @@ grant insert (project_id, name, code, category, active), update (name, category,
 comment on table app_public.lead_sources is 'Where the leads of a project come from.';
 comment on column app_public.lead_sources.name is 'Name of the source.';
 comment on column app_public.lead_sources.code is
-  E'@insertOptional\n\nStable code, upper snake case, unique in the project; made from the name where left out.';
+  E'@insertOptional\n\nStable code, upper snake case, unique in the project; made from the name where omitted.';
 comment on column app_public.lead_sources.category is 'Kind of the source.';
 comment on column app_public.lead_sources.is_system is 'Belongs to every project and cannot be deleted.';
 comment on column app_public.lead_sources.active is 'Whether it is offered for new leads.';
@@ -33,6 +33,9 @@ comment on index app_public.lead_sources_code is 'There is a lead source with th
 create function app_private.tg_lead_sources__keep_system() returns trigger
 language plpgsql volatile as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if old.is_system then
     perform app_hidden.fail('CONFLICT',
       'This lead source belongs to every project and cannot be deleted; switch it off with active: false.');

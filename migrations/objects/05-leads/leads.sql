@@ -82,7 +82,7 @@ comment on column app_public.leads.company is E'@personal\n\nCompany.';
 comment on column app_public.leads.preferred_language is 'Language to write in.';
 comment on column app_public.leads.status is E'@filter\n\nHow far the lead is.';
 comment on column app_public.leads.status_changed_at is 'Since when it has its status.';
-comment on column app_public.leads.tags is E'@personal\n@filter\n\nFree words.';
+comment on column app_public.leads.tags is E'@personal\n@filter\n\nFree-form tags.';
 comment on column app_public.leads.origin is E'@filter\n\nThe technical way in; API where a program does not say.';
 comment on column app_public.leads.source is
   E'@impersonal\n\nCode of the source, such as WEB_DIRECT, or the key of a tracker. Given to createLead, the code '
@@ -332,8 +332,8 @@ create trigger _310_reserved before update of status on app_public.leads for eac
   when (old.status is distinct from new.status and new.status in ('LOST', 'UNQUALIFIED'))
     execute function app_private.tg_leads__reserved();
 
-create function app_public.leads_buyer(l app_public.leads) returns app_public.buyers
-language sql stable as $$
+create function app_public.leads_buyer(l app_public.leads) returns setof app_public.buyers
+language sql stable rows 1 as $$
   select b.* from app_hidden.masked_buyers b where b.lead_id = l.id and b.deleted_at is null and b.status <> 'CANCELLED'
     order by b.id desc limit 1
 $$;

@@ -3,11 +3,11 @@
 
 comment on domain app_public.lead_entry is E'@inputType LeadEntryInput\n\nA lead of a list.';
 comment on type app_public.lead_entry_input is
-  'A lead as a program knows it. Of a lead that is there, members that are left out stay as they are, and null clears.';
+  'A lead as a program knows it. Of a lead that is there, fields that are omitted stay as they are, and null clears.';
 comment on column app_public.lead_entry_input.external_id is
   E'@notNull\n\nThe id that the lead has in the system; which lead it is.';
 comment on column app_public.lead_entry_input.name is
-  'Full name; made of first and last name for a new lead where left out.';
+  'Full name; made of first and last name for a new lead where omitted.';
 comment on column app_public.lead_entry_input.first_name is 'Given name.';
 comment on column app_public.lead_entry_input.last_name is 'Family name.';
 comment on column app_public.lead_entry_input.legal_name is 'Name for contracts.';
@@ -15,9 +15,9 @@ comment on column app_public.lead_entry_input.email is 'E-mail address; at most 
 comment on column app_public.lead_entry_input.phone is 'Phone number.';
 comment on column app_public.lead_entry_input.address is 'Postal address.';
 comment on column app_public.lead_entry_input.company is 'Company.';
-comment on column app_public.lead_entry_input.status is 'How far the lead is; NEW for a new one where left out.';
+comment on column app_public.lead_entry_input.status is 'How far the lead is; NEW for a new one where omitted.';
 comment on column app_public.lead_entry_input.origin is
-  'The technical way in; INTEGRATION for a new lead where left out.';
+  'The technical way in; INTEGRATION for a new lead where omitted.';
 comment on column app_public.lead_entry_input.source is
   'Code or name of a lead source of the project; any other refuses the row.';
 comment on column app_public.lead_entry_input.source_id is 'The lead source; or give source.';
@@ -36,11 +36,11 @@ comment on column app_public.lead_entry_input.budget_min is 'Lowest budget.';
 comment on column app_public.lead_entry_input.budget_max is 'Highest budget.';
 comment on column app_public.lead_entry_input.preapproved is 'Whether a lender approved the lead.';
 comment on column app_public.lead_entry_input.registered_at is
-  'When the lead registered; now for a new one where left out.';
+  'When the lead registered; now for a new one where omitted.';
 comment on column app_public.lead_entry_input.fallout_reason_id is
   'Why the lead was lost; required for the status LOST.';
 comment on column app_public.lead_entry_input.fallout_note is 'Why the lead was lost, in words.';
-comment on column app_public.lead_entry_input.tags is 'Free words; they replace those that the lead has.';
+comment on column app_public.lead_entry_input.tags is 'Free-form tags; they replace those that the lead has.';
 comment on column app_public.lead_entry_input.metadata is 'Free data of the organization''s own programs.';
 
 comment on type app_public.upsert_leads_payload is 'What became of a list of leads.';
@@ -163,8 +163,7 @@ comment on function app_public.upsert_leads is
   '@arg system The system of the organization that the external ids are of, such as crm; the caller chooses the name.\n'
   '@arg leads The leads, 1,000 at most.\n'
   '@arg onDuplicate What to do where no lead has the external id, but an open lead the e-mail address; ERROR where '
-  'left '
-  'out. With MERGE and RETURN_EXISTING that lead gets the external id.\n'
+  'omitted. With MERGE and RETURN_EXISTING that lead gets the external id.\n'
   '@arg dryRun Nothing is kept; the answer shows what would be.\n\n'
   'Creates or changes leads by the ids that they have in a system of the viewer''s organization: a lead that the '
   'system '

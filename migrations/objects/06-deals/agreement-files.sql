@@ -148,6 +148,9 @@ create trigger _510_replaced after insert on app_public.agreement_files for each
 create function app_private.tg_agreement_files__keep() returns trigger
 language plpgsql volatile as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if old.sent_at is not null then
     perform app_hidden.fail('CONFLICT', 'What was sent is kept; upload another version to replace it.');
   end if;

@@ -118,7 +118,7 @@ comment on column app_public.agreement_signers.email is
 comment on column app_public.agreement_signers.phone is
   E'@personal contract\n@masked\n\nWhere their code goes if they want it as a text message.';
 comment on column app_public.agreement_signers.sequence is
-  'Place in the order of signing; those with the same one sign at the same time. 1 where left out.';
+  'Place in the order of signing; those with the same one sign at the same time. 1 where omitted.';
 comment on column app_public.agreement_signers.status is 'How far they are.';
 comment on column app_public.agreement_signers.status_changed_at is 'Since when they have this status.';
 comment on column app_public.agreement_signers.invited_at is 'When they were asked to sign the present version.';
@@ -248,6 +248,9 @@ create trigger _300_prepare before insert or update on app_public.agreement_sign
 create function app_private.tg_agreement_signers__keep() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if exists (select from app_public.agreements a where a.id = old.agreement_id and a.status <> 'DRAFT') then
     perform app_hidden.fail('CONFLICT', 'The agreement was sent, and keeps its signers; void it and make another one.');
   end if;

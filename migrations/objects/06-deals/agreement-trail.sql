@@ -67,6 +67,9 @@ comment on function app_public.agreement_trail_entries_sent_to is
 create function app_private.tg_agreement_trail_entries__immutable() returns trigger
 language plpgsql volatile as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   -- Whose account it was may be forgotten with the account.
   if tg_op = 'UPDATE' and new.actor_id is null and to_jsonb(new) - 'actor_id' = to_jsonb(old) - 'actor_id' then
     return new;

@@ -51,9 +51,9 @@ comment on column app_public.agreements.executed_at is 'When it was countersigne
 comment on column app_public.agreements.declined_at is 'When it was declined.';
 comment on column app_public.agreements.expires_at is 'When it expires if it was sent and is not signed by then.';
 comment on column app_public.agreements.signing_provider is
-  'Where its signers sign; here where left out. It can be changed as long as the agreement is a draft.';
+  'Where its signers sign; here where omitted. It can be changed as long as the agreement is a draft.';
 comment on column app_public.agreements.reminder_days is
-  'After how many days signers are reminded, three times at most; 3 where left out, null for never.';
+  'After how many days signers are reminded, three times at most; 3 where omitted, null for never.';
 comment on constraint agreements_reminder_days_range on app_public.agreements is 'Give 1 to 60 days, or null for '
   'never.';
 comment on column app_public.agreements.void_reason is
@@ -92,6 +92,9 @@ create trigger _800_number before insert on app_public.agreements for each row
 create function app_private.tg_agreements__keep() returns trigger
 language plpgsql volatile as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if old.status <> 'DRAFT' then
     perform app_hidden.fail('CONFLICT', 'Only drafts are deleted; set the status VOIDED, with a reason.');
   end if;

@@ -40,7 +40,7 @@ comment on column app_public.appointments.starts_at is
   E'@filter\n\nWhen it begins; the order of appointments, descending.';
 comment on column app_public.appointments.ends_at is 'When it ends.';
 comment on column app_public.appointments.time_zone is
-  E'@insertOptional\n\nTime zone in which it was agreed; that of the project where left out.';
+  E'@insertOptional\n\nTime zone in which it was agreed; that of the project where omitted.';
 comment on column app_public.appointments.location is
   E'@personal\n\nWhere it takes place, where that is not the sales office.';
 comment on column app_public.appointments.video_url is E'@personal\n\nWhere to meet by video.';
@@ -136,7 +136,7 @@ begin
 end $$;
 grant execute on function app_public.update_appointment to plat_user, plat_anonymous;
 comment on function app_public.update_appointment is
-  'Changes an appointment. Members that are left out stay as they are.';
+  'Changes an appointment. Fields that are omitted stay as they are.';
 
 -- What the team writes down for itself is not for the buyer, who sees the appointment.
 create function app_public.appointments_notes(a app_public.appointments) returns app_public.long_text
@@ -151,10 +151,11 @@ language sql stable as $$
     case when a.lead_id is not null then 'lead.read' else 'buyer.read' end) then a.outcome_note end
 $$;
 
-create function app_public.appointments_sales_office(a app_public.appointments) returns app_public.sales_offices
-language sql stable as $$
+create function app_public.appointments_sales_office(a app_public.appointments) returns setof app_public.sales_offices
+language sql stable rows 1 as $$
   select o.* from app_public.sales_offices o
   where o.project_id = a.project_id and a.location is null and a.type not in ('VIRTUAL_TOUR', 'PHONE')
+  limit 1
 $$;
 
 create function app_public.appointments_allowed_transitions(a app_public.appointments) returns app_public.transition[]

@@ -106,7 +106,7 @@ end $$;
 grant execute on function app_public.invite_buyer to plat_user, plat_anonymous;
 comment on function app_public.invite_buyer is
   E'@arg buyerId The purchase.\n'
-  '@arg email The address to invite; that of the buyer where left out. Only an account with this address can '
+  '@arg email The address to invite; that of the buyer where omitted. Only an account with this address can '
   'accept.\n'
   '@arg message A few words for the mail, 2,000 characters at most.\n\n'
   'Invites a buyer to the service by e-mail, to follow the purchase and act on the buyer''s side; again with a '

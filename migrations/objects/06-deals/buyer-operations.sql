@@ -75,6 +75,9 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   deal_table text;
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return null;
+  end if;
   for deal_table in select t.table_name from app_private.deal_tables t order by t.table_name loop
     execute format('update app_public.%I d set assignee_id = null where d.organization_id = $1 and d.assignee_id = $2
       and d.deleted_at is null
@@ -182,7 +185,7 @@ begin
   return buyer;
 end $$;
 comment on function app_public.create_buyer is
-  E'@arg agent The agent who represents the buyer; that of the lead where left out.\n\n'
+  E'@arg agent The agent who represents the buyer; that of the lead where omitted.\n\n'
   'Creates a purchase and takes the claim on its unit or lot; what the lead has reserved is taken over. Begins '
   'as DRAFT where no status is given. What is not given of the person comes from the lead.';
 

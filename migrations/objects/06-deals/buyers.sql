@@ -162,6 +162,10 @@ declare
   today date;
   applies boolean;
 begin
+  -- What it refers to goes before it.
+  if tg_op = 'UPDATE' and app_private.is_removing() then
+    return new;
+  end if;
   select p.currency, p.time_zone, p.rescission_days, coalesce((p.address).country, 'US') as country into project
     from app_public.projects p where p.id = new.project_id;
   today := (now() at time zone project.time_zone)::date;
@@ -455,6 +459,9 @@ create trigger _500_effects after update on app_public.buyers for each row
 create function app_private.tg_buyers__keep() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if old.status <> 'DRAFT' then
     perform app_hidden.fail('CONFLICT',
       'Only a draft is deleted; cancel the purchase with updateBuyer and a fallout reason.', '{"field": "id"}');
@@ -592,9 +599,9 @@ $$;
 comment on function app_public.buyers_negotiations is
   'Their negotiations, those from before the purchase too, newest first.';
 
-create function app_public.buyers_accepted_offer(b app_public.buyers) returns app_public.offers
-language sql stable as $$
-  select o from app_public.offers o
+create function app_public.buyers_accepted_offer(b app_public.buyers) returns setof app_public.offers
+language sql stable rows 1 as $$
+  select o.* from app_public.offers o
   where (o.buyer_id = b.id or o.lead_id = b.lead_id) and o.unit_id = b.unit_id and o.status = 'ACCEPTED'
     order by o.id desc limit 1
 $$;
@@ -619,9 +626,9 @@ create trigger _510_deposit_dates after update of purchase_date, purchase_firm_d
     is distinct from (new.purchase_date, new.purchase_firm_date, new.estimated_closing_date, new.closing_date))
   execute function app_private.tg_buyers__deposit_dates();
 
-create function app_public.buyers_personalization(b app_public.buyers) returns app_public.personalizations
-language sql stable as $$
-  select p from app_public.personalizations p
+create function app_public.buyers_personalization(b app_public.buyers) returns setof app_public.personalizations
+language sql stable rows 1 as $$
+  select p.* from app_public.personalizations p
   where p.unit_id = b.unit_id and (p.buyer_id = b.id or p.lead_id = b.lead_id)
     and p.status not in ('CANCELLED', 'SUPERSEDED')
   order by p.id desc limit 1

@@ -157,10 +157,11 @@ create trigger _450_fee_reference after update on app_public.reservations
   referencing old table as old_rows new table as new_rows for each statement
   execute function app_private.tg_reservations__fee_reference();
 
-create function app_public.reservations_fee_deposit(r app_public.reservations) returns app_public.deposits
-language sql stable as $$
+create function app_public.reservations_fee_deposit(r app_public.reservations) returns setof app_public.deposits
+language sql stable rows 1 as $$
   select d.* from app_hidden.masked_deposits d where d.reservation_id = r.id and d.is_reservation_fee
     and d.deleted_at is null
+  limit 1
 $$;
 comment on function app_public.reservations_fee_deposit is
   'The fee as a deposit, which the buyer pays with createPaymentIntent; null where there is none.';

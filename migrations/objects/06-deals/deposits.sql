@@ -86,17 +86,17 @@ comment on constraint deposits_one_person on app_public.deposits is
   'Name either the lead or the buyer, or a reservation that has neither.';
 comment on index app_public.deposits_reservation_fee is 'The fee of this reservation is a deposit already.';
 comment on column app_public.deposits.milestone_id is
-  'The milestone of the project''s deposit schedule; says the amount or percentage, and the day, where they are left '
-  'out.';
+  'The milestone of the project''s deposit schedule; says the amount or percentage, and the day, where they are '
+  'omitted.';
 comment on column app_public.deposits.title is E'@impersonal\n\nWhat it is called.';
 comment on column app_public.deposits.status is 'What became of it.';
 comment on column app_public.deposits.status_changed_at is 'Since when it has its status.';
 comment on column app_public.deposits.sequence is
-  E'@insertOptional\n\nPlace among the deposits of the deal; the next one where left out.';
+  E'@insertOptional\n\nPlace among the deposits of the deal; the next one where omitted.';
 comment on column app_public.deposits.amount is 'The amount; either this or a percentage.';
 comment on column app_public.deposits.percent is 'The percentage; either this or an amount.';
 comment on column app_public.deposits.percent_base is
-  'What the percentage is of; PURCHASE_PRICE where left out. Null with an amount.';
+  'What the percentage is of; PURCHASE_PRICE where omitted. Null with an amount.';
 comment on column app_public.deposits.amount_fixed is
   E'@behavior -*\n\nWhat is due since it was asked for or paid, whatever becomes of the price.';
 comment on column app_public.deposits.amount_paid is 'What was paid so far.';
@@ -119,7 +119,7 @@ comment on column app_public.deposits.released_at is 'When it was handed to the 
 comment on column app_public.deposits.refunded_at is 'When it was given back.';
 comment on column app_public.deposits.forfeited_at is 'When it fell to the seller.';
 comment on column app_public.deposits.invoice_number is E'@personal contract\n\nNumber of the invoice.';
-comment on column app_public.deposits.offer_id is 'The offer that it belongs to: the accepted one where left out.';
+comment on column app_public.deposits.offer_id is 'The offer that it belongs to: the accepted one where omitted.';
 comment on constraint deposits_amount_some on app_public.deposits is 'Give an amount above zero.';
 comment on constraint deposits_percent_range on app_public.deposits is
   'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
@@ -355,6 +355,9 @@ create trigger _310_paid before update of amount_paid, amount_refunded on app_pu
 create function app_private.tg_deposits__keep() returns trigger
 language plpgsql volatile as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if old.status not in ('SCHEDULED', 'WAIVED', 'CANCELLED') then
     perform app_hidden.fail('CONFLICT', format('A deposit that is %s is kept.', old.status));
   end if;
@@ -394,8 +397,8 @@ end $$;
 create trigger _210_offer before insert on app_public.deposits for each row
   execute function app_private.tg_deposits__offer();
 
-create function app_public.deposits_charge(d app_public.deposits) returns app_public.processor_charges
-language sql stable as $$
+create function app_public.deposits_charge(d app_public.deposits) returns setof app_public.processor_charges
+language sql stable rows 1 as $$
   select c.* from app_hidden.masked_processor_charges c where c.deposit_id = d.id
   order by c.status in ('FAILED', 'CANCELLED'), c.id desc limit 1
 $$;

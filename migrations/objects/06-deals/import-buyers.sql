@@ -16,12 +16,12 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
       'E-mail address: which purchase it is, where there is neither unit nor lot.'),
     ('phone', null, false, '{Telephone,Phone Number,Mobile,Cell}', 'Phone number.'),
     ('company', null, false, '{Organization,Firm}', 'Company that buys.'),
-    ('status', null, false, '{Purchase Status,Stage}', 'How far the purchase is; DRAFT where left out.'),
+    ('status', null, false, '{Purchase Status,Stage}', 'How far the purchase is; DRAFT where omitted.'),
     ('price', null, true, '{Purchase Price,Sale Price,Contract Price}', 'Purchase price.'),
     ('purchase_date', null, false, '{Contract Date,Sale Date,Date Signed,Signed}',
       'When all parties had signed, such as 2027-05-31.'),
     ('purchase_firm_date', null, false, '{Firm Date,Sold,Sold Date,Sold At,Sold On,Date Sold}',
-      'When nothing was open any more, such as 2027-05-31; purchaseDate where left out.'),
+      'When nothing was open any more, such as 2027-05-31; purchaseDate where omitted.'),
     ('estimated_closing_date', null, false, '{Estimated Closing,Expected Closing}', 'When closing is expected.'),
     ('closing_date', null, false, '{Closing,Closed}', 'When it was closed.'),
     ('occupancy_type', null, false, '{Occupancy}', 'What the home is bought for, such as PRIMARY_RESIDENCE.'),
@@ -39,7 +39,7 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
       'State or province of the buyer.'),
     ('postal_code', 'app_public.short_text', false, '{Zip,Zip Code,Postcode}', 'Postal code of the buyer.'),
     ('country', 'app_public.country_code', false, '{}',
-      'Country of the buyer by ISO 3166-1, such as CA; the one of the project where left out.')
+      'Country of the buyer by ISO 3166-1, such as CA; the one of the project where omitted.')
   ) as c (column_name, type, required, spellings, description);
 
 comment on type app_public.import_buyers_payload is 'What an import of buyers did.';
@@ -131,7 +131,7 @@ begin
     select r.row, 'legal_name', 'BAD_USER_INPUT', 'Say who buys: a name, a company or an e-mail address.', null
     from pg_temp.import_rows r where num_nonnulls(r.first_name, r.last_name, r.legal_name, r.company, r.email) = 0;
   insert into pg_temp.import_errors
-    select r.row, 'phone', 'BAD_USER_INPUT', 'This is no phone number; give one such as +1 416 555 0123.',
+    select r.row, 'phone', 'BAD_USER_INPUT', 'Not a valid phone number; use one such as +1 416 555 0123.',
       left(r.phone, 200) from pg_temp.import_rows r
     where r.phone is not null and app_private.try_e164(r.phone, coalesce((project.address).country, 'US')) is null
       and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = 'phone');

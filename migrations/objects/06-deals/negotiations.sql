@@ -38,10 +38,10 @@ grant update (status, floor_price, offer_expiration_hours, cancellation_reason, 
 comment on table app_public.negotiations is 'A negotiation about a unit; offers attach to it.';
 comment on column app_public.negotiations.unit_id is 'The unit that it is about.';
 comment on column app_public.negotiations.lead_id is
-  'The lead who negotiates; left out where the buyer or the reservation says who.';
+  'The lead who negotiates; omitted where the buyer or the reservation says who.';
 comment on column app_public.negotiations.buyer_id is 'The buyer who negotiates.';
 comment on column app_public.negotiations.reservation_id is
-  'Their reservation of the unit, whose time stands still while an offer is pending; found where it is left out.';
+  'Their reservation of the unit, whose time stands still while an offer is pending; found where it is omitted.';
 comment on column app_public.negotiations.assignee_id is
   E'@secret\n@behavior -*\n\nThe member who has the lead or the purchase.';
 comment on column app_public.negotiations.status is
@@ -281,11 +281,15 @@ create trigger _400_parties_of_offers after update of lead_id, buyer_id, reserva
     from row(new.lead_id, new.buyer_id, new.reservation_id, new.assignee_id))
   execute function app_private.tg_negotiations__parties_of_offers();
 
-create function app_public.negotiations_current_offer(n app_public.negotiations) returns app_public.offers
-language sql stable as $$ select o from app_public.offers o where o.negotiation_id = n.id and o.status = 'PENDING' $$;
+create function app_public.negotiations_current_offer(n app_public.negotiations) returns setof app_public.offers
+language sql stable rows 1 as $$
+  select o.* from app_public.offers o where o.negotiation_id = n.id and o.status = 'PENDING' limit 1
+$$;
 
-create function app_public.negotiations_accepted_offer(n app_public.negotiations) returns app_public.offers
-language sql stable as $$ select o from app_public.offers o where o.negotiation_id = n.id and o.status = 'ACCEPTED' $$;
+create function app_public.negotiations_accepted_offer(n app_public.negotiations) returns setof app_public.offers
+language sql stable rows 1 as $$
+  select o.* from app_public.offers o where o.negotiation_id = n.id and o.status = 'ACCEPTED' limit 1
+$$;
 
 grant execute on function app_public.negotiations_current_offer, app_public.negotiations_accepted_offer,
   app_public.buyers_accepted_offer to plat_user, plat_anonymous;

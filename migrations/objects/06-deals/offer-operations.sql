@@ -1,6 +1,9 @@
 create function app_private.tg__final() returns trigger
 language plpgsql volatile as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if tg_op = 'UPDATE' and app_private.is_erasing() then
     return new;
   end if;

@@ -65,12 +65,12 @@ comment on column app_public.offers.financing_type is 'How the home is paid.';
 comment on column app_public.offers.financing_contingency is 'Whether it depends on a loan.';
 comment on column app_public.offers.amount_financed is 'How much of the price is a loan.';
 comment on column app_public.offers.occupancy_type is
-  'What the home is bought for; that of the reservation or purchase where left out.';
+  'What the home is bought for; that of the reservation or purchase where omitted.';
 comment on column app_public.offers.occupancy_type_other is E'@personal contract\n\nWhat it is bought for, in words.';
 comment on column app_public.offers.requested_credits is 'What the buyer wants the seller to pay towards the costs.';
 comment on column app_public.offers.comments is E'@personal\n\nA word to the other side.';
 comment on column app_public.offers.expires_at is E'@insertOptional\n\nUntil when it stands.';
-comment on column app_public.offers.parent_id is 'The offer it answers: the pending one, also where left out.';
+comment on column app_public.offers.parent_id is 'The offer it answers: the pending one, also where omitted.';
 comment on column app_public.offers.created_by_id is
   E'@inert An offer does nothing by itself.\n\nWho made it.';
 comment on column app_public.offers.withdrawn_at is 'When it was taken back.';

@@ -135,6 +135,9 @@ declare
   is_credit boolean := tg_table_name = 'personalization_credits';
   touched record := case when tg_op = 'DELETE' then old else new end;
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   select * into personalization from app_public.personalizations p where p.id = touched.personalization_id for no key
     update;
   if personalization.status in ('SIGNED', 'LOCKED', 'SUPERSEDED', 'CANCELLED') then

@@ -97,6 +97,9 @@ declare
   element app_public.spec_elements;
   reached text;
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   select * into personalization from app_public.personalizations p
     where p.id = case when tg_op = 'DELETE' then old.personalization_id else new.personalization_id end for no key
       update;

@@ -4,7 +4,7 @@
 comment on type app_public.personalization_selection_input is 'An option to choose.';
 
 comment on column app_public.personalization_selection_input.option_id is E'@notNull\n\nThe option.';
-comment on column app_public.personalization_selection_input.quantity is 'How many; 1 where left out.';
+comment on column app_public.personalization_selection_input.quantity is 'How many; 1 where omitted.';
 comment on column app_public.personalization_selection_input.note is 'A note on it.';
 
 -- Who may do what: the sales team for its deals; the buyer for the own purchase, up to handing it in.
@@ -228,6 +228,9 @@ insert into app_private.event_names (subject, column_name, value, name) values
 create function app_private.tg_personalizations__keep() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if old.status in ('APPROVED', 'SIGNED', 'LOCKED') then
     perform app_hidden.fail('CONFLICT', 'What was agreed stays; cancel it instead, as long as it is not signed.');
   end if;

@@ -40,4 +40,4 @@ comment on column app_public.reservation_documents.checksum is
   E'@personal contract\n\nSHA-256 of the content, in hexadecimal digits.';
 comment on column app_public.reservation_documents.filemime is
   E'@impersonal\n\nMedia type, by the content of the file.';
-comment on column app_public.reservation_documents.visible_to_buyer is 'Whether the buyer sees it; no where left out.';
+comment on column app_public.reservation_documents.visible_to_buyer is 'Whether the buyer sees it; no where omitted.';

@@ -77,7 +77,7 @@ comment on column app_public.reservations.accepted_terms is 'Whether the buyer c
 comment on column app_public.reservations.accepted_terms_at is 'When the buyer consented to the terms.';
 comment on column app_public.reservations.purchase_authorization is 'Whether the buyer authorizes the purchase.';
 comment on column app_public.reservations.expiration is
-  E'@insertOptional\n\nHours that it lasts, 1 to 8,760; those of the project where left out. In a change they count '
+  E'@insertOptional\n\nHours that it lasts, 1 to 8,760; those of the project where omitted. In a change they count '
   'from now.';
 comment on column app_public.reservations.expires_at is
   E'@filter\n\nWhen it ends; null while a negotiation about it is active, and once it is a purchase.';
@@ -445,8 +445,8 @@ comment on function app_public.reservations_metadata is
 comment on function app_public.reservations_allowed_transitions is
   E'@notNull\n@reads cancellation_reason\n\nThe steps that the viewer can make it take by hand from its status.';
 
-create function app_public.reservations_negotiation(r app_public.reservations) returns app_public.negotiations
-language sql stable as $$
+create function app_public.reservations_negotiation(r app_public.reservations) returns setof app_public.negotiations
+language sql stable rows 1 as $$
   select n.* from app_hidden.masked_negotiations n
   where n.reservation_id = r.id and n.deleted_at is null order by n.id desc
     limit 1

@@ -1,7 +1,7 @@
 -- What signers do, signed in or by the link of their mail: read what there is to sign, have a code sent, sign, decline.
 -- A code
--- has six digits, lives ten minutes, takes five tries, and is for one version of the file; only its SHA-256 is kept. A
--- try
+-- has six digits, lives ten minutes, takes five attempts, and is for one version of the file; only its SHA-256 is
+-- kept. A try
 -- counts in a transaction of its own (try_signing_code), so that what fails afterwards does not give it back.
 
 comment on domain app_public.signing_code is
@@ -159,8 +159,8 @@ comment on function app_public.request_signing_code(uuid, text, app_public.code_
   '@arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.\n'
   '@arg token The token of the link in the mail, for whoever has no account.\n'
   '@arg channel How the code is sent: by mail, or as a text message to the number of the signer.\n\n'
-  'Sends a one-time code to the signer, which signing and declining take: six digits, for ten minutes and five tries. '
-  'It '
+  'Sends a one-time code to the signer, which signing and declining take: six digits, for ten minutes and five '
+  'attempts. It '
   'replaces the one before, and notes that the signer opened the agreement.';
 
 create function app_private.hash_of_code(signer_id uuid, code text) returns bytea

@@ -46,7 +46,7 @@ comment on column app_public.unit_holds.assignee_id is
 comment on column app_public.unit_holds.status is E'@filter\n\nWhat became of it.';
 comment on column app_public.unit_holds.status_changed_at is 'Since when it has its status.';
 comment on column app_public.unit_holds.expiration is
-  E'@insertOptional\n\nHours that it lasts; those of the project where left out. In a change they count from now.';
+  E'@insertOptional\n\nHours that it lasts; those of the project where omitted. In a change they count from now.';
 comment on column app_public.unit_holds.held_since is
   'Since when the same person holds it: holdExpirationLimit of the project counts from there.';
 comment on column app_public.unit_holds.expires_at is E'@filter\n\nWhen it ends by itself.';
@@ -338,7 +338,7 @@ begin
 end $$;
 comment on function app_public.update_unit_hold is
   'Changes a hold: lets its hours count from now (`expiration`), as far as holdExpirationLimit of the project allows, '
-  'or names the lead that it is for. Members that are left out stay as they are.';
+  'or names the lead that it is for. Fields that are omitted stay as they are.';
 
 create function app_private.release_hold(hold_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -397,15 +397,15 @@ language sql stable as $$
 $$;
 comment on function app_public.unit_holds_notes is 'What the sales team noted; null for everybody else.';
 
-create function app_public.units_active_hold(u app_public.units) returns app_public.unit_holds
-language sql stable as $$
+create function app_public.units_active_hold(u app_public.units) returns setof app_public.unit_holds
+language sql stable rows 1 as $$
   select h.* from app_hidden.masked_unit_holds h where h.unit_id = u.id and h.status = 'ACTIVE'
     and h.deleted_at is null limit 1
 $$;
 comment on function app_public.units_active_hold is 'The hold that it has now; null without the permission sale.read.';
 
-create function app_public.lots_active_hold(l app_public.lots) returns app_public.unit_holds
-language sql stable as $$
+create function app_public.lots_active_hold(l app_public.lots) returns setof app_public.unit_holds
+language sql stable rows 1 as $$
   select h.* from app_hidden.masked_unit_holds h where h.lot_id = l.id and h.status = 'ACTIVE'
     and h.deleted_at is null limit 1
 $$;

@@ -435,7 +435,7 @@ begin
 end $$;
 comment on function app_public.redeliver_events is
   E'@arg from_sequence The sequence number of the first event.\n'
-  '@arg to_sequence The sequence number of the last event; left out: the latest there is.\n\n'
+  '@arg to_sequence The sequence number of the last event; omitted: the latest there is.\n\n'
   'Sends the events of a range of the sequence once more, those that the webhook wants, under their former '
   'ids. Takes the permission org.admin.';
 grant execute on function app_public.send_test_webhook, app_public.redeliver_events to plat_user, plat_anonymous;

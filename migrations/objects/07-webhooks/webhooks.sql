@@ -277,7 +277,7 @@ begin
   return webhook;
 end $$;
 comment on function app_public.rotate_webhook_secret is $$
-@arg grace_hours How long the old secret still signs too: 0 to 720, 24 where left out.
+@arg grace_hours How long the old secret still signs too: 0 to 720, 24 where omitted.
 
 Gives a webhook a new secret, which the field secret of the answer shows, this once. Takes the permission org.admin.$$;
 grant execute on function app_public.create_webhook, app_public.rotate_webhook_secret to plat_user, plat_anonymous;

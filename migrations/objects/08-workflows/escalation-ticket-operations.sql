@@ -192,7 +192,7 @@ comment on function app_public.resolve_escalation_ticket is
   '@arg note A word about the decision.\n'
   '@arg expectedVersion The version that was read; refused with VERSION_MISMATCH where somebody changed the '
   'ticket meanwhile.\n'
-  '@arg assigneeId With REASSIGN: who gets the lead or purchase; the assignee of the ticket where left out, '
+  '@arg assigneeId With REASSIGN: who gets the lead or purchase; the assignee of the ticket where omitted, '
   'else whoever resolves it.\n\n'
   'Resolves an escalation ticket by one of its actions, which is executed once: the same action again gives '
   'the same answer, another one is refused. Where the action fails the ticket is FAILED, with the reason in '

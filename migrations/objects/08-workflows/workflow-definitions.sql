@@ -630,7 +630,7 @@ comment on column app_public.workflow_step_input.name is 'What people call it.';
 comment on column app_public.workflow_step_input.config is 'How it does it; the members depend on the type.';
 comment on column app_public.workflow_step_input.wait_seconds is
   'How long it waits, in seconds: a WAIT in all, another step before it begins.';
-comment on column app_public.workflow_step_input.on_error is 'What follows when it fails; RETRY where left out.';
+comment on column app_public.workflow_step_input.on_error is 'What follows when it fails; RETRY where omitted.';
 
 create function app_private.require_managed_workflow(id uuid) returns app_public.workflows
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -670,7 +670,7 @@ begin
   insert into app_public.workflow_steps (workflow_id, organization_id, revision, sequence, type, name, config,
     wait_seconds, on_error, checks)
     select workflow.id, workflow.organization_id, workflow.steps_revision, s.n, s.type, nullif(btrim(s.name), ''),
-      -- A member that is null is as if left out, but the value that a field is set to.
+      -- A member that is null is as if omitted, but the value that a field is set to.
       case when jsonb_typeof(s.config) = 'object'
         then coalesce((select jsonb_object_agg(c.key, c.value) from jsonb_each(s.config) c
         where c.value <> 'null' or (s.type = 'UPDATE_FIELD' and c.key = 'value')), '{}')
@@ -748,7 +748,7 @@ end $$;
 comment on function app_public.update_workflow is $$
 @arg steps Replaces the steps for executions that start from now on; those that have begun keep theirs.
 
-Changes a workflow. Members that are left out stay as they are. Takes the permission workflow.manage, and those for what
+Changes a workflow. Fields that are omitted stay as they are. Takes the permission workflow.manage, and those for what
 it reads and changes: from a change of its definition on it acts in the name of the viewer.$$;
 
 create function app_private.set_workflow_status(id uuid, status text) returns app_public.workflows

@@ -227,7 +227,7 @@ comment on function app_public.batch_workflow is
   '@arg subject_ids The records that it is to work on, 500,000 at most.\n'
   '@arg leads_filter The leads that it is to work on: those that match, as the viewer sees them.\n\n'
   'Starts a workflow for many records at once; those that may not go through it (again), or are not of its '
-  'project, are left out. Takes the permission workflow.run.';
+  'project, are omitted. Takes the permission workflow.run.';
 
 -- Pausing, resuming, cancelling. Whoever has the row of an execution has it between two steps. A step that calls
 -- somebody outside takes longer than a transaction: its worker holds the execution, by an advisory lock of its
@@ -378,7 +378,7 @@ end $$;
 comment on function app_public.pause_workflow_execution is $$
 @arg id The execution; it has to be RUNNING.
 @arg reason Why.
-@arg resume_at When it resumes by itself; left out: when somebody resumes it.
+@arg resume_at When it resumes by itself; omitted: when somebody resumes it.
 
 Pauses an execution after the step that is under way. Takes the permission workflow.run.$$;
 

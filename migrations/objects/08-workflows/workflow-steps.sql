@@ -37,7 +37,7 @@ comment on function app_private.lead_interactions(uuid[], timestamptz, boolean) 
 
 -- Mail. The step writes what is sent and a job; the job sends it under a key that names execution and step, so that no
 -- attempt makes a second mail. Who asked not to be contacted gets none, and batches and schedules write to leads who
--- follow marketing mail only: these steps are left out, not failed.
+-- follow marketing mail only: these steps are omitted, not failed.
 create function app_private.add_workflow_mails(works jsonb) returns void
 language plpgsql volatile as $$
 begin

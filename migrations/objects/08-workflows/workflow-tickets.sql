@@ -71,7 +71,7 @@ begin
   perform set_config('plat.service', 'on', true);
   perform app_private.record_outcomes(step,
     array[row(execution.id, execution.attempts + 1, null)::app_private.step_work],
-    array[row(execution.id, 'SKIPPED', null, 'Left out, as an escalation ticket was resolved.', null,
+    array[row(execution.id, 'SKIPPED', null, 'Omitted, as an escalation ticket was resolved.', null,
       null)::app_private.step_outcome]);
   perform set_config('plat.service', before, true);
   perform app_private.resume_executions(array[execution.id]);

@@ -353,7 +353,7 @@ begin
   if not is_due then
     return;
   elsif exists (select from app_private.workflow_runs r where r.workflow_id = workflow.id) then
-    perform app_private.note_trigger_error(workflow.id, 'The run before was not over; this one was left out.');
+    perform app_private.note_trigger_error(workflow.id, 'The run before was not over; this one was omitted.');
     return;
   end if;
   fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));

@@ -182,6 +182,9 @@ create trigger _700_follow after update on app_public.workflows for each row
 create function app_private.tg_workflows__keep_history() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  if tg_op = 'DELETE' and app_private.is_removing() then
+    return old;
+  end if;
   if exists (select from app_public.workflow_executions e where e.workflow_id = old.id) then
     perform app_hidden.fail('CONFLICT',
       'This workflow cannot be deleted because it has executions; disable and archive it instead.', '{"field": "id"}');
@@ -218,8 +221,8 @@ comment on function app_public.workflows_last_run_at is 'When it was started las
 comment on function app_public.workflows_next_run_at is
   'When the clock starts it next; null where its trigger is no SCHEDULE, or it is not enabled.';
 comment on function app_public.workflows_trigger_error is
-  'Why its trigger did not start something since it was enabled, with the time: a loop, a limit, a line that was left '
-  'out. Null where all went well.';
+  'Why its trigger did not start something since it was enabled, with the time: a loop, a limit, a line that was '
+  'omitted. Null where all went well.';
 
 create function app_private.tg_workflow_steps__segments() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

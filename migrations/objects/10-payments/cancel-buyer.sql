@@ -14,12 +14,12 @@
 comment on type app_public.cancel_buyer_refund_input is
   'How much of a charge is refunded when a purchase is cancelled.';
 comment on column app_public.cancel_buyer_refund_input.charge_id is E'@notNull\n\nA charge of the purchase.';
-comment on column app_public.cancel_buyer_refund_input.amount is 'How much; all that can be refunded where left out.';
+comment on column app_public.cancel_buyer_refund_input.amount is 'How much; all that can be refunded where omitted.';
 comment on type app_public.cancel_buyer_return_input is
   'How much of a deposit is given back otherwise than to a card when a purchase is cancelled.';
 comment on column app_public.cancel_buyer_return_input.deposit_id is E'@notNull\n\nA deposit of the purchase.';
 comment on column app_public.cancel_buyer_return_input.amount is
-  'How much; what was paid otherwise than by card where left out.';
+  'How much; what was paid otherwise than by card where omitted.';
 comment on type app_public.cancellation_effect is 'What cancelling a purchase does to one record, or leaves as it is.';
 comment on column app_public.cancellation_effect.kind is E'@notNull\n\nWhat it does.';
 comment on column app_public.cancellation_effect.record_type is
@@ -425,20 +425,20 @@ comment on function app_public.cancel_buyer is
   '@arg falloutReasonId Why, as the project defines it.\n'
   '@arg cancellationReason Why, in words.\n'
   '@arg dryRun Nothing is kept; the answer shows what would happen.\n'
-  '@arg refundCharges Refund all that can be refunded to cards, less the cancellation fee; false where left out.\n'
+  '@arg refundCharges Refund all that can be refunded to cards, less the cancellation fee; false where omitted.\n'
   '@arg refunds Which charges are refunded, and how much of them; 100 at most. Not with refundCharges.\n'
   '@arg returnDeposits Mark all that was paid of deposits otherwise than by card to be returned, less what of the '
-  'cancellation fee was not kept of charges; false where left out.\n'
+  'cancellation fee was not kept of charges; false where omitted.\n'
   '@arg returns Which deposits are to be returned otherwise than to a card, and how much of them; 100 at most. Not '
   'with returnDeposits.\n'
-  '@arg forfeitDeposits Deposits that were paid and of which nothing goes back fall to the seller; false where left '
-  'out.\n'
-  '@arg waiveCancellationFee Keep no cancellation fee; false where left out.\n'
-  '@arg voidAgreements Void the agreements of the purchase that are not executed; true where left out.\n'
-  '@arg cancelPersonalizations Call the choices of options off that are not signed; true where left out.\n'
-  '@arg cancelTasks Cancel what is left to do for the purchase; true where left out.\n'
-  '@arg cancelAppointments Call its appointments off; true where left out.\n'
-  '@arg refundReservation Undo the reservation that it came from, which becomes REFUNDED; true where left out.\n'
+  '@arg forfeitDeposits Deposits that were paid and of which nothing goes back fall to the seller; false where '
+  'omitted.\n'
+  '@arg waiveCancellationFee Keep no cancellation fee; false where omitted.\n'
+  '@arg voidAgreements Void the agreements of the purchase that are not executed; true where omitted.\n'
+  '@arg cancelPersonalizations Call the choices of options off that are not signed; true where omitted.\n'
+  '@arg cancelTasks Cancel what is left to do for the purchase; true where omitted.\n'
+  '@arg cancelAppointments Call its appointments off; true where omitted.\n'
+  '@arg refundReservation Undo the reservation that it came from, which becomes REFUNDED; true where omitted.\n'
   '@arg expectedVersion The version of the purchase that this is about; refused where it is another by now.\n\n'
   'Cancels a purchase with what it takes along, all or nothing; with dryRun, tells what that would be. The home is '
   'AVAILABLE again, the lead open once it was the last purchase, negotiations and running workflows end, and unpaid '

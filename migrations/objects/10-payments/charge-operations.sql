@@ -441,13 +441,13 @@ language sql volatile as $$
   select c.* from app_hidden.masked_processor_charges c where c.intent_id = made::uuid order by c.id desc limit 1
 $$;
 comment on function app_public.create_processor_charge is $$
-@deprecated Use `createPaymentIntent`.
+@deprecated Use `createPaymentIntent`. Removed after 2028-01-01.
 @arg amount How much.
-@arg card_id A card of the viewer; the default one where left out.
+@arg card_id A card of the viewer; the default one where omitted.
 @arg reservation_id The reservation that it is for.
 @arg deposit_id The deposit that is paid.
 @arg organization_id The organization that is paid, where it is for neither.
-@arg currency The currency of the project; may be left out where there is only one.
+@arg currency The currency of the project; may be omitted where there is only one.
 @arg description What the payer reads about it.
 
 Charges a card of the viewer. A charge that the bank refuses is FAILED, and failureCode says why.$$;

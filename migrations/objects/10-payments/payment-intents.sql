@@ -48,7 +48,7 @@ comment on function app_public.create_payment_intent is
   '@arg reservation_id The reservation that it is for.\n'
   '@arg deposit_id The deposit that is paid.\n'
   '@arg organization_id The organization that is paid, where it is for neither.\n'
-  '@arg currency The currency of the project; may be left out where there is only one.\n'
+  '@arg currency The currency of the project; may be omitted where there is only one.\n'
   '@arg card_id A card of the viewer that is charged at once. Without one, the client of the payer completes '
   'the payment with clientSecret.\n'
   '@arg description What the payer reads about it.\n\n'
@@ -63,8 +63,9 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   where s.intent_id = p.id and app_hidden.viewer_payer() in (p.user_id, p.created_by_id)
 $$;
 
-create function app_public.payment_intents_charge(p app_public.payment_intents) returns app_public.processor_charges
-language sql stable as $$
+create function app_public.payment_intents_charge(p app_public.payment_intents)
+  returns setof app_public.processor_charges
+language sql stable rows 1 as $$
   select c.* from app_hidden.masked_processor_charges c where c.intent_id = p.id order by c.id desc limit 1
 $$;
 

@@ -37,7 +37,7 @@ comment on column app_public.organization_payments_representatives.processor_per
 comment on column app_public.organization_payments_representatives.verified_at is
   'When the processor had verified them.';
 comment on constraint representatives_phone_e164 on app_public.organization_payments_representatives is
-  'This is no phone number; give one with its country code, such as +1 416 555 0123.';
+  'Not a valid phone number; use one with its country code, such as +1 416 555 0123.';
 comment on constraint representatives_ownership_percent_range on app_public.organization_payments_representatives is
   'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
 comment on constraint representatives_owner_of_a_quarter on app_public.organization_payments_representatives is
@@ -253,7 +253,7 @@ comment on function app_public.update_organization_payments_representative is
   '@arg address Postal address.\n'
   '@arg expected_version The version that the caller has read; another present version is refused with '
   'VERSION_MISMATCH.\n\n'
-  'Tells the processor what it still wants of a representative. Members that are left out stay as they are. '
+  'Tells the processor what it still wants of a representative. Fields that are omitted stay as they are. '
   'Takes the permission org.billing.';
 
 create function app_public.remove_organization_payments_representative(id uuid) returns

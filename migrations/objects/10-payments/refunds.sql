@@ -220,8 +220,8 @@ language sql volatile as $$
 $$;
 comment on function app_public.refund_processor_charge is
   E'@arg charge_id The charge.\n'
-  '@arg amount The whole refundable amount where left out.\n'
-  '@arg reason Why; REQUESTED_BY_CUSTOMER where left out.\n'
+  '@arg amount The whole refundable amount where omitted.\n'
+  '@arg reason Why; REQUESTED_BY_CUSTOMER where omitted.\n'
   '@arg note What the team should know.\n\n'
   'Gives back a charge, or a part of it, to the card it was paid with; all refunds together are never above '
   'the charge. Takes the permission finance.write.';

@@ -446,7 +446,7 @@ grant execute on function app_public.create_organization_integration, app_public
 comment on function app_public.create_organization_integration is
   E'@arg organization_id The organization that connects it.\n'
   '@arg app_key The key of the application, of organizationIntegrationApps.\n'
-  '@arg name What it is called; the name of the application where left out.\n'
+  '@arg name What it is called; the name of the application where omitted.\n'
   '@arg config How it is set up, by the configSchema of the application.\n'
   '@arg credentials What the application lets it in by, by its credentialsSchema: kept sealed, and never shown '
   'again.\n\n'
@@ -455,7 +455,7 @@ comment on function app_public.create_organization_integration is
   'the answer is where consent is given. Takes the permission org.admin.';
 comment on function app_public.create_user_integration is
   E'@arg app_key The key of the application, of userIntegrationApps.\n'
-  '@arg name What it is called; the name of the application where left out.\n'
+  '@arg name What it is called; the name of the application where omitted.\n'
   '@arg config How it is set up, by the configSchema of the application.\n'
   '@arg credentials What the application lets you in by, by its credentialsSchema: kept sealed, and never '
   'shown again.\n\n'

@@ -25,11 +25,11 @@ comment on column app_public.custom_exports.description is 'What it is about.';
 comment on column app_public.custom_exports.subject is 'What its rows are.';
 comment on column app_public.custom_exports.format is 'The kind of file.';
 comment on column app_public.custom_exports.columns is
-  E'@insertOptional\n\nA list of names of columns, or of {column, as}; those of the subject where left out.';
+  E'@insertOptional\n\nA list of names of columns, or of {column, as}; those of the subject where omitted.';
 comment on column app_public.custom_exports.filter is
   'Which rows: {column: value, list of values, {min, max}, {from, to}, {contains} or {empty}}; all of them hold.';
 comment on column app_public.custom_exports.sort is
-  'In which order: a list of names of columns, or of {column, direction}; the latest first where left out.';
+  'In which order: a list of names of columns, or of {column, direction}; the latest first where omitted.';
 comment on column app_public.custom_exports.created_by_id is
   E'@inert It is run by somebody, as they see the records.\n@behavior -*\n\nWho created it.';
 comment on constraint custom_exports_organization_id_fkey on app_public.custom_exports is
@@ -102,14 +102,14 @@ begin
   end if;
   query := app_hidden.export_query(new.subject, new.format, new.organization_id, new.project_id, new.columns,
     new.filter, new.sort);
-  -- Left out, the columns are those that there are by default today.
+  -- Omitted, the columns are those that there are by default today.
   new.columns := coalesce(new.columns, jsonb_path_query_array(query.columns, '$[*].name'));
   return new;
 end $$;
 create trigger _200_check before insert or update on app_public.custom_exports for each row
   execute function app_private.tg_custom_exports__check();
 
-create function app_public.custom_exports_last_export(c app_public.custom_exports) returns app_public.exports
-language sql stable as $$ select e.* from app_public.exports e where e.custom_export_id = c.id order by e.id desc
+create function app_public.custom_exports_last_export(c app_public.custom_exports) returns setof app_public.exports
+language sql stable rows 1 as $$ select e.* from app_public.exports e where e.custom_export_id = c.id order by e.id desc
   limit 1 $$;
 comment on function app_public.custom_exports_last_export is 'The latest file that the viewer may see.';

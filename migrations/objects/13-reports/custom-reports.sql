@@ -36,7 +36,7 @@ comment on column app_public.custom_reports.kind is 'What it is for.';
 comment on column app_public.custom_reports.subject is 'What its rows are.';
 comment on column app_public.custom_reports.columns is
   E'@insertOptional\n\nA list of names of columns, or of {column, aggregate, as} with an aggregate COUNT, '
-  'COUNT_DISTINCT, SUM, AVERAGE, MIN or MAX; those of the subject, or a count, where left out.';
+  'COUNT_DISTINCT, SUM, AVERAGE, MIN or MAX; those of the subject, or a count, where omitted.';
 comment on column app_public.custom_reports.filter is
   'Which rows: {column: value, list of values, {min, max}, {from, to}, {contains} or {empty}}; all of them hold.';
 comment on column app_public.custom_reports.group_by is
@@ -88,7 +88,7 @@ begin
   new.group_by := coalesce(new.group_by, '{}');
   query := app_hidden.report_query(new.subject, new.organization_id, new.project_id, new.columns, new.filter,
     new.group_by);
-  -- Left out, the columns are those that the subject has by default today.
+  -- Omitted, the columns are those that the subject has by default today.
   new.columns := coalesce(new.columns, (select jsonb_agg(case when c.value ? 'aggregate'
     then jsonb_build_object('aggregate', c.value -> 'aggregate') else c.value -> 'name' end order by c.place)
     from jsonb_array_elements(query.columns) with ordinality c (value, place)));
@@ -165,7 +165,7 @@ begin
     end;
     if page_after is null or jsonb_typeof(page_after) <> 'array'
       or jsonb_array_length(page_after) <> (case when is_grouped then 1 else 2 end) then
-      perform app_hidden.refuse_report('This is no cursor of this report; give an endCursor that it returned.',
+      perform app_hidden.refuse_report('Not a cursor of this report; use an endCursor that it returned.',
         'after');
     end if;
   end if;
@@ -200,7 +200,7 @@ comment on function app_public.custom_reports_last_run_at is 'When somebody look
 comment on function app_public.custom_reports_definition is E'@notNull\n\nWhat it asks for, in one object.';
 comment on function app_public.custom_reports_rows is
   E'@notNull\n'
-  '@arg first How many rows: 100 where left out, 1000 at most.\n'
+  '@arg first How many rows: 100 where omitted, 1000 at most.\n'
   '@arg after The endCursor of the page before.\n\n'
   'What it shows now, as far as the viewer may see it: {columns: [{name, type, aggregate}], rows: [{name: '
   'value}], timeZone, pageInfo: {hasNextPage, endCursor}}. The latest comes first; groups come in their order.';

@@ -237,7 +237,7 @@ end $$;
 grant execute on function app_public.export_custom_report to plat_user, plat_anonymous;
 comment on function app_public.export_custom_report is
   E'@arg id The report.\n'
-  '@arg format The kind of file; CSV where left out.\n\n'
+  '@arg format The kind of file; CSV where omitted.\n\n'
   'Makes a file of what a report shows, its figures or its rows, as the viewer may see them. It is written in the '
   'background: `url` of the export is there once it is COMPLETED.';
 
@@ -522,14 +522,14 @@ comment on function app_public.run_custom_export is
   'report.run. The file holds what the viewer may see.';
 comment on function app_public.export_floor_plans is
   E'@arg project_id The project.\n'
-  '@arg format The kind of file: PDF where left out, with a page for each plan and its pictures.\n'
+  '@arg format The kind of file: PDF where omitted, with a page for each plan and its pictures.\n'
   '@arg floor_plan_ids These plans only.\n\n'
   'Has the floor plans of a project written into a file; it is ready when its status is COMPLETED. Takes the '
   'permission report.run.';
 comment on function app_public.export_plans is $$
-@deprecated Use `exportFloorPlans`.
+@deprecated Use `exportFloorPlans`. Removed after 2028-01-01.
 @arg project_id The project.
-@arg format The kind of file: PDF where left out, with a page for each plan and its pictures.
+@arg format The kind of file: PDF where omitted, with a page for each plan and its pictures.
 @arg floor_plan_ids These plans only.
 
 Does what exportFloorPlans does.$$;

@@ -162,8 +162,8 @@ grant execute on function app_public.suggest_lead_email to plat_user, plat_anony
 comment on function app_public.suggest_lead_email is
   E'@arg leadId The lead to write to.\n'
   '@arg purpose What the mail is for, in a few words.\n'
-  '@arg tone How it sounds; NEUTRAL where left out.\n'
-  '@arg language The language to write in; that of the lead where left out, else English.\n'
+  '@arg tone How it sounds; NEUTRAL where omitted.\n'
+  '@arg language The language to write in; that of the lead where omitted, else English.\n'
   '@arg instructions What to mind, 2,000 characters at most. The text states facts of the lead''s own records '
   'only, whatever is asked here.\n\n'
   'Drafts an e-mail to a lead from facts that the viewer sees, for a person to look at: facts says which '

@@ -17,7 +17,7 @@ export function createLocalFolder(folder: string): FileStore {
   const unfinishedFolder = join(folder, "unfinished");
   /** Spread over 256 folders, since keys begin with a SHA-256. */
   const pathOf = (key: string): string => {
-    if (!/^[a-z0-9]{3,}(\.[a-z0-9]+)*$/.test(key)) throw new Error("This is no key of a content.");
+    if (!/^[a-z0-9]{3,}(\.[a-z0-9]+)*$/.test(key)) throw new Error("Not a valid key of a file.");
     return join(folder, key.slice(0, 2), key.slice(2));
   };
   return {

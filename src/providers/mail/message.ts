@@ -10,7 +10,7 @@ export interface MailMessage {
   subject: string;
   text: string;
   html: string;
-  /** The same in another language; where left out, the mail is sent as it is. */
+  /** The same in another language; where omitted, the mail is sent as it is. */
   in?(language: Language): { subject: string; text: string; html: string };
   /** The organization in whose name it goes out: its language counts where that of the reader is not known. */
   organizationId?: string | null;

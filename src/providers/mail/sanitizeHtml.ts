@@ -46,7 +46,7 @@ const styles: Record<string, RegExp[]> = {
 
 /**
  * HTML that an organization has written, as it may stand in a mail under the service's name: text, tables, pictures and links. Forms,
- * scripts, style sheets, frames and what is not shown are left out, and every element is closed, so that what the service adds
+ * scripts, style sheets, frames and what is not shown are omitted, and every element is closed, so that what the service adds
  * behind it stands outside of all of them. Takes up to 150 ms for the 100,000 characters that a step may have: the threads that compute
  * do it.
  */

@@ -228,6 +228,55 @@ export function secondFactorReminder(values: { organization: string; dueAt: Date
   });
 }
 
+/** What owners are told of the deletion of their organization. */
+export type DeletionNotice = "REQUESTED" | "WEEK" | "DAY" | "CANCELLED" | "COMPLETED";
+
+/** To the owners of an organization: it is to be deleted, or is not any more, or was. */
+export function organizationDeletion(values: {
+  about: DeletionNotice;
+  organization: string;
+  finalAt: Date;
+  /** Who asked for it, or cancelled it; null where that was the service, or nobody is known any more. */
+  by: string | null;
+  link: string;
+}): Rendered {
+  const { about, organization, finalAt, by, link } = values;
+  const footer = `You get this mail because you own ${organization}.`;
+  if (about === "CANCELLED")
+    return render({
+      subject: `${organization} is not deleted`,
+      blocks: [
+        `The deletion of ${organization} was cancelled. Everything goes on as before.`,
+        { facts: [["Cancelled by", by]] },
+      ],
+      footer,
+    });
+  if (about === "COMPLETED")
+    return render({
+      subject: `${organization} was deleted`,
+      blocks: [
+        `${organization} was deleted with all that it had. Contracts and payments are kept as long as the law asks for.`,
+        "Whoever asked for it finds the certificate among their deletions of organizations, when they are signed in.",
+      ],
+      footer,
+    });
+  const subjects = {
+    REQUESTED: `${organization} is to be deleted`,
+    WEEK: `${organization} is deleted within a week`,
+    DAY: `${organization} is deleted within a day`,
+  };
+  return render({
+    subject: subjects[about],
+    blocks: [
+      `From ${when(finalAt)} on, ${organization} is deleted with all that it has, for good. Until then, each of its owners can cancel it.`,
+      { facts: [["Asked for by", by]] },
+      { link, label: "See it, or cancel it" },
+      "A program cancels it with cancelOrganizationDeletion. Export what you need before.",
+    ],
+    footer,
+  });
+}
+
 /** Asks the owner of an address whether they want what somebody typed the address in for. */
 export function consentRequest(values: {
   purpose: "NEWS" | "MAILBOX" | "RECIPIENT";

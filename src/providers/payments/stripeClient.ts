@@ -6,7 +6,7 @@ import { stripePackage } from "./stripePackage.ts";
 
 export interface StripeOptions {
   secretKey: string;
-  /** Another address that speaks the same API; the package's own where left out. */
+  /** Another address that speaks the same API; the package's own where omitted. */
   api?: string | undefined;
   /** Milliseconds for one try; there are two more where it is safe. */
   timeoutMs?: number;

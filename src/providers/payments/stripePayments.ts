@@ -23,7 +23,7 @@ const brands: Record<string, string> = {
 const fundings: Record<string, string> = { credit: "CREDIT", debit: "DEBIT", prepaid: "PREPAID" };
 
 function cardOf({ id, card, billing_details }: Stripe.PaymentMethod): Card {
-  if (!card) throw new ProcessorRefusal("This is no card.", "not_a_card", "token", true, undefined);
+  if (!card) throw new ProcessorRefusal("Not a valid card.", "not_a_card", "token", true, undefined);
   return {
     id,
     brand: brands[card.brand] ?? "UNKNOWN",

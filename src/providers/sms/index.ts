@@ -15,7 +15,7 @@ export {
 export type { TwilioAccount } from "./twilio.ts";
 
 export interface SmsOptions {
-  /** Where messages go: `off` refuses them, so that none is taken for sent; the outbox where left out. */
+  /** Where messages go: `off` refuses them, so that none is taken for sent; the outbox where omitted. */
   textMessages?: "twilio" | "outbox" | "off";
   /** The real provider. */
   twilio?: TwilioAccount | undefined;

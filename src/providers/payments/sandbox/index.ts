@@ -20,7 +20,7 @@ import { withStore } from "./store.ts";
 export interface SandboxOptions {
   /** The connection of plat_worker to the database that it keeps its state in. */
   connectionString: string;
-  /** Where it delivers events; nowhere, as long as another process does, where left out. */
+  /** Where it delivers events; nowhere, as long as another process does, where omitted. */
   endpoint?: Endpoint | undefined;
   port?: number;
   log: Pick<Logger, "debug" | "warn">;

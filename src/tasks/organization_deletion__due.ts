@@ -1,0 +1,70 @@
+import type { JobHelpers, Task } from "graphile-worker";
+import { createHash } from "node:crypto";
+import { Readable } from "node:stream";
+import { transaction } from "../database/transaction.ts";
+import { idOf } from "../jobs/payload.ts";
+import { writeErasureCertificate, type ErasureFacts } from "../signing/certificate.ts";
+
+/** Rows per transaction: what others wait for at most. */
+const batch = 500;
+/** After so long the job ends and is queued behind those that wait, so that other organizations have their turn: milliseconds. */
+const turnMs = 20_000;
+
+/**
+ * Deletes the organization of the deletion {id}, once that is final: keeps what the law asks for, removes the rows in batches, has the contents
+ * of files deleted, and writes the certificate. Run twice, or after it broke off, it goes on with what is left.
+ */
+const task: Task = async (payload, helpers) => {
+  const id = idOf(payload);
+  const { query, withPgClient, abortSignal } = helpers;
+  const { rows: begun } = await query<{ on: boolean }>("select app_private.begin_deletion($1) as on", [id]);
+  if (!begun[0]!.on) return;
+  await query("select app_private.retain_records($1)", [id]);
+  const { rows } = await query<{ relation: string }>(
+    "select relation from app_private.removed_relations() relation",
+  );
+  const end = performance.now() + turnMs;
+  for (const { relation } of rows) {
+    let amount: number;
+    do {
+      abortSignal.throwIfAborted();
+      if (performance.now() > end) {
+        await query("select app_private.queue_due_deletions()");
+        return;
+      }
+      amount = await withPgClient((client) =>
+        transaction(client, async () => {
+          await client.query("set local statement_timeout = '30s'");
+          const { rows: removed } = await client.query<{ amount: number }>(
+            "select app_private.remove_organization_rows($1, $2, $3) as amount",
+            [id, relation, batch],
+          );
+          return removed[0]!.amount;
+        }),
+      );
+    } while (amount === batch);
+  }
+  await query("select app_private.empty_organization($1)", [id]);
+  await certify(helpers, id);
+};
+
+async function certify({ query, fileStore }: JobHelpers, id: string): Promise<void> {
+  const { rows } = await query<{ facts: ErasureFacts | null }>(
+    "select app_private.deletion_certificate($1) as facts",
+    [id],
+  );
+  const { facts } = rows[0]!;
+  if (!facts) return;
+  const content = await writeErasureCertificate(facts);
+  const checksum = createHash("sha256").update(content).digest("hex");
+  const size = content.length;
+  const { rows: announced } = await query<{ stored: boolean }>(
+    "select app_private.announce_deletion_certificate($1, $2) as stored",
+    [checksum, size],
+  );
+  if (!announced[0]!.stored)
+    await fileStore.put(checksum, Readable.from([content]), { size, type: "application/pdf" });
+  await query("select app_private.complete_deletion($1, $2)", [id, checksum]);
+}
+
+export default task;

@@ -1,0 +1,373 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
+import type { Person } from "../harness/api.ts";
+import { createTestDatabase, poolOf } from "../harness/database.ts";
+import { createBuyer } from "../harness/deals.ts";
+import { mentions } from "../harness/mentions.ts";
+import { cast, createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { createIn } from "../harness/records.ts";
+import { password } from "../harness/signUp.ts";
+import { affiliate, programOf } from "../harness/world.ts";
+import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
+
+// Deleting an organization: who asks for it and cancels it, whom it tells, what goes, what the law keeps, and that others keep theirs.
+
+let world: Portfolio;
+let store: FileStore;
+let outbox: Outbox;
+/** The content of a document of a purchase, and of a picture of a project. */
+let content: string;
+let picture: string;
+
+const requesting = `mutation ($input: RequestOrganizationDeletionInput!) { requestOrganizationDeletion(input: $input) {
+  id status reason finalAt expected kept keptUntil requestedBy { id } organization { id } } }`;
+const cancelling = `mutation ($input: CancelOrganizationDeletionInput!) { cancelOrganizationDeletion(input: $input) {
+  id status cancelReason cancelledBy { id } } }`;
+const listing = `{ organizationDeletions { status removed kept keptUntil completedAt certificateUrl organization { id } } }`;
+const work = async () => {
+  await world.owner.query(
+    "select graphile_worker.reschedule_jobs(array(select id from graphile_worker._private_jobs), now())",
+  );
+  return runJobs(world.database.ownerUrl, outbox.provider, store);
+};
+const request = (person: Person, rest: Record<string, unknown> = {}) =>
+  person.get(requesting, { input: { organizationId: world.harbour.id, password, ...rest } });
+const pass = (days: number) =>
+  world.owner.query(
+    "update app_public.organization_deletions set final_at = final_at - make_interval(hours => $1) where status = 'SCHEDULED'",
+    [days * 24 + 1],
+  );
+const remind = async () => {
+  await world.owner.query("select app_private.add_job('organization_deletions__remind')");
+  await work();
+  const mails = (await outbox.take()).map((mail) => [mail.to![0]!.address, mail.subject!]);
+  return mails.filter(([, subject]) => subject!.startsWith("Harbour Homes "));
+};
+async function has(checksum: string): Promise<boolean> {
+  const found = await store.get(checksum);
+  found?.destroy();
+  return found !== undefined;
+}
+
+beforeAll(async () => {
+  world = await startPortfolio();
+  store = createFileStore({ dataDir: world.dataDir });
+  outbox = await createOutbox();
+  const { owen, olga, project, harbour, owner, max } = world;
+  const create = createIn(owen);
+  const lead = await createLead(owen, {
+    projectId: project.id,
+    name: "Harriet Harbourlead",
+    email: "harriet@harbour.example",
+  });
+  await create("createLeadNote", { leadId: lead.id, text: "Harriet likes harbours." });
+  const purchase = await createBuyer(owen, project, {
+    legalName: "Bruno Bought",
+    email: "bruno@harbour.example",
+    phone: "+14165550188",
+  });
+  const file = `data:;name=deed.txt;base64,${Buffer.from("The deed of Bruno Bought.").toString("base64")}`;
+  await create("uploadBuyerDocument", { buyerId: purchase, category: "OTHER", file });
+  ({ checksum: content } = (await owner.query("select checksum from app_public.buyer_documents")).rows[0]);
+  await create("uploadProjectDocument", {
+    projectId: project.id,
+    file: `data:;name=plan.txt;base64,${Buffer.from("The plan of Harbour View.").toString("base64")}`,
+  });
+  ({ checksum: picture } = (await owner.query("select checksum from app_public.project_documents")).rows[0]);
+  // Harbour Homes has a part in a project of others, and others know of it.
+  await affiliate(world, world.peak, harbour, "SELLER");
+  await createLead(olga, { projectId: world.peak.id, name: "Shared Shirley", assigneeId: max.id });
+  await work();
+  await outbox.take();
+});
+afterAll(async () => {
+  await outbox.remove();
+  await world.stop();
+});
+
+test("owners alone ask for it, signed in, with their password, once nothing is under way", async () => {
+  const { owen, ada, harbour, owner } = world;
+  const input = { organizationId: harbour.id, password };
+  const program = await programOf(world, owen, { scopes: ["org.owner", "org.member"] });
+  const codes: Record<string, unknown> = {};
+  for (const [who, person] of Object.entries({ ...cast(world), program })) {
+    const refused = await person.refused(requesting, { input });
+    codes[who] = refused.permission ? `${refused.code} ${refused.permission}` : refused.code;
+  }
+  expect(codes).toEqual({
+    owner: "CONFLICT",
+    admin: "FORBIDDEN org.owner",
+    member: "FORBIDDEN org.owner",
+    seller: "FORBIDDEN org.owner",
+    builder: "FORBIDDEN org.owner",
+    outsider: "FORBIDDEN org.owner",
+    anonymous: "UNAUTHENTICATED",
+    program: "FORBIDDEN",
+  });
+  expect(await owen.refused(requesting, { input })).toMatchObject({ dependents: { buyers: 1 } });
+  await owner.query(
+    `begin; set local session_replication_role = 'replica';
+     update app_public.buyers set status = 'CLOSED', closing_date = current_date, purchase_date = current_date; commit`,
+  );
+  expect(await owen.refused(requesting, { input: { ...input, password: "another password" } })).toMatchObject(
+    {
+      code: "BAD_USER_INPUT",
+      field: "password",
+    },
+  );
+  expect(await ada.refused(cancelling, { input: { organizationId: harbour.id } })).toMatchObject({
+    code: "FORBIDDEN",
+  });
+});
+
+test("is told beforehand, asked for, and cancelled; all owners hear of it, and members see the date", async () => {
+  const { owen, mia, harbour, owner, max } = world;
+  const told = (await request(owen, { dryRun: true })).requestOrganizationDeletion;
+  expect(told.expected).toEqual(
+    expect.arrayContaining([
+      { record: "leads", count: 5 },
+      { record: "projects", count: 3 },
+      { record: "projectDocuments", count: 1 },
+    ]),
+  );
+  expect(told.kept.map(({ record }: { record: string }) => record)).toEqual([
+    "buyerDocuments",
+    "buyers",
+    "projects",
+  ]);
+  expect((await owen.get(listing)).organizationDeletions).toEqual([]);
+
+  const { requestOrganizationDeletion: asked } = await request(owen, { reason: "We close." });
+  expect(asked).toMatchObject({ status: "SCHEDULED", reason: "We close.", requestedBy: { id: owen.id } });
+  expect(Date.parse(asked.finalAt) - Date.now()).toBeGreaterThan(29.9 * 86_400_000);
+  expect(await owen.refused(requesting, { input: { organizationId: harbour.id, password } })).toMatchObject({
+    code: "CONFLICT",
+  });
+  expect(await remind()).toEqual([[owen.email, "Harbour Homes is to be deleted"]]);
+  expect(await remind()).toEqual([]);
+  const reading = "query ($id: ID!) { organization(id: $id) { deletionAt deletions { id } } }";
+  const seen = async (person: Person) => (await person.sees(reading, { id: harbour.id })).organization;
+  expect(await seen(owen)).toEqual({ deletionAt: asked.finalAt, deletions: [{ id: asked.id }] });
+  expect(await seen(mia)).toEqual({ deletionAt: asked.finalAt, deletions: null });
+  expect((await seen(world.sam))?.deletionAt ?? null).toBeNull();
+  const { owner: asker, ...rest } = cast(world);
+  expect((await asker!.get(listing)).organizationDeletions).toHaveLength(1);
+  for (const [who, person] of Object.entries(rest))
+    expect([who, (await person.sees(listing)).organizationDeletions ?? []]).toEqual([who, []]);
+
+  // Everything goes on meanwhile.
+  await createLead(owen, { projectId: world.project.id, name: "Late Larry" });
+  // Another owner changes their minds.
+  await owner.query("update app_public.organization_user_connections set role = 'OWNER' where user_id = $1", [
+    max.id,
+  ]);
+  const { cancelOrganizationDeletion: cancelled } = await max.get(cancelling, {
+    input: { organizationId: harbour.id, reason: "We go on." },
+  });
+  expect(cancelled).toMatchObject({
+    status: "CANCELLED",
+    cancelReason: "We go on.",
+    cancelledBy: { id: max.id },
+  });
+  expect((await remind()).sort()).toEqual(
+    [owen.email, max.email].sort().map((email) => [email, "Harbour Homes is not deleted"]),
+  );
+  expect(await owen.refused(cancelling, { input: { organizationId: harbour.id } })).toMatchObject({
+    code: "NOT_FOUND",
+  });
+  expect(await seen(owen)).toMatchObject({ deletionAt: null });
+  const { rows } = await owner.query(
+    "select name from app_public.events where subject_type = 'organization_deletion' order by sequence",
+  );
+  expect(rows.map(({ name }) => name)).toEqual([
+    "organization_deletion.created",
+    "organization_deletion.cancelled",
+  ]);
+});
+
+test("reminds a week and a day before, and is given up where something is under way at the end", async () => {
+  const { owen, max, owner } = world;
+  await request(owen);
+  await remind();
+  await pass(23);
+  const both = (subject: string) => [owen.email, max.email].sort().map((email) => [email, subject]);
+  expect((await remind()).sort()).toEqual(both("Harbour Homes is deleted within a week"));
+  await pass(6);
+  expect((await remind()).sort()).toEqual(both("Harbour Homes is deleted within a day"));
+  expect(await remind()).toEqual([]);
+  await owner.query(
+    "begin; set local session_replication_role = 'replica'; update app_public.buyers set status = 'DRAFT'; commit",
+  );
+  await pass(1);
+  await remind();
+  const { rows: given } = await owner.query(
+    "select status, cancel_reason from app_public.organization_deletions order by id desc limit 1",
+  );
+  expect(given).toEqual([
+    { status: "CANCELLED", cancel_reason: expect.stringMatching(/^Others rely on what is under way/) },
+  ]);
+  await owner.query(
+    "begin; set local session_replication_role = 'replica'; update app_public.buyers set status = 'CLOSED'; commit",
+  );
+});
+
+test("leaves nothing in any table but what the law keeps; others keep all of theirs, people their accounts", async () => {
+  const { owen, max, olga, sam, harbour, summit, owner, peak } = world;
+  const traces = ["harriet", "harbour homes", "harbour view", harbour.slug, "late larry", "deed of"];
+  // Rows of others, and of the people.
+  const others = async () => {
+    const { rows: tables } = await owner.query(
+      `select c.oid::regclass::text as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id'
+       where c.relkind = 'r' and c.relnamespace = 'app_public'::regnamespace and c.relname not in ('project_organizations', 'events') order by 1`,
+    );
+    const { rows } = await owner.query(
+      `${tables.map(({ name }) => `select '${name}' as name, count(*)::int as amount from ${name} where organization_id = $1`).join(" union all ")}
+       union all select 'users', count(*)::int from app_public.users order by 1`,
+      [summit.id],
+    );
+    return rows;
+  };
+  await request(owen);
+  const before = await others();
+  await remind();
+  await pass(30);
+  await outbox.take();
+  const log: string[] = [];
+  await owner.query("select app_private.add_job('organization_deletions__remind')");
+  for (let runs = 0; runs < 3; runs++) log.push(...(await work()));
+  expect(log.filter((line) => /^(error|warn)/i.test(line))).toEqual([]);
+  const mails = (await outbox.take()).map((mail) => [mail.to![0]!.address, mail.subject]);
+  expect(mails.sort()).toEqual(
+    [owen.email, max.email].sort().map((email) => [email, "Harbour Homes was deleted"]),
+  );
+
+  const { rows: left } = await owner.query(
+    "select name, slug, email, deleted_at from app_public.organizations where id = $1",
+    [harbour.id],
+  );
+  expect(left).toEqual([
+    {
+      name: "Deleted organization",
+      slug: `deleted-${harbour.id}`,
+      email: null,
+      deleted_at: expect.any(Date),
+    },
+  ]);
+  // What still has its id tells of the deletion, is kept by law, or is an event of others, whose project it had a part in.
+  expect(Object.keys(await mentions(owner, [harbour.id])).sort()).toEqual([
+    "app_private.access_versions",
+    "app_private.retained_records",
+    "app_private.slugs",
+    "app_public.events",
+    "app_public.organization_deletions",
+    "app_public.organizations",
+  ]);
+  const { rows: streams } = await owner.query(
+    "select e.stream_id from app_public.events e where e.stream_id = $1 or e.organization_id = $1",
+    [harbour.id],
+  );
+  expect(streams).toEqual([]);
+  expect(Object.keys(await mentions(owner, traces)).sort()).toEqual([
+    "app_private.deletion_readers",
+    "app_private.retained_records",
+  ]);
+  expect(await others()).toEqual(before);
+  expect(
+    (await olga.get("query ($id: ID!) { project(id: $id) { title leads { name } } }", { id: peak.id }))
+      .project,
+  ).toMatchObject({ title: "Summit Peak", leads: expect.arrayContaining([{ name: "Shared Shirley" }]) });
+  expect(await has(picture)).toBe(false);
+  expect(await has(content)).toBe(true);
+
+  // Nobody gets in; the people are who they were, and whoever asked for it has the certificate.
+  for (const person of [owen, max, sam, olga, world.anonymous])
+    expect(
+      (await person.sees("query ($id: ID!) { organization(id: $id) { id } }", { id: harbour.id }))
+        .organization ?? null,
+    ).toBeNull();
+  expect((await max.get("{ viewer { organizations { organizationName } } }")).viewer.organizations).toEqual(
+    [],
+  );
+  const { organizationDeletions: seen } = await owen.get(listing);
+  expect(seen[0]).toMatchObject({
+    status: "COMPLETED",
+    organization: null,
+    certificateUrl: expect.any(String),
+    kept: expect.arrayContaining([expect.objectContaining({ record: "buyers", count: 1 })]),
+    removed: expect.arrayContaining([
+      { record: "leads", count: 6 },
+      { record: "projects", count: 3 },
+    ]),
+  });
+  for (const person of [max, olga, sam])
+    expect((await person.get(listing)).organizationDeletions).toEqual([]);
+  const { rows: kept } = await owner.query(
+    "select relation, data ->> 'legal_name' as name, data ? 'email' as email, kept_until > now() + interval '9 years' as later from app_private.retained_records order by 1",
+  );
+  expect(kept).toEqual([
+    { relation: "app_public.buyer_documents", name: null, email: false, later: true },
+    { relation: "app_public.buyers", name: "Bruno Bought", email: false, later: true },
+    { relation: "app_public.projects", name: null, email: false, later: true },
+  ]);
+
+  // Once it need not be kept, it goes as well.
+  await owner.query("update app_private.retained_records set kept_until = current_date");
+  await owner.query("update app_private.stored_files set check_at = now()");
+  await owner.query("select app_private.add_job('retention__sweep')");
+  await work();
+  await owner.query("select app_private.add_job('files__sweep')");
+  await work();
+  expect(Object.keys(await mentions(owner, ["Bruno Bought"]))).toEqual([]);
+  expect(await has(content)).toBe(false);
+}, 60_000);
+
+test("is possible whatever an organization has: each of the demo, and the others keep all of theirs", async () => {
+  const database = await createTestDatabase("demo");
+  const owner = poolOf(database.ownerUrl, 2);
+  try {
+    const { rows: organizations } = await owner.query<{ id: string }>(
+      "select id from app_public.organizations order by id",
+    );
+    const { rows: tables } = await owner.query<{ name: string }>(
+      "select relation as name from app_private.removed_relations() relation",
+    );
+    const counts = tables.map(
+      ({ name }) =>
+        `select '${name}' as name, organization_id as id, count(*)::int as amount from ${name} group by 2`,
+    );
+    // Events and deliveries of what was shared, and affiliations, are of both.
+    const shared = [
+      "app_public.project_organizations",
+      "app_public.project_organization_invites",
+      "app_public.events",
+    ];
+    const rowsOf = async (): Promise<{ name: string; id: string; amount: number }[]> =>
+      (await owner.query(`${counts.join(" union all ")} order by 1, 2`)).rows;
+    for (const { id } of organizations) {
+      const before = await rowsOf();
+      await owner.query(
+        `begin; set local session_replication_role = 'replica';
+         update app_public.buyers set status = 'CLOSED'; update app_public.reservations set status = 'EXPIRED';
+         update app_public.processor_charges set status = 'SUCCEEDED';
+         insert into app_public.organization_deletions (organization_id, final_at) values ('${id}', now()); commit`,
+      );
+      await owner.query(
+        "delete from graphile_worker._private_jobs; select app_private.queue_due_deletions()",
+      );
+      await runJobs(database.ownerUrl, outbox.provider, store);
+      const { rows } = await owner.query(
+        "select d.status, (select t.identifier || j.last_error from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id where j.last_error is not null limit 1) as error from app_public.organization_deletions d where d.organization_id = $1",
+        [id],
+      );
+      expect(rows).toEqual([{ status: "COMPLETED", error: null }]);
+      const others = (all: typeof before) =>
+        all.filter((row) => row.id !== id && row.id !== null && !shared.includes(row.name));
+      const after = await rowsOf();
+      expect(after.filter((row) => row.id === id)).toEqual([]);
+      expect(others(after)).toEqual(others(before));
+    }
+  } finally {
+    await owner.end();
+    await database.drop();
+  }
+}, 120_000);
