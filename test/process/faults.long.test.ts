@@ -8,6 +8,7 @@ import { rollingRestart } from "../faults/balancer.ts";
 import { play, type Outcome } from "../faults/play.ts";
 import { startStage, type Stage } from "../faults/stage.ts";
 import { post } from "../harness/load.ts";
+import { picture } from "../harness/upload.ts";
 
 let stage: Stage;
 beforeAll(async () => {
@@ -50,10 +51,12 @@ test.each([
 
 test("a store that falls silent is given up in time", async () => {
   const { store, played } = stage;
-  const agent = new Agent();
-  const query = "{ projects(first: 1) { images(first: 1) { url } } }";
-  const { data } = await post(agent, played.baseUrl, { query }, { authorization: `Bearer ${played.token}` });
-  const { url } = data.projects[0].images[0];
+  const file = `data:image/png;base64,${(await picture("png")).toString("base64")}`;
+  const query = "mutation ($input: UploadProjectImageInput!) { uploadProjectImage(input: $input) { url } }";
+  const variables = { input: { projectId: played.projectId, file } };
+  const headers = { authorization: `Bearer ${played.token}` };
+  const { data } = await post(new Agent(), played.baseUrl, { query, variables }, headers);
+  const { url } = data.uploadProjectImage;
   store.hush();
   const begun = performance.now();
   const status = await new Promise((resolve, reject) => {
