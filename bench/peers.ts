@@ -58,7 +58,7 @@ interface Counted {
   roundTrips: number;
 }
 
-/** Statements and round trips of each work, the second time that it is done; the answers hold as much as those of the others. */
+/** Statements and round trips of each work, the third time that it is done, when all that is looked up once is known; the answers hold as much as those of the others. */
 async function count(
   contestant: Contestant,
   running: Running,
@@ -72,10 +72,11 @@ async function count(
     for (const work of chosen.filter((one) => can(contestant, one))) {
       // What is changed is not among what the next one is asked for.
       const asking = askingOf(contestant, running, [viewers[work.writes ? 1 : 0]!]);
-      for (let n = 0; n < 2; n += 1) {
+      for (let n = 0; n < 3; n += 1) {
         counter.take();
-        const data = await carryOut(line, work, n, asking);
-        if (n === 0) continue;
+        // What changes data takes another record each time; the others ask for the same one as every contestant.
+        const data = await carryOut(line, work, work.writes ? n : Math.min(n, 1), asking);
+        if (n < 2) continue;
         found.set(work.name, counter.take());
         if (work.writes) continue;
         const amount = values(data);

@@ -3,14 +3,14 @@ import { createFacts, gatherFacts } from "./facts.ts";
 import { rules } from "./index.ts";
 import type { Finding, Rule } from "./rule.ts";
 import type { SourceWords } from "./sources.ts";
-import { createViews } from "./views.ts";
+import { createSnapshot } from "./snapshot.ts";
 
 /**
  * Prepares a connection of the owner for `checkCatalog`; what it makes is temporary.
  * @param client in a database with the whole chain and the objects
  */
 export async function prepareChecks(client: ClientBase): Promise<void> {
-  await createViews(client);
+  await createSnapshot(client);
   await createFacts(client);
 }
 

@@ -1,8 +1,9 @@
 import type { ClientBase } from "pg";
 import { policyCalls } from "./policyCalls.ts";
+import { readSnapshot } from "./snapshot.ts";
 import type { SourceWords } from "./sources.ts";
 
-/** What the catalog does not say as a relation: who calls whom. Temporary tables beside the views of views.ts. */
+/** What the catalog does not say as a relation: who calls whom. Temporary tables beside those of snapshot.ts. */
 const tables = `
 create temp table calls (caller oid, callee oid);
 create temp table mentions (callee oid);
@@ -94,10 +95,11 @@ export async function createFacts(client: ClientBase): Promise<void> {
 }
 
 /**
- * Fills them with how things are now.
+ * Fills them, and those of snapshot.ts, with how things are now.
  * @param words of the sources that are not in the database
  */
 export async function gatherFacts(client: ClientBase, words: SourceWords): Promise<void> {
+  await readSnapshot(client);
   await client.query("truncate calls, mentions, worker_mentions, service_calls, policy_calls");
   for (const statement of fill.split(";\n").filter((text) => text.trim() !== ""))
     await client.query(statement, statement.includes("$1") ? [[...wordsFor(statement, words)]] : []);

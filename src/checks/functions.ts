@@ -51,13 +51,13 @@ export const functionRules: Rule[] = [
   },
   {
     name: "record-function",
-    why: "A field of a record that leads to another one is read beside it only by a function that PostgreSQL puts in the place of its call; any other is carried out for each row.",
+    why: "A record is read in the statement that asks for it only by a function that PostgreSQL puts in the place of its call; any other is carried out for each row.",
     query: `
       select f.object, format('Write \`returns setof %s language sql stable rows 1\`, no \`strict\`, one \`select …\` of its columns, and \`limit 1\` at its end.',
         t.object) as write
       from functions f join pg_proc p on p.oid = f.oid join pg_type y on y.oid = p.prorettype
       join tables t on t.oid = y.typrelid and t.schema = 'app_public'
-      where f.schema = 'app_public' and f.is_field and f.argument_count = 1 and f.volatility <> 'v' and not f.definer and (not p.proretset or p.prorows = 1)
+      where f.schema = 'app_public' and (f.is_field and f.argument_count = 1 or f.argument_count = 0) and f.volatility <> 'v' and not f.definer and (not p.proretset or p.prorows = 1)
         and (not p.proretset or f.language <> 'sql' or p.proisstrict or f.source !~ 'limit 1\\s*$' or f.source !~* '^\\s*select \\w+\\.\\* from\\y')`,
   },
   {

@@ -11,6 +11,6 @@ export interface Rule {
   name: string;
   /** Why it holds, for whoever wonders whether to write an exception. */
   why: string;
-  /** Gives the columns `object` and `write`; may use the views of views.ts. */
+  /** Gives the columns `object` and `write`; may use the tables of snapshot.ts. */
   query: string;
 }

@@ -13,7 +13,7 @@ import { adoptCommitted, appliedCurrent, applyCurrent, readCurrent } from "./cur
 import type { MigrationLog } from "./migrationLog.ts";
 import { migrateOn } from "./onConnection.ts";
 import { applyObjects, schemaHash } from "./objects.ts";
-import { reconcile, type Reconciled } from "./reconcile.ts";
+import { reconcile, tellDifferences, type Reconciled } from "./reconcile.ts";
 import { readReference } from "./reference.ts";
 import type { Reference, ReferenceOptions } from "./referenceCatalog.ts";
 import { takeOwnership } from "./ownership.ts";
@@ -34,7 +34,7 @@ export interface MigrateOptions {
   reference?: (options: ReferenceOptions) => Promise<Reference>;
   /**
    * Told when an existing database has been changed, before it is read again to see whether nothing is missing; and once more
-   * when something was.
+   * when something was. Where nothing had to be, it is not read again.
    */
   changed?: (reconciled: Reconciled) => Promise<void>;
   /** Asked before an existing database is changed: whether the files have changed again. */
@@ -131,8 +131,14 @@ async function bring(
   const { catalog, declaredTables } = reference;
   if (options.changed) {
     const here = isBehind || isOther ? undefined : reading;
-    await options.changed(await reconcile(owner, catalog, { declaredTables, log, here, verify: false }));
+    const first = await reconcile(owner, catalog, { declaredTables, log, here, verify: false });
+    await options.changed(first);
     if (options.isOutdated?.()) return false;
+    if (first.changes.length === 0) {
+      tellDifferences(first, log);
+      await noteSchemaState(owner, hash);
+      return true;
+    }
   }
   const last = await reconcile(owner, catalog, {
     declaredTables,

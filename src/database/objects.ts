@@ -27,6 +27,11 @@ export interface ApplyOptions {
   folder?: string;
   /** Whether the bodies of functions are checked, too. */
   validate?: boolean;
+  /**
+   * Told once everything stands that the API shows, which is committed before; the triggers that follow, in the area `99-triggers`,
+   * get a transaction of their own.
+   */
+  shown?: () => void;
 }
 
 export interface Applied {
@@ -40,6 +45,9 @@ interface ObjectStep extends Step {
   isDefinition: boolean;
   statements: SqlStatement[];
 }
+
+/** The area of what follows from all tables and is never shown by the API. */
+const triggers = "99-triggers";
 
 const definition = /^create\s+(?:or\s+replace\s+)?(?:function|procedure|view|type|aggregate)\b/i;
 
@@ -104,15 +112,25 @@ export async function schemaHash(folder = migrationsFolder, current = ""): Promi
  */
 export async function applyObjects(
   client: ClientBase,
-  { folder = migrationsFolder, validate = false }: ApplyOptions = {},
+  { folder = migrationsFolder, validate = false, shown }: ApplyOptions = {},
 ): Promise<Applied> {
   const files = await readObjects(folder);
-  await client.query("set local check_function_bodies = off; set local client_min_messages = warning");
+  const settings = "set local check_function_bodies = off; set local client_min_messages = warning";
+  await client.query(settings);
   let late = await run(
     client,
     files.map((file) => file.definitions.map((statement) => step(file, [statement], true))),
   );
+  const declaredTables = new Set<string>();
   for (const area of new Set(files.map((file) => file.area))) {
+    // A definition that waits may be shown.
+    if (area === triggers && shown && late.length === 0) {
+      for (const table of await writtenTables(client)) declaredTables.add(table);
+      await client.query("commit");
+      shown();
+      await client.query(`begin; ${settings}`);
+      shown = undefined;
+    }
     const rest = files
       .filter((file) => file.area === area && file.rest.length > 0)
       .map((file) => [step(file, file.rest, false)]);
@@ -124,8 +142,14 @@ export async function applyObjects(
   }
   if (late.length > 0) throw await culprit(client, late);
   if (validate) await validateFunctions(client, files);
+  for (const table of await writtenTables(client)) declaredTables.add(table);
+  if (shown) {
+    await client.query("commit");
+    shown();
+    await client.query("begin");
+  }
   return {
-    declaredTables: await writtenTables(client),
+    declaredTables: [...declaredTables].toSorted(),
     statements: files.reduce((sum, file) => sum + file.definitions.length + file.rest.length, 0),
   };
 }

@@ -67,13 +67,13 @@ export async function reconcile(
       });
       await alongside?.(target);
       await target.query("commit");
-      report(verify ? done : { ...done, drift: [] }, log);
+      tellDifferences(verify ? done : { ...done, drift: [] }, log);
       return done;
     } catch (error) {
       await target.query("rollback");
       if (!isTransient(error)) {
         // What cannot be made may be for want of a column that somebody dropped.
-        report({ changes: [], drift }, log);
+        tellDifferences({ changes: [], drift }, log);
         throw error;
       }
       const reason = error instanceof LockTimeout ? await error.describe(target) : (error as Error).message;
@@ -158,7 +158,8 @@ function tellUnknown(names: string[], log: MigrationLog | undefined): void {
 
 const mostSentences = 20;
 
-function report({ changes, drift }: Reconciled, log: MigrationLog | undefined): void {
+/** Tells what was changed, and what differs in structure. */
+export function tellDifferences({ changes, drift }: Reconciled, log: MigrationLog | undefined): void {
   for (const kind of new Set(changes.map((change) => change.kind))) {
     const of = changes.filter((change) => change.kind === kind);
     const created = of.filter(({ here }) => !here).length;

@@ -21,14 +21,14 @@ export interface ReferenceOptions {
   current?: string;
   /** Whether the bodies of functions are checked. */
   validate?: boolean;
-  /** What else is done with the database as soon as it holds everything; it is there until that has ended. */
+  /** What else is done with the database as soon as it holds what the API shows; it is there until that has ended. */
   meanwhile?: (connectionString: string) => Promise<unknown>;
 }
 
 /**
  * Applies what follows the migrations, to a database that has just these, and reads it. Objects get a session of their own:
  * rows that a migration wrote are none of those that objects declare.
- * @param made told when the database holds everything, before it is read.
+ * @param made told when the database holds everything that the API shows, before its triggers are made and it is read.
  * @throws SchemaError
  */
 export async function readObjectsOn(
@@ -45,9 +45,8 @@ export async function readObjectsOn(
     });
   return await migrateOn(connectionString, async (client) => {
     await client.query("begin");
-    const { declaredTables } = await applyObjects(client, { folder });
+    const { declaredTables } = await applyObjects(client, { folder, shown: made });
     await client.query("commit");
-    made();
     // PERF: side by side; most bodies were checked when they were saved.
     const [checked, catalog] = await Promise.allSettled([
       options.validate && migrateOn(connectionString, (other) => validate(other, folder)),

@@ -42,6 +42,13 @@ export const formats: Readonly<Record<string, Format>> = {
     write: async (source, { subject, wrote }) =>
       writtenInThread("WORKBOOK", source, { title: inWords(subject), wrote }),
   },
+  ZIP: {
+    type: "application/zip",
+    write: async (source, { store, wrote }) => {
+      const { organizationArchive } = await import("./archive.ts");
+      return organizationArchive(source, { store, wrote });
+    },
+  },
   PDF: {
     type: "application/pdf",
     write: async (source, { subject, isReport, filename: title, store, wrote }) =>

@@ -18,6 +18,22 @@ export interface ExportLines {
   length: number;
 }
 
+/** A kind of record in an archive. */
+export interface ExportTable {
+  name: string;
+  count: number;
+  /** Its records as JSON, without the ends of lines, by batches. */
+  lines(): AsyncIterable<string[]>;
+}
+
+/** A file of a record in an archive. */
+export interface ExportedFile {
+  record: string;
+  id: string;
+  checksum: string;
+  filename: string;
+}
+
 export interface ExportSource {
   columns: ExportColumn[];
   /** The first line of CSV. */
@@ -34,6 +50,10 @@ export interface ExportSource {
   lines: AsyncIterable<ExportLines>;
   /** Keys of the first pictures of floor plans, by the plan's id. */
   pictures(floorPlanIds: string[]): Promise<Map<string, string[]>>;
+  /** Of an archive of an organization: its kinds of records, one after the other, each read once and before the next. */
+  tables: ExportTable[];
+  /** Its files, by batches; read once the transaction has ended, so that copying them holds up nobody. */
+  files(): AsyncIterable<ExportedFile[]>;
   /** Ends the transaction; may be called again. */
   close(): Promise<void>;
 }
@@ -42,16 +62,20 @@ export interface ExportSource {
 const batchSize = 250;
 const picturesOfAPlan = 3;
 
-type Opened = Pick<ExportSource, "columns" | "header" | "total" | "permissions" | "rights" | "timeZone">;
+type Opened = Pick<ExportSource, "columns" | "header" | "total" | "permissions" | "rights" | "timeZone"> & {
+  tables?: { name: string; count: number; statement: string }[];
+  files?: string | null;
+};
 
 /**
  * Opens one picture of the data: a cursor in a transaction that sees what was committed when it began. It takes no locks that
  * anybody waits for, and it lasts as long as the rows are written to a local file, not as long as they are brought to a store.
  * @param viewers connections of plat_authenticator
+ * @param of.isArchive whether it is all that an organization has, and not the rows of one subject
  */
 export async function openExportSource(
   viewers: Pool,
-  { id, claims }: { id: string; claims: Claims },
+  { id, claims, isArchive = false }: { id: string; claims: Claims; isArchive?: boolean },
 ): Promise<ExportSource> {
   const client = await viewers.connect();
   let closed: Promise<void> | undefined;
@@ -64,23 +88,73 @@ export async function openExportSource(
     }
   };
   try {
-    await client.query("begin isolation level repeatable read read only");
-    const settings = Object.entries(pgSettings(claims, { requestId: `export ${id}`, channel: "SYSTEM" }));
-    for (const [name, value] of settings)
-      await client.query("select set_config($1, $2, true)", [name, value]);
-    const { rows } = await client.query<{ opened: Opened }>("select app_hidden.open_export($1) as opened", [
-      id,
-    ]);
+    await begin(client, id, claims);
+    const open = isArchive ? "open_organization_export" : "open_export";
+    const { rows } = await client.query<{ opened: Opened }>(`select app_hidden.${open}($1) as opened`, [id]);
+    const { tables = [], files, ...opened } = rows[0]!.opened;
     return {
-      ...rows[0]!.opened,
+      ...opened,
       batches: batchesOf(client),
       lines: linesOf(client),
       pictures: picturesOf(client),
+      tables: tables.map(({ statement, ...table }) => ({
+        ...table,
+        lines: () => recordsOf(client, statement),
+      })),
+      files: () => filesOf(viewers, files ?? undefined, (reader) => begin(reader, id, claims)),
       close: () => (closed ??= close()),
     };
   } catch (error) {
     await close();
     throw error;
+  }
+}
+
+/** Begins a transaction that sees what its requester sees, and what was committed by now. */
+async function begin(client: PoolClient, id: string, claims: Claims): Promise<void> {
+  await client.query("begin isolation level repeatable read read only");
+  const settings = Object.entries(pgSettings(claims, { requestId: `export ${id}`, channel: "SYSTEM" }));
+  for (const [name, value] of settings) await client.query("select set_config($1, $2, true)", [name, value]);
+}
+
+/** The records that a statement of the database's own gives. */
+async function* recordsOf(client: PoolClient, statement: string): AsyncGenerator<string[]> {
+  await client.query(`declare archive_rows no scroll cursor for ${statement}`);
+  for (;;) {
+    const { rows } = await client.query<{ line: string }>(`fetch forward ${batchSize} from archive_rows`);
+    const lines = rows.map(({ line }) => line);
+    letGo(rows);
+    if (lines.length > 0) yield lines;
+    if (lines.length < batchSize) break;
+  }
+  await client.query("close archive_rows");
+}
+
+/** Each batch in a transaction of its own: copying takes longer than one should last. */
+async function* filesOf(
+  viewers: Pool,
+  statement: string | undefined,
+  start: (client: PoolClient) => Promise<void>,
+): AsyncGenerator<ExportedFile[]> {
+  if (statement === undefined) return;
+  for (let last: string | null = null; ;) {
+    const client = await viewers.connect();
+    let rows: ExportedFile[];
+    try {
+      await start(client);
+      ({ rows } = await client.query<ExportedFile>(
+        `select * from (${statement}) f where $1::uuid is null or f.id > $1 order by f.id limit ${batchSize}`,
+        [last],
+      ));
+      await client.query("rollback");
+      client.release();
+    } catch (error) {
+      client.release(error as Error);
+      throw error;
+    }
+    if (rows.length > 0) yield rows;
+    if (rows.length < batchSize) return;
+    last = rows.at(-1)!.id;
   }
 }
 

@@ -3,13 +3,13 @@
  * the cursor's condition and the limit are inside of the statement of src/lists/portfolio.ts. What looks at everything,
  * such as totalCount and aggregates, reads the rows of each scope by themselves, for which there is an index each.
  */
-import { lambda } from "postgraphile/grafast";
+import { ConstantStep, lambda } from "postgraphile/grafast";
 import { sql } from "postgraphile/pg-sql2";
 import { CodedError } from "../errors.ts";
 import { connectionArgument } from "../lists/arguments.ts";
 import { conditions, plannedForValues } from "../lists/filters.ts";
 import { portfolioRowsSql, portfolioSql, scope, within, withDeleted } from "../lists/portfolio.ts";
-import { chosenOrder, pageSize } from "../lists/page.ts";
+import { chosenOrder, MAX_FIRST, pageSize } from "../lists/page.ts";
 import { portfolioTable } from "../lists/portfolioField.ts";
 import type { AnyResource } from "./tables.ts";
 
@@ -46,6 +46,28 @@ function withMember(filter: Record<string, unknown> | null | undefined, name: st
   return { ...filter, [name]: value };
 }
 
+/**
+ * PERF: to tell the select about its page makes the connection read it, also where nothing is asked for but what counts everything. The page is read where
+ * its records, its cursors or whether there are more are asked for.
+ */
+function readPageOnDemand($connection: any): void {
+  $connection.getHandler = () => $connection.getSubplan();
+  const pageInfo = $connection.pageInfo.bind($connection);
+  // Its cursors are those of records of the page.
+  $connection.pageInfo = () => {
+    $connection.setupSubplanWithPagination();
+    return pageInfo();
+  };
+}
+
+/** Whether the arguments of a page stand in the document or are omitted, and are none that is refused, which is found out with the page. */
+const isSoundPage = (...[$first, $after]: unknown[]): boolean =>
+  $first instanceof ConstantStep &&
+  $first.data >= 0 &&
+  $first.data <= MAX_FIRST &&
+  $after instanceof ConstantStep &&
+  $after.data == null;
+
 export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
   name: "PortfolioConnectionsPlugin",
   version: "1.0.0",
@@ -65,6 +87,8 @@ export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
             const $connection = plan(...all) as any;
             const $select = $connection.getSubplan();
             const fieldArgs = all[1] as any;
+            if (isSoundPage(fieldArgs.getRaw("first"), fieldArgs.getRaw("after")))
+              readPageOnDemand($connection);
             const member = connectionArgument(build, resource!);
             const $filter = lambda(
               [fieldArgs.getRaw("filter"), ...(member ? [fieldArgs.getRaw(member.name)] : [])],

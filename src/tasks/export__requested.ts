@@ -70,7 +70,8 @@ function refusalOf(error: unknown): { status: string; message: string } | undefi
   if (error instanceof CodedError && error.code === "PAYLOAD_TOO_LARGE")
     return {
       status: "FAILED",
-      message: "The file would be over 2 GB; filter the rows, or name fewer columns.",
+      message:
+        "The file would be over 2 GB; filter the rows, name fewer columns, or have an archive without files.",
     };
   const { code, message, detail } = error as { code?: string; message: string; detail?: string };
   if (code !== "PLAT0") return undefined;
@@ -130,7 +131,11 @@ class Work {
       ...(this.#run.token_organization_id !== null && { organizationId: this.#run.token_organization_id }),
       ...(this.#run.token_scopes !== null && { scopes: this.#run.token_scopes.split(",") }),
     };
-    const source = await openExportSource(viewers, { id: this.#id, claims });
+    const source = await openExportSource(viewers, {
+      id: this.#id,
+      claims,
+      isArchive: this.#run.format === "ZIP",
+    });
     try {
       await query("select app_private.note_export($1, $2, $3, $4, $5)", [
         this.#id,

@@ -456,7 +456,7 @@ describe("the file", () => {
          insert into app_public.exports (organization_id, subject, format, columns, filter, requested_by_id, filename)
          select $1, c.subject, f.format, case when f.format <> 'PDF' then c.names end, case when f.empty then '{"id": []}'::jsonb end, $2, lower(c.subject)
          from (select subject, jsonb_agg(name order by position) as names from app_hidden.report_columns group by subject) c,
-           (select value as format, empty from app_public.export_format_values, unnest(array[true, false]) empty where not empty or value in ('CSV', 'XLSX')) f (format, empty)
+           (select value as format, empty from app_public.export_format_values, unnest(array[true, false]) empty where value <> 'ZIP' and (not empty or value in ('CSV', 'XLSX'))) f (format, empty)
          where not f.empty or c.subject = 'LEADS'
          returning id, subject)
        , runs as (insert into app_private.export_runs (export_id) select id from asked)

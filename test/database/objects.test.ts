@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { isAbsolute } from "node:path";
 import { Client } from "pg";
+import { onConnection } from "../../src/database/onConnection.ts";
 import { applyObjects, schemaHash, type Applied } from "../../src/database/objects.ts";
 import { SchemaError } from "../../src/database/schemaError.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
@@ -141,4 +142,50 @@ test("the sum of a folder follows the texts and names of its files, and nothing 
   expect(changed).not.toBe(sum);
   await folder.objects({ "a.sql": undefined, "b.sql": "select 2;" });
   expect(await schemaHash(folder.path)).not.toBe(changed);
+});
+
+test("what the API shows is committed, and told, before the triggers of 99-triggers are made", async () => {
+  await using folder = await migrationFolder("", {
+    "01-area/shown.sql": `
+      create function app_public.shown() returns int language sql stable as $$ select 1 $$;
+      insert into app_public.children (id, name) values (1, 'one');`,
+    "99-triggers/last.sql": `
+      create function app_private.tg_last() returns trigger language plpgsql as $$ begin return null; end $$;
+      create trigger last after insert on app_public.children for each row execute function app_private.tg_last();
+      insert into app_public.parents (id) values (2);`,
+  });
+  let told = 0;
+  await client.query("begin");
+  const { declaredTables } = await applyObjects(client, { folder: folder.path, shown: () => told++ });
+  await client.query("commit");
+  expect(told).toBe(1);
+  expect(declaredTables).toEqual(["app_public.children", "app_public.parents"]);
+  const { rows } = await client.query(
+    `select a.xmin::text::bigint < b.xmin::text::bigint as before from pg_proc a, pg_trigger b
+     where a.oid = 'app_public.shown'::regproc and b.tgname = 'last'`,
+  );
+  expect(rows).toEqual([{ before: true }]);
+});
+
+test("nothing in 99-triggers is shown by the API", async () => {
+  const migrated = await createTestDatabase();
+  // All objects were made in one transaction: what has the number of a command after the first trigger of events is of this area.
+  const { rows } = await onConnection(migrated.ownerUrl, (owner) =>
+    owner.query(`
+      with made as (
+        select n.nspname as schema, p.oid::regprocedure::text as object, p.xmin, p.cmin from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+        union all select n.nspname, c.oid::regclass::text, c.xmin, c.cmin from pg_class c join pg_namespace n on n.oid = c.relnamespace
+          where c.relkind in ('v', 'c')
+        union all select n.nspname, c.oid::regclass || '.' || a.attname, a.xmin, a.cmin from pg_attribute a join pg_class c on c.oid = a.attrelid
+          join pg_namespace n on n.oid = c.relnamespace where a.attacl is not null
+        union all select n.nspname, d.description, d.xmin, d.cmin from pg_description d
+          left join pg_proc p on d.classoid = 'pg_proc'::regclass and p.oid = d.objoid
+          left join pg_class c on d.classoid = 'pg_class'::regclass and c.oid = d.objoid
+          join pg_namespace n on n.oid = coalesce(p.pronamespace, c.relnamespace)),
+      first as (select xmin, min(cmin::text::int) as number from made where object ~ '__event_insert' group by xmin)
+      select schema, count(*)::int as objects from made join first on first.xmin = made.xmin and made.cmin::text::int >= first.number
+      group by schema order by 1`),
+  );
+  await migrated.drop();
+  expect(rows).toEqual([{ schema: "app_private", objects: expect.any(Number) }]);
 });

@@ -454,6 +454,7 @@ export function recipes(
       const { id: organizationId } = await run(player.person, "createOrganization", { name: name() });
       return { organizationId, password, secondFactorCode: undefined, dryRun: true };
     },
+    exportOrganization: inHome,
     cancelOrganizationDeletion: async (player) => {
       await owner.query(
         `insert into app_public.organization_deletions (organization_id, final_at) values ($1, now() + interval '30 days')

@@ -17,6 +17,7 @@ export interface Node {
 
 /** How the statements of a request ran. */
 export interface Explained {
+  statements: number;
   nodes: Node[];
   indexes: Set<string>;
   /** Rows of the table that were looked at, whether or not they passed. */
@@ -74,6 +75,7 @@ export async function explain(
     await client.end();
   }
   return {
+    statements: sent.length,
     nodes,
     indexes: new Set(nodes.flatMap((node) => node["Index Name"] ?? [])),
     touched: (relation) => touched(nodes, relation),

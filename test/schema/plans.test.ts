@@ -129,6 +129,32 @@ describe("what is counted or grouped", () => {
       }
   });
 
+  test("takes no page of records along that nobody asks for", async () => {
+    for (const [fields, statements] of [
+      ["totalCount", 1],
+      ["totalCount groupedAggregates(groupBy: [STATUS]) { keys }", 2],
+      ["totalCount nodes { id }", 2],
+      ["totalCount pageInfo { hasNextPage }", 2],
+      ["pageInfo { endCursor }", 1],
+    ] as const)
+      expect((await explain(api, owner, `{ leadsConnection { ${fields} } }`)).statements).toBe(statements);
+    const { leadsConnection } = await owner.get("{ leadsConnection { pageInfo { startCursor endCursor } } }");
+    expect(leadsConnection.pageInfo).toEqual({
+      startCursor: expect.any(String),
+      endCursor: expect.any(String),
+    });
+  });
+
+  test("refuses a page that there is none of", async () => {
+    for (const given of ["first: 1001", "first: -1", 'after: "bm9uZQ=="'])
+      expect(await owner.ask(`{ leadsConnection(${given}) { totalCount } }`)).toHaveProperty("errors");
+    const query =
+      "query ($first: Int, $after: Cursor) { leadsConnection(first: $first, after: $after) { totalCount } }";
+    for (const variables of [{ first: 1001 }, { first: -1 }, { after: "bm9uZQ==" }])
+      expect(await owner.ask(query, variables)).toHaveProperty("errors");
+    expect(await owner.get(query)).toEqual({ leadsConnection: { totalCount: LEADS } });
+  });
+
   test("by somebody with few rows reads none of the others", async () => {
     const { rows } = await api.owner.query(
       "select count(*)::int as own from app_public.leads where assignee_id = $1",

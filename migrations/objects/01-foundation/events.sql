@@ -335,6 +335,12 @@ comment on function app_hidden.columns_of(regclass, jsonb) is
   'A record by the names of its columns that an event has by the names of the API.';
 
 create function app_private.make_event_triggers() returns void
+language sql volatile as $$
+  select app_private.record_events(format('app_public.%I', r.table_name)::regclass, r.subject)
+    from app_hidden.record_types r order by r.table_name
+$$;
+
+create function app_private.make_event_masks() returns void
 language plpgsql volatile as $$
 declare
   record_type record;
@@ -343,7 +349,6 @@ declare
   members_of text := '';
 begin
   for record_type in select * from app_hidden.record_types r order by r.table_name loop
-    perform app_private.record_events(format('app_public.%I', record_type.table_name)::regclass, record_type.subject);
     members := app_private.mask_event(format('app_public.%I', record_type.table_name)::regclass);
     if members is not null then
       members_of := members_of || format(E'\n    when %L then %L::text[]', record_type.subject, members);
@@ -364,7 +369,9 @@ begin
   grant execute on function app_hidden.masked_members, app_hidden.event_value to plat_user, plat_anonymous;
 end $$;
 comment on function app_private.make_event_triggers() is
-  'Gives all records the triggers that write their events, and what masks these for their readers.';
+  'Gives all records the triggers that write their events.';
+comment on function app_private.make_event_masks() is
+  'Makes the functions that mask the events of all records for their readers.';
 
 create function app_public.events_data(e app_public.events) returns jsonb
 language sql stable as $$ select app_hidden.event_value(e.subject_type, e.subject_id, e.data, e.data) $$;

@@ -109,8 +109,10 @@ comment on function app_private.mail_language(text, uuid) is
   'The language of a mail to an address, for an organization where there is one: that of its user, of the purchase or '
   'lead with this address, or of the organization; null where nothing is known.';
 
-create function app_public.viewer() returns app_public.users
-language sql stable as $$ select u.* from app_hidden.masked_users u where u.id = app_public.current_user_id() $$;
+create function app_public.viewer() returns setof app_public.users
+language sql stable rows 1 as $$
+  select u.* from app_hidden.masked_users u where u.id = (select app_public.current_user_id()) limit 1
+$$;
 grant execute on function app_public.viewer to plat_user, plat_anonymous;
 comment on function app_public.viewer is 'The user of the token in use; null without a token.';
 

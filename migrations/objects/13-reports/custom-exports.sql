@@ -51,6 +51,9 @@ declare
     then 12 end;
   asked app_hidden.report_query;
 begin
+  if format = 'ZIP' then
+    perform app_hidden.refuse_report('Archives are made by exportOrganization alone; choose another format.', 'format');
+  end if;
   asked := app_hidden.report_query(subject, organization_id, project_id, columns, filter, coalesce(group_by, '{}'),
     sort);
   if asked.group_by <> '{}' and group_by is null then

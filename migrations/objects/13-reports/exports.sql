@@ -166,7 +166,11 @@ declare
   result app_public.exports;
 begin
   perform app_hidden.require_organization(organization_id, 'report.run');
-  perform app_hidden.export_query(subject, format, organization_id, project_id, columns, filter, sort, group_by);
+  if subject = 'ORGANIZATION' then
+    perform app_hidden.require_organization(organization_id, 'org.owner');
+  else
+    perform app_hidden.export_query(subject, format, organization_id, project_id, columns, filter, sort, group_by);
+  end if;
   -- One after the other: two at once must not both be the last one within the limit.
   perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || organization_id, 0));
   select count(*) filter (where e.requested_by_id = viewer) as of_person, count(*) as of_organization into running

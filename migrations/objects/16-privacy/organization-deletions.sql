@@ -285,7 +285,7 @@ comment on function app_public.request_organization_deletion is $$
 @arg dry_run Only tells what would go and what would stay; nothing is changed.
 
 Has an organization deleted with all that it has, in 30 days; until then each of its owners can cancel it, and all of
-them are reminded. Export its data before. Contracts and payments stay as long as the law asks
+them are reminded. Export its data before (exportOrganization). Contracts and payments stay as long as the law asks
 for; accounts of its people stay. Purchases, reservations and payments that are under way refuse it. For owners who are
 signed in; access tokens are refused.$$;
 

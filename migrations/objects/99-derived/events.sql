@@ -1,4 +1,4 @@
--- The triggers that write events follow the columns, the @secret comments and the names of events of all records, so
--- they are made when everything else stands.
+-- What viewers may not read of events follows the @masked comments of the columns of all records, and the functions
+-- that mask.
 
-select app_private.make_event_triggers();
+select app_private.make_event_masks();

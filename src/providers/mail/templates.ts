@@ -271,7 +271,7 @@ export function organizationDeletion(values: {
       `From ${when(finalAt)} on, ${organization} is deleted with all that it has, for good. Until then, each of its owners can cancel it.`,
       { facts: [["Asked for by", by]] },
       { link, label: "See it, or cancel it" },
-      "A program cancels it with cancelOrganizationDeletion. Export what you need before.",
+      "A program cancels it with cancelOrganizationDeletion. Export what you need before, with exportOrganization.",
     ],
     footer,
   });
