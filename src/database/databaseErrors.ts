@@ -33,7 +33,8 @@ export class DatabaseConnectionError extends Error {
 }
 
 /** Sentences of the driver about a connection that is gone: it gives them no code. */
-const gone = /^(Connection terminated|Client (was closed|has encountered a connection error) and is not queryable)/;
+const gone =
+  /^(Connection terminated|Client (was closed|has encountered a connection error) and is not queryable)/;
 
 /** Whether the driver says that the connection was lost, to whoever asked it without one of our clients in between. */
 export const isLostConnection = (error: unknown): error is Error =>

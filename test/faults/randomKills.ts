@@ -143,7 +143,7 @@ export async function playRandomKills({ seconds, seed }: { seconds: number; seed
     );
   const kill = {
     api: async () => {
-      told.push((await api.stop("SIGKILL")).stdout);
+      ended.push((await api.stop("SIGKILL")).stdout);
       api = await startApi();
     },
     worker: async () => {
@@ -177,7 +177,7 @@ export async function playRandomKills({ seconds, seed }: { seconds: number; seed
     receiver: () => outside.receiver.restart(random(500)),
   };
   /** What API processes that were killed had in their log. */
-  const told: string[] = [];
+  const ended: string[] = [];
   const kills: Kills = { killed: {}, requests: 0, leads: 0, uploads: 0, mails: 0, readyAfterMs: [] };
   const { killed } = kills;
   const kinds = Object.keys(kill) as (keyof typeof kill)[];
@@ -286,7 +286,7 @@ export async function playRandomKills({ seconds, seed }: { seconds: number; seed
     expect(segments.map(numberOf)).toEqual(segments.map((_, n) => first + n));
     expect(await broken(owner.pool)).toEqual({});
   } catch (error) {
-    const faults = [...told, api.log()]
+    const faults = [...ended, api.log()]
       .join("")
       .split("\n")
       .filter((line) => line.includes('"level":"error"'));
@@ -298,7 +298,7 @@ export async function playRandomKills({ seconds, seed }: { seconds: number; seed
   } finally {
     await Promise.all([load.stop(true), beside.stop()]);
     await Promise.all([api.stop(), worker.stop()]);
-    await Promise.all(Object.values(outside).map(({ kill: end }) => end()));
+    await Promise.all(Object.values(outside).map((one) => one.kill()));
     await postgres.stop();
   }
   return {

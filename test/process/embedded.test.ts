@@ -71,7 +71,9 @@ test("a server whose processes outlive it for a while, as it was killed, is star
   const log = join(folder.path, "postgres.log");
   await until(async () => (await readFile(log, "utf8")).includes("pre-existing shared memory block"));
   process.kill(one!, "SIGCONT");
-  await (await starting).stop();
+  const second = await starting;
+  expect(await ask(second.connectionString, "select 1 as one")).toEqual([{ one: 1 }]);
+  await second.stop();
 });
 
 test("a process number in the pid file that meanwhile belongs to somebody else keeps nobody from starting", async () => {

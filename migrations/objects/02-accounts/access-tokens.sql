@@ -278,7 +278,8 @@ begin
     return;
   end if;
   if used is null or used < date_trunc('minute', now()) then
-    -- One of many parallel requests writes it, the others do not wait. A server that takes no changes still lets readers in.
+    -- One of many parallel requests writes it, the others do not wait.
+    -- A server that takes no changes still lets readers in.
     begin
       update app_private.access_token_secrets s set last_used_at = date_trunc('minute', now())
         where s.token_id = (select l.token_id from app_private.access_token_secrets l

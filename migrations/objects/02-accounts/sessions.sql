@@ -132,8 +132,8 @@ begin
   begin
     if known is null then
       insert into app_private.sessions (id, user_id, is_adopted, last_network, last_used_at, expires_at)
-        select authenticate_session.session_id, viewer_id, true, app_private.network_of(ip), date_trunc('minute', now()),
-          authenticate_session.expires_at
+        select authenticate_session.session_id, viewer_id, true, app_private.network_of(ip),
+          date_trunc('minute', now()), authenticate_session.expires_at
         where authenticate_session.session_id is not null and authenticate_session.expires_at is not null
         on conflict do nothing;
     elsif used is null or used < date_trunc('minute', now()) then
