@@ -12,10 +12,11 @@ import { findBinaries } from "./binaries.ts";
 import { clusterFolder } from "./clusterFolder.ts";
 import { runAlone, startPostmaster, stopLeftover } from "./postmaster.ts";
 import { databaseUser, type RunAs } from "./systemUser.ts";
+import type { Logger } from "../log.ts";
 
 export interface EmbeddedOptions {
   dataDir: string;
-  logger?: { info(message: string): void; warn(message: string): void };
+  logger?: Pick<Logger, "info" | "warn">;
   /** Where PostgreSQL archives its log of changes; nowhere where omitted. */
   archive?: ArchiveOptions | undefined;
   /** For tests: nothing survives a crash of the machine, everything is quicker. */
@@ -99,19 +100,26 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     const [{ folder, shownAs }, binaries] = [await clusterFolder(dataDir, runAs), await findBinaries(runAs)];
     const data = join(folder, "data");
     if (await stopLeftover(data))
-      logger?.warn("Stopped a database that an earlier, killed process had left running.");
+      logger?.warn(
+        { event: "embedded.stopped_leftover" },
+        "Stopped a database that an earlier, killed process had left running.",
+      );
     const isKnown = await lstat(join(dataDir, passwordName)).catch(() => undefined);
     const password = await keptSecret(dataDir, passwordName);
     if (!(await lstat(data).catch(() => undefined))) {
-      logger?.info(`Creating the embedded database in ${shownAs}.`);
+      logger?.info({ event: "embedded.creating" }, `Creating the embedded database in ${shownAs}.`);
       await createCluster({ initdb: binaries.initdb, folder, data, password, runAs, fast });
     } else if (!isKnown) {
       await adoptCluster({ postgres: binaries.postgres, data, runAs, dataDir });
-      logger?.warn("The password of the embedded database was lost; it has a new one.");
+      logger?.warn(
+        { event: "embedded.adopted" },
+        "The password of the embedded database was lost; it has a new one.",
+      );
     }
     const series = archive && (await openSeries(archive.folder, dataDir, runAs));
     if (series && (await backupsOf(series)).length === 0)
       logger?.warn(
+        { event: "embedded.no_backup" },
         "The archive has no backup of this database yet, so nothing can be restored: run `npm run backup`.",
       );
     const postmaster = await startPostmaster({
