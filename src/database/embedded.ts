@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chown, lstat, rename, rm, writeFile } from "node:fs/promises";
+import { chown, lstat, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { escapeIdentifier, escapeLiteral } from "pg";
@@ -69,7 +69,7 @@ export const embeddedSettings = {
  */
 const NICE = 5;
 
-const fastSettings = {
+export const fastSettings = {
   fsync: "off",
   full_page_writes: "off",
   synchronous_commit: "off",
@@ -99,6 +99,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     const runAs = databaseUser((await lstat(existing).catch(() => undefined)) ? existing : undefined);
     const [{ folder, shownAs }, binaries] = [await clusterFolder(dataDir, runAs), await findBinaries(runAs)];
     const data = join(folder, "data");
+    await refuseOtherMajor(data, binaries.major, shownAs);
     if (await stopLeftover(data))
       logger?.warn(
         { event: "embedded.stopped_leftover" },
@@ -168,7 +169,23 @@ function archiveSettings(series: string, timeoutSeconds: number): Record<string,
   };
 }
 
-interface NewCluster {
+/** The major version of PostgreSQL that a cluster is of; undefined where there is none. */
+export async function majorOf(data: string): Promise<number | undefined> {
+  const text = await readFile(join(data, "PG_VERSION"), "utf8").catch(() => undefined);
+  return text === undefined ? undefined : Number.parseInt(text, 10);
+}
+
+async function refuseOtherMajor(data: string, ours: number, shownAs: string): Promise<void> {
+  const major = await majorOf(data);
+  if (major === undefined || major === ours) return;
+  throw new Error(
+    major < ours
+      ? `The database in ${shownAs} is of PostgreSQL ${major}, and this version comes with ${ours}: run \`npm run upgrade\` with the same settings, which copies it and keeps the old one.`
+      : `The database in ${shownAs} is of PostgreSQL ${major}, and this version comes with ${ours}: start the version that it was used with.`,
+  );
+}
+
+export interface NewCluster {
   initdb: string;
   folder: string;
   data: string;
@@ -206,7 +223,14 @@ export async function adoptCluster({
 }
 
 /** Made beside its place and moved there when it is whole, so that a crash leaves nothing half made. */
-async function createCluster({ initdb, folder, data, password, runAs, fast }: NewCluster): Promise<void> {
+export async function createCluster({
+  initdb,
+  folder,
+  data,
+  password,
+  runAs,
+  fast,
+}: NewCluster): Promise<void> {
   const unfinished = join(folder, "unfinished");
   const passwordFile = join(folder, "unfinished.password");
   await writeFile(passwordFile, password, { mode: 0o600 });
@@ -227,7 +251,7 @@ async function createCluster({ initdb, folder, data, password, runAs, fast }: Ne
   await rename(unfinished, data);
 }
 
-async function createDatabase(connectionString: string): Promise<void> {
+export async function createDatabase(connectionString: string): Promise<void> {
   const client = new DatabaseClient({ connectionString });
   await client.connect();
   try {
