@@ -1,5 +1,6 @@
 import { isSafeError } from "postgraphile/grafast";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
+import { DatabaseConnectionError, isLostConnection } from "../database/databaseErrors.ts";
 import { type ErrorViewer, fromSqlError, isSqlError } from "../database/sqlErrors.ts";
 import { CodedError, internalError, isErrorCode } from "../errors.ts";
 import type { Claims } from "./requestState.ts";
@@ -42,6 +43,8 @@ export function toCodedError(error: unknown, messages: ConstraintMessages, viewe
         { cause: candidate },
       );
     if (isSqlError(candidate)) return fromSqlError(candidate, messages, viewer);
+    if (isLostConnection(candidate))
+      return fromSqlError(new DatabaseConnectionError("08006", candidate), messages, viewer);
   }
   return internalError(error);
 }
