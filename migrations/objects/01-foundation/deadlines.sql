@@ -132,7 +132,7 @@ begin
     return -1;
   end if;
   perform set_config('lock_timeout', case when own then '25ms' else '2ms' end, true);
-  -- PERF: a constant bounds the scan of the index; clock_timestamp() would be a filter on all deadlines of the organization.
+  -- PERF: a constant bounds the scan of the index; clock_timestamp() would filter all deadlines of the organization.
   due_before := clock_timestamp();
   -- PERF: many that end at one moment take as many statements as one. Where one of them cannot be settled, none is:
   -- they are taken one by one.
