@@ -94,10 +94,7 @@ export async function startApiProcesses(options: {
       }
     });
     worker.on("error", (error) =>
-      log.warn(
-        { event: "api_process.channel", err: error },
-        "A process of the API could not be told something.",
-      ),
+      log.warn({ event: "api_process.channel", err: error }, "A message to an API process was lost."),
     );
     worker.once("exit", (code, signal) => {
       ready.delete(worker);
@@ -107,7 +104,7 @@ export async function startApiProcesses(options: {
       const pauseMs = Math.round(pause.pause());
       log.error(
         { event: "api_process.ended", pid: worker.process.pid, code, signal, pauseMs },
-        "A process of the API ended; another one is started.",
+        `An API process ended; starting another one in ${pauseMs} ms.`,
       );
       const timer = setTimeout(() => {
         pauses.delete(timer);

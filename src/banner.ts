@@ -11,7 +11,10 @@ export function announce(
   log: Logger,
   demoUser?: { email: string; password: string },
 ): void {
-  log.info({ address: config.baseUrl, mode: config.mode, pid: process.pid }, "Plat is ready.");
+  log.info(
+    { event: "service.ready", address: config.baseUrl, mode: config.mode, pid: process.pid },
+    "Plat is ready.",
+  );
   if (config.mode === "all") console.error(banner(config, demoUser));
 }
 

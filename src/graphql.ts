@@ -149,7 +149,7 @@ export async function startGraphql({
   onMismatch = (document) =>
     log.error(
       { event: "graphql.compiled_mismatch", document: document.slice(0, 2_000) },
-      "A compiled query was not written as its plan answers it; its plan goes on being executed.",
+      "A compiled query answered differently from its plan; using the plan.",
     ),
   jwtKeys,
   seal,
@@ -175,7 +175,11 @@ export async function startGraphql({
       max,
       applicationName,
       genericPlans: true,
-      onError: (error) => log.warn({ err: error }, "A database connection broke."),
+      onError: (error) =>
+        log.warn(
+          { event: "database.connection_lost", err: error },
+          "A database connection was lost; the pool opens another one.",
+        ),
     });
   // Pages are for strangers, who may not keep the API from finding out who asks.
   const ofPages = poolSize > 4 ? 2 : 1;

@@ -1,8 +1,21 @@
 import { writeSync } from "node:fs";
-import { pino, symbols, type Logger } from "pino";
+import { pino, symbols, type Logger as PinoLogger } from "pino";
+import type { LogEvent } from "./logEvents.ts";
 import { workContext } from "./workContext.ts";
 
-export type { Logger };
+/** What a log line carries beside its message. */
+export interface LogFields {
+  event: LogEvent;
+  [name: string]: unknown;
+}
+
+type Level = "fatal" | "error" | "warn" | "info" | "debug" | "trace";
+
+/** A logger whose lines all have a name that programs can search for and alert on. */
+export type Logger = Omit<PinoLogger, Level | "child"> &
+  Record<Level, (fields: LogFields, message: string) => void> & {
+    child(bindings: Record<string, unknown>): Logger;
+  };
 
 // Applied to the finished line, so that it holds at any depth and for texts of libraries.
 const secrets: [RegExp, string][] = [
@@ -115,5 +128,5 @@ export function createLog(level: string, destination?: { write(line: string): vo
     // What a line says itself counts.
     mixinMergeStrategy: (said: object, context: object) => ({ ...context, ...said }),
   };
-  return pino(options, destination ?? bufferedOutput());
+  return pino(options, destination ?? bufferedOutput()) as unknown as Logger;
 }

@@ -95,7 +95,7 @@ export function createSeal(
 
   function misplaced({ column, row }: SealedPlace, what: string): SealFault {
     const message = `A sealed value of ${column} ${what}; it is not used.`;
-    log?.error({ code: "SEALED_VALUE_MISPLACED", column, row }, message);
+    log?.error({ event: "secret.misplaced", code: "SEALED_VALUE_MISPLACED", column, row }, message);
     return new SealFault("PLACE", message);
   }
 

@@ -97,7 +97,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
   // What nobody waits for any more, such as a part of a job that has failed already: nothing else has to end for it.
   process.on("unhandledRejection", (error) => {
     metrics.strayRejections.inc();
-    log.error({ event: "process.stray_rejection", err: error }, "A failure was heard by nobody.");
+    log.error({ event: "process.stray_rejection", err: error }, "A rejection was not handled.");
   });
   // Whoever has read the output may be gone, which is no reason to stop.
   for (const output of [process.stdout, process.stderr]) output.on("error", () => {});
@@ -132,7 +132,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
             incomingFolder: incomingFolder(config.dataDir),
           })
         : "absent";
-    if (demo === "loaded") log.info("The demo organization is loaded.");
+    if (demo === "loaded") log.info({ event: "demo.loaded" }, "The demo organization is loaded.");
     if (config.mode === "migrate") return await shutdown.begin("migrated", 0);
     await requireMigrated(database);
     if (config.authenticatorUrl) await requireLimited("AUTHENTICATOR_URL", config.authenticatorUrl);
@@ -198,7 +198,10 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         log,
         listen: metrics.jobs.listen,
         onFailure: (error) => {
-          log.fatal({ event: "worker.failed", err: error }, "Jobs cannot be run in this process any more.");
+          log.fatal(
+            { event: "worker.failed", err: error },
+            "This process cannot run jobs any more; exiting.",
+          );
           fail("jobs cannot be run", exitCodes.unable);
         },
         presets: [
@@ -331,7 +334,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     if (part) servePart(metrics.values);
     else announce(config, log, demo === "absent" ? undefined : demoUser);
   } catch (error) {
-    log.debug({ err: error }, "The start failed.");
+    log.debug({ event: "service.start_failed", err: error }, "The start failed.");
     console.error((error as Error).message);
     await shutdown.begin("the start failed", exitCodes.failed);
   }

@@ -28,27 +28,27 @@ export function orderedShutdown(log: Logger, withinMs: number): Shutdown {
   let signalledAt = 0;
 
   const stopAll = async (reason: string, exitCode: number): Promise<never> => {
-    log.info({ reason }, "Stopping.");
+    log.info({ event: "service.stopping", reason }, "Stopping.");
     const left = new Set(steps.map(({ what }) => what));
     const late = setTimeout(() => {
       log.error(
         { event: "stop.timeout", parts: [...left] },
-        "The stop took too long; what was left is cut off.",
+        "The stop timed out; exiting without waiting for what is left.",
       );
       process.exit(exitCode || exitCodes.cut);
     }, withinMs);
     for (const { what, stop } of steps.toReversed()) {
       try {
         await stop({ exitCode });
-        log.debug({ part: what }, "Stopped.");
+        log.debug({ event: "service.stopped", part: what }, "Stopped.");
       } catch (error) {
-        log.error({ part: what, err: error }, "A part did not stop cleanly.");
+        log.error({ event: "stop.failed", part: what, err: error }, "A part did not stop cleanly.");
         exitCode ||= exitCodes.failed;
       }
       left.delete(what);
     }
     clearTimeout(late);
-    log.info("Stopped.");
+    log.info({ event: "service.stopped" }, "Stopped.");
     process.exit(exitCode);
   };
   const shutdown: Shutdown = {

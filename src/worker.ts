@@ -15,6 +15,7 @@ import { refusesChanges } from "./database/databaseErrors.ts";
 import { watchWorkers, type Liveness } from "./jobs/liveness.ts";
 import { RunnerPool } from "./jobs/runnerPool.ts";
 import type { Logger } from "./log.ts";
+import type { LogEvent } from "./logEvents.ts";
 import { inSpan } from "./tracing/spans.ts";
 import { workContext } from "./workContext.ts";
 
@@ -123,11 +124,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
           pauses.reset();
           downSince = undefined;
         }
-        log.error({ event: "worker.ended" }, "The job runner ended by itself; another one begins.");
+        log.error({ event: "worker.ended" }, "The job runner ended; starting another one.");
       } catch (error) {
         if (stopping.signal.aborted || isTooOld()) return;
         canWait = refusesChanges(error);
-        log.error({ event: "worker.ended", err: error }, "The job runner failed; it is begun anew.");
+        log.error({ event: "worker.ended", err: error }, "The job runner failed; starting another one.");
       }
       runner = undefined;
       // Without a database, or while that takes no changes, it waits, however long that takes: another process could do no more.
@@ -157,7 +158,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       const giveUp = setTimeout(() => {
         runner?.kill("a job did not end in time").catch(() => {});
       }, giveUpAfterMs);
-      await runner?.stop().catch((error: unknown) => log.debug({ err: error }, "It had stopped already."));
+      await runner
+        ?.stop()
+        .catch((error: unknown) =>
+          log.debug({ event: "service.stopped", err: error }, "The job runner had already stopped."),
+        );
       await ended;
       clearTimeout(giveUp);
     },
@@ -221,8 +226,8 @@ function setAsidePreset({ suspicion }: Liveness, log: Logger): GraphileConfig.Pr
                 if (suspect?.ticket) {
                   const { ticket } = suspect;
                   log.warn(
-                    { code: "JOB_SET_ASIDE", ticket, task: task_identifier },
-                    "This job is set aside and was skipped.",
+                    { event: "job.set_aside", code: "JOB_SET_ASIDE", ticket, task: task_identifier },
+                    "A job that is set aside was skipped.",
                   );
                   return;
                 }
@@ -245,6 +250,7 @@ function workerLog(log: Logger): WorkerLogger {
     const job = meta?.["job"] as Job | undefined;
     log[levels[level]](
       {
+        event: (meta?.["event"] as LogEvent | undefined) ?? "job.log",
         component: "worker",
         task: scope.taskIdentifier ?? job?.task_identifier,
         job: scope.jobId ?? (job && String(job.id)),

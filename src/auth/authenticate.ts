@@ -149,8 +149,9 @@ export function createAuthenticator(options: {
     const known = carries ? knownTokens.find(key) : undefined;
     if (!known) return { claims: await lookUp(token, key, ip) };
     if (known.access === undefined) findAccess(key, known);
-    const renew = async () => {
-      knownTokens.keepAccess(key, known, undefined);
+    const renew = async (refused: boolean) => {
+      // A look-up that goes ahead, as it does of each mutation, says nothing of the access: that has versions.
+      if (refused) knownTokens.forget(key);
       return lookUp(token, key, ip);
     };
     return { claims: known.claims, check: new TokenCheck(known.facts, known.access ?? undefined, renew) };

@@ -1,4 +1,5 @@
 /** Tokens that this process has looked up a moment ago. */
+import { isDeepStrictEqual } from "node:util";
 import type { Claims } from "./claims.ts";
 import type { Access, TokenFacts } from "./tokenCheck.ts";
 
@@ -36,10 +37,14 @@ export class KnownTokens {
   }
 
   keep(key: string, token: Omit<KnownToken, "minute" | "access">): void {
+    const minute = minuteOf(Date.now());
+    const before = this.#tokens.get(key);
+    // What was asked for with it may still be on its way.
+    if (before?.minute === minute && isDeepStrictEqual(before, { ...before, ...token })) return;
     // Access has versions of its own.
-    const access = this.#tokens.get(key)?.access ?? undefined;
+    const access = before?.access ?? undefined;
     this.forget(key);
-    this.#tokens.set(key, { ...token, minute: minuteOf(Date.now()), access });
+    this.#tokens.set(key, { ...token, minute, access });
     this.#characters += charactersOf(access);
     this.#shrink();
   }

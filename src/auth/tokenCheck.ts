@@ -33,13 +33,14 @@ export const OUTDATED = "PLAT2";
 export class TokenCheck {
   readonly #facts: TokenFacts;
   readonly #access: Access | undefined;
-  readonly #lookUp: () => Promise<Claims>;
+  readonly #lookUp: (refused: boolean) => Promise<Claims>;
   /** Told what the token stands for, when that was looked up after all. */
   onRenewed: (claims: Claims) => unknown = () => {};
   #passed = false;
   #renewal: Promise<void> | undefined;
 
-  constructor(facts: TokenFacts, access: Access | undefined, lookUp: () => Promise<Claims>) {
+  /** @param lookUp is told whether a statement was refused because the token or its access had changed */
+  constructor(facts: TokenFacts, access: Access | undefined, lookUp: (refused: boolean) => Promise<Claims>) {
     this.#facts = facts;
     this.#access = access;
     this.#lookUp = lookUp;
@@ -67,12 +68,16 @@ export class TokenCheck {
    * @throws CodedError UNAUTHENTICATED when it has ended, UNAVAILABLE or INTERNAL when that cannot be found out
    */
   renew(): Promise<void> {
-    return (this.#renewal ??= this.#lookUp().then((claims) => void this.onRenewed(claims)));
+    return this.#lookUpOnce(true);
   }
 
   /** For the end of an operation, and ahead of one that acts outside of the database: makes sure that somebody has asked. */
   async complete(): Promise<void> {
-    if (this.#renewal || !this.#passed) await this.renew();
+    if (this.#renewal || !this.#passed) await this.#lookUpOnce(false);
+  }
+
+  #lookUpOnce(refused: boolean): Promise<void> {
+    return (this.#renewal ??= this.#lookUp(refused).then((claims) => void this.onRenewed(claims)));
   }
 }
 

@@ -7,8 +7,8 @@ import { NotWritten, type SelectResult } from "./answerWriter.ts";
 import type { CompiledQuery } from "./compiledQueries.ts";
 
 /**
- * Sends the statement of a compiled query and writes its answer.
- * @returns the JSON text; undefined where the plan has to answer after all. What the statement was refused with, the plan gets in its place
+ * Sends the statements of a compiled query and writes its answer.
+ * @returns the JSON text; undefined where the plan has to answer after all. What a single statement was refused with, the plan gets in its place
  */
 export async function answerCompiled(
   query: CompiledQuery,
@@ -17,23 +17,29 @@ export async function answerCompiled(
   work: OperationWork,
   withPgClient: WithPgClient,
 ): Promise<string | undefined> {
-  const { statement, cost, part, copies, planning, write, shape, pages } = query;
+  const { statements, cost, part, copies, planning, write, pages } = query;
   work.measured(cost, part, copies);
-  let rows: readonly unknown[];
-  try {
-    const values = query.values(variables);
-    ({ rows } = await withPgClient(settings, (client) =>
-      client.query<unknown>({ ...statement, values, arrayMode: true } as never),
-    ));
-  } catch (error) {
-    work.failed(error);
+  const send = async ({ text, name, values, shape }: (typeof statements)[number]): Promise<SelectResult> => {
+    const statement = { text, name, values: values(variables), arrayMode: true };
+    const { rows } = await withPgClient(settings, (client) => client.query<unknown>(statement as never));
+    return { ...shape, items: rows } as unknown as SelectResult;
+  };
+  const results: SelectResult[] = [];
+  // All have ended before another way is taken.
+  for (const one of await Promise.allSettled(statements.map(send))) {
+    if (one.status === "fulfilled") results.push(one.value);
+    // Which of several fields it is an error of, the plan finds out.
+    else if (statements.length === 1) work.failed(one.reason);
+  }
+  if (results.length < statements.length) {
+    if (statements.length > 1) work.bytesRead = 0;
     return undefined;
   }
   const bytes = work.bytesRead;
   let data: string;
   let full = "";
   try {
-    const written = write({ ...shape, items: rows } as SelectResult);
+    const written = write(results);
     data = written.text;
     if (written.isFull)
       full = `,"fullPages":${JSON.stringify(fullPages(JSON.parse(data), pages, variables))}`;

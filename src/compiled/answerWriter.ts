@@ -1,5 +1,5 @@
 /**
- * Writers of answers. Where all of an answer comes from the rows of one statement, what a plan does with them is the same for each execution:
+ * Writers of answers. Where all of an answer comes from the rows of its statements, what a plan does with them is the same for each execution:
  * it is put together once, as functions that write the JSON text of the answer from rows. They call what the steps of the plan call.
  */
 import {
@@ -35,7 +35,7 @@ export interface WrittenData {
 }
 
 /** @throws NotWritten for what only the plan can answer, such as null where there may be none */
-export type WriteData = (result: SelectResult) => WrittenData;
+export type WriteData = (results: readonly SelectResult[]) => WrittenData;
 
 /** A result that only the plan can answer. */
 export class NotWritten extends Error {}
@@ -213,48 +213,69 @@ class Compiler {
     if (
       !first ||
       step.hasSideEffects ||
-      !step.isSyncAndSafe ||
+      !(step.isSyncAndSafe || step instanceof LambdaStep) ||
       !step.unbatchedExecute ||
       !pure.some((kind) => step instanceof kind)
     )
       throw new NoWriter();
-    const execute = step.unbatchedExecute.bind(step);
+    const unbatched = step.unbatchedExecute.bind(step);
+    const execute: typeof unbatched = step.isSyncAndSafe ? unbatched : atOnce(unbatched);
     if (given.length === 1) return (values) => execute(extra, first(values));
     return (values) => execute(extra, ...given.map((read) => read(values)));
   }
 }
 
+/** Of a function that may fail or answer later, what it gives at once. */
+function atOnce(execute: NonNullable<Inside["unbatchedExecute"]>): typeof execute {
+  return (...given) => {
+    let value: unknown;
+    try {
+      value = execute(...given);
+    } catch {
+      throw new NotWritten();
+    }
+    if (value instanceof Error || typeof (value as PromiseLike<unknown> | null)?.then === "function")
+      throw new NotWritten();
+    return value;
+  };
+}
+
 /**
  * Puts the writer of a plan together.
  * @param pages lists whose size the operation leaves to their defaults
- * @returns undefined for a plan that does more than to shape the rows of this one step
+ * @returns undefined for a plan that does more than to shape the rows of these steps
  */
 export function compileWriter(
   plan: OperationPlan,
-  $select: PgSelectStep,
+  selects: readonly PgSelectStep[],
   pages: readonly DefaultPage[],
 ): WriteData | undefined {
-  const { fetchOneExtra, lastStepId, beforeStepId, mode, id } = $select as unknown as {
-    fetchOneExtra: boolean;
-    lastStepId: number | null;
-    beforeStepId: number | null;
-    mode: string;
-    id: number;
-  };
-  // With these, rows are cut or turned after they have come.
-  if (fetchOneExtra || lastStepId !== null || beforeStepId !== null || mode !== "normal") return undefined;
+  const ids: number[] = [];
+  for (const $select of selects) {
+    const { fetchOneExtra, lastStepId, beforeStepId, mode, id } = $select as unknown as {
+      fetchOneExtra: boolean;
+      lastStepId: number | null;
+      beforeStepId: number | null;
+      mode: string;
+      id: number;
+    };
+    // With these, rows are cut or turned after they have come.
+    if (fetchOneExtra || lastStepId !== null || beforeStepId !== null) return undefined;
+    if (mode !== "normal" && mode !== "aggregate") return undefined;
+    ids.push(id);
+  }
   const compiler = new Compiler(pages);
   let write: Write;
   try {
     const { rootOutputPlan } = plan as unknown as { rootOutputPlan: Output };
-    write = compiler.write(rootOutputPlan, new Set([id]), []);
+    write = compiler.write(rootOutputPlan, new Set(ids), []);
   } catch (error) {
     if (error instanceof NoWriter) return undefined;
     throw error;
   }
-  return (result) => {
+  return (results) => {
     const values: Values = [];
-    values[id] = result;
+    for (const [index, id] of ids.entries()) values[id] = results[index];
     compiler.isFull = false;
     const text = write(values);
     return { text, isFull: compiler.isFull };

@@ -1,15 +1,15 @@
 /**
- * Queries that are answered without planning or executing their plan anew. Most queries are one statement whose text is the same each time,
- * and whose rows become the answer in the same way. So what an execution of the plan did is recorded: its statement, where the parameters
- * of that came from, and the writer of its answer. After two executions with different ids agree, and the writer has written what the plan
- * answered byte for byte, the next ones bind their parameters, send the statement and write the rows.
+ * Queries that are answered without planning or executing their plan anew. Most queries are one statement whose text is the same each time, or a few that do not
+ * depend on each other, and whose rows become the answer in the same way. So what an execution of the plan did is recorded: its statements, where the parameters
+ * of those came from, and the writer of its answer. After two executions with different ids agree, and the writer has written what the plan
+ * answered byte for byte, the next ones bind their parameters, send the statements and write the rows.
  *
  * What is kept depends on the document, on whether the viewer is signed in, and on the values of all variables but ids: never on a viewer.
  * An execution that read anything about the viewer records nothing. Permissions are decided by the database, as ever, by the settings that go
- * along with the statement.
+ * along with each statement.
  */
-import type { PgSelectStep } from "postgraphile/@dataplan/pg";
-import type { OperationPlan } from "postgraphile/grafast";
+import { PgSelectStep } from "postgraphile/@dataplan/pg";
+import type { OperationPlan, Step } from "postgraphile/grafast";
 import {
   type DocumentNode,
   getOperationAST,
@@ -65,14 +65,52 @@ export class Recording {
     this.#selects.push({ step, result });
   }
 
-  /** The one statement with its step; undefined where there was more, or what was done was done for this viewer. */
-  get single() {
-    const [sent, ...moreStatements] = this.#statements;
-    const [select, ...moreSelects] = this.#selects;
-    if (this.#isPersonal || !sent || !select || moreStatements.length > 0 || moreSelects.length > 0)
-      return undefined;
-    return { ...sent, ...select };
+  /**
+   * The statements with their steps, in the order of the steps.
+   * @returns "unknown" where several came without a row, which does not tell whose they are; undefined where what was done was done for this
+   * viewer, or one statement depends on what another one has found
+   */
+  get complete(): readonly Recorded[] | "unknown" | undefined {
+    const [sent, selects] = [this.#statements, this.#selects];
+    if (this.#isPersonal || sent.length === 0 || sent.length !== selects.length) return undefined;
+    if (sent.length === 1) return [{ ...sent[0]!, ...selects[0]! }];
+    if (sent.length > MOST_STATEMENTS || !selects.every(({ step }) => isIndependent(step))) return undefined;
+    if (new Set(selects.map(({ step }) => step)).size < selects.length) return undefined;
+    const recorded: Recorded[] = [];
+    for (const select of selects) {
+      const [first] = select.result.items;
+      if (first === undefined) return "unknown";
+      const statement = sent.find(({ rows }) => rows[0] === first);
+      if (!statement) return undefined;
+      recorded.push({ ...statement, ...select });
+    }
+    return recorded.toSorted((a, b) => a.step.id - b.step.id);
   }
+}
+
+/** A statement with the step that it was sent for. */
+interface Recorded {
+  readonly statement: AskedStatement;
+  readonly rows: readonly unknown[];
+  readonly step: PgSelectStep;
+  readonly result: SelectResult;
+}
+
+/** Statements of one compiled query: they are sent at once, each on a connection of its own. */
+const MOST_STATEMENTS = 3;
+
+/** Whether a step is executed once, and by nothing that another statement has found. */
+function isIndependent(step: PgSelectStep): boolean {
+  const { layerPlan } = step as unknown as { layerPlan: { reason: { type: string } } };
+  if (layerPlan.reason.type !== "root") return false;
+  const seen = new Set<Step>();
+  const check = (one: Step): boolean => {
+    if (seen.has(one)) return true;
+    seen.add(one);
+    const { dependencies } = one as unknown as { dependencies: readonly Step[] };
+    return dependencies.every((before) => !(before instanceof PgSelectStep) && check(before));
+  };
+  return check(step as unknown as Step);
 }
 
 /** Where a parameter of a statement comes from. */
@@ -104,25 +142,31 @@ export interface Measured {
   readonly planning: number;
 }
 
-/** A query that is answered by its statement. */
+/** A statement of a compiled query. */
+interface CompiledStatement {
+  readonly text: string;
+  readonly name: string | undefined;
+  /** Of the result, all but its rows. */
+  readonly shape: object;
+  values(variables: Variables): unknown[];
+}
+
+/** A query that is answered by its statements, of which none depends on another. */
 export interface CompiledQuery extends Measured {
-  readonly statement: { readonly text: string; readonly name: string | undefined };
+  readonly statements: readonly CompiledStatement[];
   readonly operationName: string | undefined;
   /** What logs and traces tell it by; see operationLabel. */
   readonly label: string | undefined;
   /** Lists whose size the operation leaves to their defaults. */
   readonly pages: readonly DefaultPage[];
   readonly write: WriteData;
-  /** Of the result, all but its rows. */
-  readonly shape: object;
-  values(variables: Variables): unknown[];
 }
 
 /** What is known of one operation with these variables. */
 interface Candidate {
   executions: number;
   /** The first recorded execution. */
-  first?: { ids: Ids; text: string; parameters: readonly Parameter[] };
+  first?: { ids: Ids; statements: readonly { text: string; parameters: readonly Parameter[] }[] };
   ready?: CompiledQuery;
   /** Whether its plan has to be executed each time. */
   isRefused: boolean;
@@ -211,54 +255,66 @@ export class CompiledOperation {
   ): number {
     const candidate = this.#candidates.get(this.#keyOf(variables, isSignedIn) ?? "");
     if (!candidate || candidate.ready || candidate.isRefused) return 0;
-    const { single } = recording;
+    const { complete } = recording;
+    if (complete === "unknown") return 0;
     const ids = this.#idsOf(variables);
-    if (!single || new Set(ids.values()).size < ids.size) return this.#refuse(candidate);
-    const { statement, rows, step, result } = single;
-    const { text, name, values = [] } = statement;
+    if (!complete || new Set(ids.values()).size < ids.size) return this.#refuse(candidate);
     const open = pages.filter(({ variable }) => variable === undefined || variables[variable] == null);
+    const steps = complete.map(({ step }) => step);
     const write = compileWriter(
-      (step as unknown as { operationPlan: OperationPlan }).operationPlan,
-      step,
+      (steps[0] as unknown as { operationPlan: OperationPlan }).operationPlan,
+      steps,
       open,
     );
-    if (!write || !this.#isWritten(write, { ...result, items: rows }, data, mismatch))
-      return this.#refuse(candidate);
+    const results = complete.map(({ rows, result }) => ({ ...result, items: rows }));
+    if (!write || !this.#isWritten(write, results, data, mismatch)) return this.#refuse(candidate);
     const { first } = candidate;
     if (!first) {
-      candidate.first = { ids, text, parameters: values.map((value) => parameterOf(value, ids)) };
+      const statements = complete.map(({ statement: { text, values = [] } }) => ({
+        text,
+        parameters: values.map((value) => parameterOf(value, ids)),
+      }));
+      candidate.first = { ids, statements };
       return 0;
     }
     // An id that was the same both times could as well be a constant.
     for (const [variable, id] of ids) if (first.ids.get(variable) === id) return 0;
-    const bound = first.parameters.map((parameter) => bind(parameter, variables));
-    if (first.text !== text || JSON.stringify(bound) !== JSON.stringify(values))
-      return this.#refuse(candidate);
-    const { items: _, ...shape } = result;
-    const { parameters } = first;
+    const isSame = complete.every(({ statement: { text, values = [] } }, index) => {
+      const before = first.statements[index];
+      const bound = before?.parameters.map((parameter) => bind(parameter, variables));
+      return before?.text === text && JSON.stringify(bound) === JSON.stringify(values);
+    });
+    if (!isSame || first.statements.length !== complete.length) return this.#refuse(candidate);
     candidate.ready = {
       ...measured,
-      statement: { text, name },
+      statements: complete.map(({ statement: { text, name }, result }, index) => {
+        const { items: _, ...shape } = result;
+        const { parameters } = first.statements[index]!;
+        return {
+          text,
+          name,
+          shape,
+          values: (given) => parameters.map((parameter) => bind(parameter, given)),
+        };
+      }),
       operationName: this.#operation?.name?.value,
       label: this.#operation && operationLabel(this.#operation),
       pages: open,
       write,
-      shape,
-      values: (given) => parameters.map((parameter) => bind(parameter, given)),
     };
     delete candidate.first;
-    return BYTES + text.length;
+    return BYTES + complete.reduce((sum, { statement }) => sum + statement.text.length, 0);
   }
 
   #isWritten(
     write: WriteData,
-    result: SelectResult,
+    results: readonly SelectResult[],
     data: object,
     mismatch: MismatchListener = () => {},
   ): boolean {
     let written: string;
     try {
-      written = write(result).text;
+      written = write(results).text;
     } catch (error) {
       if (error instanceof NotWritten) return false;
       throw error;

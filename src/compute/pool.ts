@@ -249,8 +249,8 @@ export function createCompute({
         // What was computed of this part is computed once more, without the item that the thread was ended by.
         job.over.push(item);
         log.warn(
-          { err: cause, organization: job.tenant.id, task: job.task },
-          "A computation took more than its budget; its thread was ended.",
+          { event: "compute.over_budget", err: cause, organization: job.tenant.id, task: job.task },
+          "A computation exceeded its budget; its thread was terminated.",
         );
       } else if (!thread.isReady) {
         // Nobody can compute anything: whoever waits is told, and tries again later.

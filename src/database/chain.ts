@@ -93,7 +93,7 @@ async function retried(run: () => Promise<unknown>, log: MigrationLog | undefine
       await pauseAfter(tries, (pause) =>
         log?.warn(
           { event: "migration.lock_timeout", attempt: tries },
-          `A migration waited for a lock in vain; trying again in ${pause} ms.`,
+          `A migration timed out waiting for a lock; retrying in ${pause} ms.`,
         ),
       );
     }

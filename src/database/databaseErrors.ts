@@ -32,6 +32,14 @@ export class DatabaseConnectionError extends Error {
   }
 }
 
+/** Sentences of the driver about a connection that is gone: it gives them no code. */
+const gone =
+  /^(Connection terminated|Client (was closed|has encountered a connection error) and is not queryable)/;
+
+/** Whether the driver says that the connection was lost, to whoever asked it without one of our clients in between. */
+export const isLostConnection = (error: unknown): error is Error =>
+  error instanceof Error && !("code" in error) && gone.test(error.message);
+
 /** The SQLSTATE of an error of the server or of {@link DatabaseConnectionError}; undefined for anything else. */
 export function sqlState(error: unknown): string | undefined {
   if (error instanceof DatabaseError || error instanceof DatabaseConnectionError) return error.code;

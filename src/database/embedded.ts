@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chown, lstat, rename, rm, writeFile } from "node:fs/promises";
+import { chown, lstat, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { escapeIdentifier, escapeLiteral } from "pg";
@@ -12,10 +12,11 @@ import { findBinaries } from "./binaries.ts";
 import { clusterFolder } from "./clusterFolder.ts";
 import { runAlone, startPostmaster, stopLeftover } from "./postmaster.ts";
 import { databaseUser, type RunAs } from "./systemUser.ts";
+import type { Logger } from "../log.ts";
 
 export interface EmbeddedOptions {
   dataDir: string;
-  logger?: { info(message: string): void; warn(message: string): void };
+  logger?: Pick<Logger, "info" | "warn">;
   /** Where PostgreSQL archives its log of changes; nowhere where omitted. */
   archive?: ArchiveOptions | undefined;
   /** For tests: nothing survives a crash of the machine, everything is quicker. */
@@ -68,7 +69,7 @@ export const embeddedSettings = {
  */
 const NICE = 5;
 
-const fastSettings = {
+export const fastSettings = {
   fsync: "off",
   full_page_writes: "off",
   synchronous_commit: "off",
@@ -98,20 +99,28 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     const runAs = databaseUser((await lstat(existing).catch(() => undefined)) ? existing : undefined);
     const [{ folder, shownAs }, binaries] = [await clusterFolder(dataDir, runAs), await findBinaries(runAs)];
     const data = join(folder, "data");
+    await refuseOtherMajor(data, binaries.major, shownAs);
     if (await stopLeftover(data))
-      logger?.warn("Stopped a database that an earlier, killed process had left running.");
+      logger?.warn(
+        { event: "embedded.stopped_leftover" },
+        "Stopped a database that an earlier, killed process had left running.",
+      );
     const isKnown = await lstat(join(dataDir, passwordName)).catch(() => undefined);
     const password = await keptSecret(dataDir, passwordName);
     if (!(await lstat(data).catch(() => undefined))) {
-      logger?.info(`Creating the embedded database in ${shownAs}.`);
+      logger?.info({ event: "embedded.creating" }, `Creating the embedded database in ${shownAs}.`);
       await createCluster({ initdb: binaries.initdb, folder, data, password, runAs, fast });
     } else if (!isKnown) {
       await adoptCluster({ postgres: binaries.postgres, data, runAs, dataDir });
-      logger?.warn("The password of the embedded database was lost; it has a new one.");
+      logger?.warn(
+        { event: "embedded.adopted" },
+        "The password of the embedded database was lost; it has a new one.",
+      );
     }
     const series = archive && (await openSeries(archive.folder, dataDir, runAs));
     if (series && (await backupsOf(series)).length === 0)
       logger?.warn(
+        { event: "embedded.no_backup" },
         "The archive has no backup of this database yet, so nothing can be restored: run `npm run backup`.",
       );
     const postmaster = await startPostmaster({
@@ -160,7 +169,23 @@ function archiveSettings(series: string, timeoutSeconds: number): Record<string,
   };
 }
 
-interface NewCluster {
+/** The major version of PostgreSQL that a cluster is of; undefined where there is none. */
+export async function majorOf(data: string): Promise<number | undefined> {
+  const text = await readFile(join(data, "PG_VERSION"), "utf8").catch(() => undefined);
+  return text === undefined ? undefined : Number.parseInt(text, 10);
+}
+
+async function refuseOtherMajor(data: string, ours: number, shownAs: string): Promise<void> {
+  const major = await majorOf(data);
+  if (major === undefined || major === ours) return;
+  throw new Error(
+    major < ours
+      ? `The database in ${shownAs} is of PostgreSQL ${major}, and this version comes with ${ours}: run \`npm run upgrade\` with the same settings, which copies it and keeps the old one.`
+      : `The database in ${shownAs} is of PostgreSQL ${major}, and this version comes with ${ours}: start the version that it was used with.`,
+  );
+}
+
+export interface NewCluster {
   initdb: string;
   folder: string;
   data: string;
@@ -198,7 +223,14 @@ export async function adoptCluster({
 }
 
 /** Made beside its place and moved there when it is whole, so that a crash leaves nothing half made. */
-async function createCluster({ initdb, folder, data, password, runAs, fast }: NewCluster): Promise<void> {
+export async function createCluster({
+  initdb,
+  folder,
+  data,
+  password,
+  runAs,
+  fast,
+}: NewCluster): Promise<void> {
   const unfinished = join(folder, "unfinished");
   const passwordFile = join(folder, "unfinished.password");
   await writeFile(passwordFile, password, { mode: 0o600 });
@@ -219,7 +251,7 @@ async function createCluster({ initdb, folder, data, password, runAs, fast }: Ne
   await rename(unfinished, data);
 }
 
-async function createDatabase(connectionString: string): Promise<void> {
+export async function createDatabase(connectionString: string): Promise<void> {
   const client = new DatabaseClient({ connectionString });
   await client.connect();
   try {

@@ -25,12 +25,15 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
     : await startEmbeddedPostgres({
         dataDir: config.dataDir,
         archive: config.archive,
-        logger: { info: (message) => log.info(message), warn: (message) => log.warn(message) },
+        logger: log,
       });
   const loginUrl = embedded?.connectionString ?? config.databaseUrl!;
   const apiUrl = config.authenticatorUrl ?? authenticatorUrl(loginUrl);
   const check = await migratedCheck(loginUrl, (error) =>
-    log.warn({ err: error }, "A database connection broke."),
+    log.warn(
+      { event: "database.connection_lost", err: error },
+      "A database connection was lost; the pool opens another one.",
+    ),
   );
   return {
     loginUrl,

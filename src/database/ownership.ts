@@ -66,7 +66,7 @@ export async function takeOwnership(login: Client, log: MigrationLog | undefined
       await pauseAfter(tries, (pause) =>
         log?.warn(
           { event: "migration.lock_timeout", attempt: tries },
-          `The owner could not be changed yet, since others hold a lock; trying again in ${pause} ms.`,
+          `Changing the owner timed out waiting for a lock; retrying in ${pause} ms.`,
         ),
       );
     }

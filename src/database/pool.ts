@@ -86,7 +86,10 @@ export function makeWorkPool({
     ...options,
     statementTimeout: 300_000,
     onError: (error) =>
-      log.warn({ err: error, pool: options.applicationName }, "A database connection broke."),
+      log.warn(
+        { event: "database.connection_lost", err: error, pool: options.applicationName },
+        "A database connection was lost; the pool opens another one.",
+      ),
   });
   pool.on("connect", stampRequests);
   return pool;

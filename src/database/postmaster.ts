@@ -31,15 +31,21 @@ interface Start {
 const startWithinMs = 60_000;
 const sessionsEndWithinMs = 1000;
 const stopWithinMs = 30_000;
+/** How long processes of a server that was killed may take to notice that. */
+const leftoversEndWithinMs = 20_000;
 
 /** Starts the server on a free loopback port and waits until it takes connections. */
 export async function startPostmaster(start: Start): Promise<Postmaster> {
+  const begun = performance.now();
   for (let attempt = 1; ; attempt++) {
     try {
       return await startOnce(start, await freePort());
     } catch (error) {
       // Between finding the port and using it somebody else may have taken it.
-      if (attempt === 5 || !/Address already in use/.test(String(error))) throw error;
+      if (attempt < 5 && /Address already in use/.test(String(error))) continue;
+      const isLeftover = /pre-existing shared memory block/.test(String(error));
+      if (!isLeftover || performance.now() - begun > leftoversEndWithinMs) throw error;
+      await delay(100);
     }
   }
 }

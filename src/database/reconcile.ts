@@ -85,7 +85,7 @@ export async function reconcile(
       await pauseAfter(tries, (pause) =>
         log?.warn(
           { event: "schema.lock_timeout", attempt: tries },
-          `The schema could not be changed yet, since ${reason} Trying again in ${pause} ms.`,
+          `The schema was not changed, since ${reason} Retrying in ${pause} ms.`,
         ),
       );
     }

@@ -34,7 +34,11 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
     let whole = Promise.resolve();
     let isServed = true;
     const check = oneAtATime(() =>
-      thread.check().catch((error: unknown) => log.debug({ err: error }, "The schema was not checked.")),
+      thread
+        .check()
+        .catch((error: unknown) =>
+          log.debug({ event: "schema.check_failed", err: error }, "The schema was not checked."),
+        ),
     );
 
     const serve = async (what: string, since: number, schema?: Promise<GraphQLSchema>) => {
@@ -50,7 +54,10 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       } catch (error) {
         say(`${(error as Error).message}\nThe API goes on as it was.`);
         if ((error as Error).name !== "SchemaError")
-          log.debug({ err: error }, "The schema was not followed.");
+          log.debug(
+            { event: "schema.follow_failed", err: error },
+            "A change of the schema was not followed.",
+          );
       }
     };
 

@@ -95,9 +95,13 @@ export function withoutBody(text: string): string {
   return body !== undefined && forms.routine.test(text) ? text.replace(body, () => "") : text;
 }
 
+/** Functions and rows that the schema of GraphQL is not made of: it has the rows of enums only, which are in app_public. */
+const internal =
+  /^(?:row app_(?:hidden|private)\.|(?:comment on )?(?:function|procedure|aggregate) app_private\.)/;
+
 /** Whether the API shows it; policies, triggers and the bodies of functions are PostgreSQL's own affair. */
-export function isShown({ kind, here, wanted }: Difference): boolean {
-  if (kind === "policy" || kind === "trigger") return false;
+export function isShown({ kind, identity, here, wanted }: Difference): boolean {
+  if (kind === "policy" || kind === "trigger" || internal.test(identity)) return false;
   if (kind !== "function" || !here || !wanted) return true;
   return withoutBody(here.create) !== withoutBody(wanted.create);
 }

@@ -4,6 +4,7 @@ import type { ClientBase } from "pg";
 import { errorsTable } from "./errors.ts";
 import { reportColumns } from "./exports.ts";
 import { importColumns } from "./imports.ts";
+import { logEventsTable } from "./logEvents.ts";
 import { limitsTable, tiersTable } from "./limits.ts";
 import { permissionsTable } from "./permissions.ts";
 import { queryLimitsTable } from "./queryLimits.ts";
@@ -17,6 +18,7 @@ const parts: [file: string, mark: string, write: (database: ClientBase) => strin
   ["docs/errors.md", "errors", errorsTable],
   ["docs/exports.md", "columns", reportColumns],
   ["docs/imports.md", "columns", importColumns],
+  ["docs/operating.md", "log-events", logEventsTable],
   ["docs/permissions.md", "members", (database) => permissionsTable(database, false)],
   ["docs/permissions.md", "affiliated", (database) => permissionsTable(database, true)],
   ["docs/queries.md", "query-limits", queryLimitsTable],

@@ -55,7 +55,7 @@ export function draftTransforms(
         if (!(error instanceof DraftFailed)) throw error;
         // Not the provider's own words: they may repeat what it was told.
         const { status } = (error.cause ?? {}) as { status?: number };
-        log.warn({ provider: provider.name, status, generation: id }, error.message);
+        log.warn({ event: "draft.failed", provider: provider.name, status, generation: id }, error.message);
         throw new CodedError(
           "PROVIDER_ERROR",
           error.message,

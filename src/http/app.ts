@@ -1,5 +1,5 @@
 import express, { type Express, type RequestHandler } from "express";
-import type { Logger } from "pino";
+import type { Logger } from "../log.ts";
 import type { PostGraphileInstance } from "postgraphile";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import type { LanguageOfUser } from "../messages/viewerLanguage.ts";

@@ -18,7 +18,8 @@ function answer(
 ): GraphQLError {
   state?.errorCodes.add(error.code);
   const failure = failureForLog(error);
-  if (failure) state?.log.error({ ...failure, path: from?.path }, "operation failed");
+  if (failure)
+    state?.log.error({ event: "graphql.failed", ...failure, path: from?.path }, "The operation failed.");
   return new GraphQLError(error.message, {
     nodes: from?.nodes,
     source: from?.source,

@@ -13,6 +13,9 @@ export async function turnOf(
   party: Party,
   response: Response,
 ): Promise<Release | undefined> {
+  // PERF: most requests need no wait that could be ended.
+  const release = semaphore.tryAcquire(party);
+  if (release) return release;
   const gone = new AbortController();
   const onClose = () => gone.abort(new Error("The caller has gone."));
   response.once("close", onClose);

@@ -98,7 +98,7 @@ export async function openMonitoring(
       throw new Error(`MONITORING: cannot listen on ${host}:${wanted}: ${message}`, { cause: error });
     log.warn(
       { event: "monitoring.taken", host, port: wanted, err: error },
-      "The address for metrics and probes is taken; they are not served. Choose one with MONITORING.",
+      "The address for metrics and probes is in use; they are not served. Choose another one with MONITORING.",
     );
     return undefined;
   }

@@ -47,7 +47,7 @@ export const refuse =
       transportError(error) ?? toCodedError(error, state.constraintMessages, viewerOf(state.claims));
     state.errorCodes.add(coded.code);
     const failure = failureForLog(coded);
-    if (failure) state.log.error(failure, "request failed");
+    if (failure) state.log.error({ event: "http.failed", ...failure }, "The request failed.");
     if (response.headersSent) return void response.destroy();
     if (coded.status === 401) {
       const failed = request.headers.authorization === undefined ? "" : ', error="invalid_token"';

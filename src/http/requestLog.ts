@@ -13,6 +13,7 @@ export const requestLog: RequestHandler = (request, response, next) => {
   response.once("close", () => {
     state.log.info(
       {
+        event: "http.request",
         method: request.method,
         path: request.originalUrl.split("?", 1)[0]!.replace(secretPaths, "/$1/…"),
         status: response.statusCode,

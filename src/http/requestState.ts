@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { TokenCheck } from "../auth/tokenCheck.ts";
-import type { Logger } from "pino";
+import type { Logger } from "../log.ts";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import type { OperationWork } from "../limits/operationWork.ts";
 import type { Language } from "../messages/catalogue.ts";

@@ -73,7 +73,7 @@ export async function serve(
         toldAt = performance.now();
         log.error(
           { event: "tls.reload_failed", err: error },
-          "The certificate could not be read again; the one before goes on being used.",
+          "Reloading the certificate failed; the previous one stays in use.",
         );
       });
   }, reloadEveryMs).unref();

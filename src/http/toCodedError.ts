@@ -1,8 +1,10 @@
 import { isSafeError } from "postgraphile/grafast";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
+import { DatabaseConnectionError, isLostConnection } from "../database/databaseErrors.ts";
 import { type ErrorViewer, fromSqlError, isSqlError } from "../database/sqlErrors.ts";
 import { CodedError, internalError, isErrorCode } from "../errors.ts";
 import type { Claims } from "./requestState.ts";
+import type { LogEvent } from "../logEvents.ts";
 
 /** The error itself, then what caused it, the outermost first; bounded, since a cause can be its own. */
 function* causes(error: unknown): Generator<unknown> {
@@ -41,6 +43,8 @@ export function toCodedError(error: unknown, messages: ConstraintMessages, viewe
         { cause: candidate },
       );
     if (isSqlError(candidate)) return fromSqlError(candidate, messages, viewer);
+    if (isLostConnection(candidate))
+      return fromSqlError(new DatabaseConnectionError("08006", candidate), messages, viewer);
   }
   return internalError(error);
 }
@@ -64,7 +68,7 @@ export function describeForLog(error: unknown): Record<string, unknown> {
  * What the log says of a failure that the operator has to hear of: one of ours, of the database, or of the store of files. Undefined for
  * any other, which belongs to whoever asked, or to whoever has set up the outside party.
  */
-export function failureForLog(error: CodedError): { event?: string; err: object } | undefined {
+export function failureForLog(error: CodedError): { event?: LogEvent; err: object } | undefined {
   const err = () => describeForLog(error.cause ?? error);
   if (error.code === "INTERNAL" || error.code === "UNAVAILABLE") return { err: err() };
   if (error.code === "PROVIDER_ERROR" && error.extensions["provider"] === "files")

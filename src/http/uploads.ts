@@ -116,8 +116,8 @@ export function uploads(deps: UploadDeps, documents: TrustedDocuments = noTruste
           .release(state.sentFiles)
           .catch((error) =>
             state.log.warn(
-              { err: error, event: "release_failed" },
-              "Files were not deleted; the sweep does so.",
+              { event: "files.release_failed", err: error },
+              "Deleting files of a refused upload failed; the sweep deletes them.",
             ),
           );
       // What is not released is swept.

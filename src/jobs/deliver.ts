@@ -44,7 +44,7 @@ export async function deliver(
   } catch (error) {
     if (!(error instanceof MailRefused)) throw error;
     await note(helpers, message, "REFUSED", error.message);
-    helpers.logger.warn(`${error.message} Mail: ${helpers.job.task_identifier}.`);
+    helpers.logger.warn(`${error.message} Mail: ${helpers.job.task_identifier}.`, { event: "mail.failed" });
     return false;
   }
 }

@@ -68,7 +68,10 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
       [...held],
     ]);
     if (rows[0]!.amount > 0)
-      log.warn({ jobs: rows[0]!.amount }, "Jobs were taken and never arrived here; they are free again.");
+      log.warn(
+        { event: "worker.jobs_lost", jobs: rows[0]!.amount },
+        "Jobs were locked and never started; released.",
+      );
   }
 
   /** Runners of this process that have stopped, until the database has heard of it. */
@@ -80,12 +83,20 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
       [everywhere],
     );
     const freed = found.filter(({ ticket }) => ticket === null).length;
-    if (freed > 0) log.warn({ jobs: freed }, "A worker died; its jobs are free again.");
+    if (freed > 0) log.warn({ event: "worker.died", jobs: freed }, "A worker died; its jobs were released.");
     for (const { ticket, job_id, task, organization_id, deaths } of found)
       if (ticket !== null)
         log.error(
-          { code: "JOB_SET_ASIDE", ticket, task, job: job_id, organization: organization_id, deaths },
-          "The process died again during this job, which is set aside: look into it, then release it with app_private.release_job.",
+          {
+            event: "job.set_aside",
+            code: "JOB_SET_ASIDE",
+            ticket,
+            task,
+            job: job_id,
+            organization: organization_id,
+            deaths,
+          },
+          "Processes died twice during this job, which is set aside: find the cause, then release it with app_private.release_job.",
         );
     const { rows } = await query<{ key: string; ticket: string | null }>(
       "select * from app_private.deadly_keys()",
@@ -123,7 +134,8 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
       await freeLost(current);
     },
     (error) => {
-      if (!ended) log.warn({ err: error }, "Dead workers could not be looked for; they are in a moment.");
+      if (!ended)
+        log.warn({ event: "worker.look_failed", err: error }, "Looking for dead workers failed; retrying.");
     },
   );
   line.keep(looker.call, lookEveryMs);

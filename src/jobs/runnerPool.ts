@@ -68,7 +68,11 @@ export class RunnerPool extends Pool {
     this.#noted = noted;
     this.#pausedTasks = pausedTasks;
     const broke = (error: Error) => {
-      if (!this.ending) log.warn({ err: error, pool: "plat-worker-jobs" }, "A database connection broke.");
+      if (!this.ending)
+        log.warn(
+          { event: "database.connection_lost", err: error, pool: "plat-worker-jobs" },
+          "A database connection was lost; the pool opens another one.",
+        );
     };
     this.on("error", broke);
     this.on("connect", (client) => {

@@ -70,14 +70,21 @@ export class FairSemaphore {
     return { held: this.#held, waiting };
   }
 
+  /** Acquires units where that needs no waiting: they are free, and nobody waits already. */
+  tryAcquire(party: Party, weight = 1): Release | undefined {
+    return this.#groups.size === 0 && this.#verdict(party, weight) === "admitted"
+      ? this.#take(party, weight)
+      : undefined;
+  }
+
   /**
    * Waits until the party may have that many units.
    * @throws CodedError RATE_LIMITED, or what `refusal` makes, when too many wait already or the wait took too long; the reason of `signal`
    */
   async acquire(party: Party, { weight = 1, signal }: AcquireOptions = {}): Promise<Release> {
     signal?.throwIfAborted();
-    if (this.#groups.size === 0 && this.#verdict(party, weight) === "admitted")
-      return this.#take(party, weight);
+    const release = this.tryAcquire(party, weight);
+    if (release) return release;
     this.#makeRoom(party);
     const { promise, resolve, reject } = Promise.withResolvers<Release>();
     const leave = (reason: unknown) => {

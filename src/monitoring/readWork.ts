@@ -21,7 +21,11 @@ export function readWork(
     statementTimeout: STATEMENT_MS,
     lockTimeout: STATEMENT_MS / 2,
     connectTimeout: STATEMENT_MS,
-    onError: (error) => log.warn({ err: error, pool: "plat-monitoring" }, "A database connection broke."),
+    onError: (error) =>
+      log.warn(
+        { event: "database.connection_lost", err: error, pool: "plat-monitoring" },
+        "A database connection was lost; the pool opens another one.",
+      ),
   });
   return {
     read: async () =>

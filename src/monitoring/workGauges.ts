@@ -125,7 +125,7 @@ export function workGauges(
       failures.inc();
       log.warn(
         { event: "monitoring.query_failed", err: error },
-        "The numbers of waiting work could not be read; the next scrape tries again.",
+        "Reading the metrics of queued work failed; the next scrape retries.",
       );
     }
     if (performance.now() - at > STALE_MS) clear();

@@ -38,7 +38,10 @@ export function startNotificationReader({
       }
     } catch (error) {
       if (!stopping)
-        log.warn({ err: error }, "The notifications could not be looked after; they are in a moment.");
+        log.warn(
+          { event: "notifications.failed", err: error },
+          "Reading events for notifications failed; retrying.",
+        );
     }
     if (!stopping) timer = setTimeout(() => (looking = look()), lookEveryMs);
   };

@@ -111,9 +111,9 @@ class Work {
         if (!rows[0]!.on) this.#stop.abort(new Stopped("The export is not to be written any more."));
       } catch (error) {
         // The lease runs for a while; finishing asks again.
-        this.#helpers.logger.warn(
-          `The progress of an export could not be noted: ${(error as Error).message}`,
-        );
+        this.#helpers.logger.warn(`Recording the progress of an export failed: ${(error as Error).message}`, {
+          event: "export.progress_failed",
+        });
       }
       if (!this.#signal.aborted) this.#nextBeat();
     }, beatEveryMs);

@@ -7,7 +7,9 @@ import { idOf } from "../jobs/payload.ts";
  */
 const task: Task = async (payload, { integrations, query, logger }) => {
   const error = await integrations.retry("ORGANIZATION", idOf(payload)).catch((unexpected: Error) => {
-    logger.error(`An integration could not be refreshed: ${unexpected.message}`);
+    logger.error(`Refreshing an integration failed: ${unexpected.message}`, {
+      event: "integration.refresh_failed",
+    });
     return "Something went wrong on our side; try again.";
   });
   await query("select app_private.end_resolution($1, $2)", [idOf(payload, "ticketId"), error ?? null]);

@@ -27,7 +27,9 @@ const task: Task = async (_payload, helpers) => {
       else if (abandon || !facts.processorId) await moves.abandon(facts);
       else await moves.look(facts);
     } catch (error) {
-      logger.warn(`The payment processor could not be asked about a ${kind}: ${(error as Error).message}`);
+      logger.warn(`Asking the payment processor about a ${kind} failed: ${(error as Error).message}`, {
+        event: "payments.reconcile_failed",
+      });
       // Nobody there: the others would wait for nothing.
       if (error instanceof ProcessorFailure && (failures += 1) === 3) return;
     }

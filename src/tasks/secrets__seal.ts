@@ -47,15 +47,20 @@ const task: Task = async (_payload, { query, seal, logger, abortSignal }) => {
     if (sealed > 0)
       logger.info(
         `${sealed} secrets of ${column} are sealed with the present key of SECRET_KEYS for their rows now.`,
+        { event: "secret.sealed" },
       );
     for (const [message, amount] of faults)
-      logger.warn(`${amount} secrets of ${column} cannot be opened: ${message}`);
+      logger.warn(`${amount} secrets of ${column} cannot be opened: ${message}`, {
+        event: "secret.unreadable",
+      });
     const { rows: left } = await query<{ amount: number }>(
       "select app_private.note_bound($1, $2) as amount",
       [relation, name],
     );
     if (left[0]!.amount > 0)
-      logger.warn(`${left[0]!.amount} secrets of ${column} are bound to no row yet: see UNBOUND_SECRETS.`);
+      logger.warn(`${left[0]!.amount} secrets of ${column} are bound to no row yet: see UNBOUND_SECRETS.`, {
+        event: "secret.unbound",
+      });
   }
 };
 

@@ -35,7 +35,7 @@ const task: Task = async (payload, helpers) => {
       sent = "SMS";
     } catch (error) {
       if (!(error instanceof SmsRefused)) throw error;
-      helpers.logger.warn(`${error.message} The code goes by mail.`);
+      helpers.logger.warn(`${error.message} The code goes by mail.`, { event: "text_message.failed" });
     }
   if (!sent) {
     // Another try has another code, and so another mail.

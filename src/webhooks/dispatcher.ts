@@ -93,7 +93,10 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       secrets = openSecrets(seal, delivery.webhook_id, delivery.sealed, delivery.previous_sealed);
     } catch (error) {
       if (error instanceof SealFault && error.reason === "PLACE") throw error;
-      log.error({ err: error }, "The secret of a webhook cannot be opened: look after SECRET_KEYS.");
+      log.error(
+        { event: "secret.unreadable", err: error },
+        "The secret of a webhook cannot be opened; check SECRET_KEYS.",
+      );
       return { answer: undefined, failure: "The service cannot open the secret.", durationMs: 0 };
     }
     const body = await bodyOf(delivery);
@@ -148,7 +151,10 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
         // What could not be settled is sent again when the lease is over.
         .catch((error: unknown) => {
           if (!(error instanceof ComputeStopped))
-            log.error({ err: error }, "A delivery of a webhook failed.");
+            log.error(
+              { event: "webhook.delivery_failed", err: error },
+              "A webhook delivery failed unexpectedly; retrying.",
+            );
         })
         .finally(() => {
           release();
@@ -174,7 +180,8 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
 
   const report = (error: unknown) => {
     if (isOutage(error)) line.renew();
-    if (!stopping) log.warn({ err: error }, "The webhooks could not be looked after; they are in a moment.");
+    if (!stopping)
+      log.warn({ event: "webhook.dispatch_failed", err: error }, "Webhook dispatch failed; retrying.");
   };
   // Apart from each other, so that a long way behind keeps nobody from what is made already.
   const sender = onCall(async () => {

@@ -38,7 +38,8 @@ export function makeSettlements(pool: Pick<Pool, "query">, log: Logger): Settle 
   const ofNobody = AsyncLocalStorage.snapshot();
 
   // Whatever fails is told to whoever waits for it; this would be a fault in here.
-  const report = (error: unknown) => log.error({ err: error }, "Deliveries of webhooks were not noted.");
+  const report = (error: unknown) =>
+    log.error({ event: "webhook.record_failed", err: error }, "Recording webhook deliveries failed.");
 
   async function noteGroup(ended: Waiting[]): Promise<void> {
     const answers = ended.map(({ result }) => result.answer!);
@@ -70,8 +71,8 @@ export function makeSettlements(pool: Pick<Pool, "query">, log: Logger): Settle 
       const ended = group.splice(0, GROUP);
       await noteGroup(ended).catch((error: unknown) => {
         log.warn(
-          { err: error },
-          "Deliveries of webhooks could not be noted together; each is noted by itself.",
+          { event: "webhook.record_failed", err: error },
+          "Recording webhook deliveries together failed; recording each by itself.",
         );
         ended.forEach(alone);
       });

@@ -53,7 +53,10 @@ export async function callWebhook(
   } catch (error) {
     if (error instanceof SealFault && error.reason === "PLACE")
       return { failure: "The webhook at this host has a secret that is not its own: rotate it." };
-    log.error({ err: error }, "The secret of a webhook cannot be opened: look after SECRET_KEYS.");
+    log.error(
+      { event: "secret.unreadable", err: error },
+      "The secret of a webhook cannot be opened; check SECRET_KEYS.",
+    );
     return { failure: "The service cannot open the secret." };
   }
   const headers = signedHeaders(messageId, body, secrets);

@@ -349,7 +349,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
       );
     } catch (error) {
       // It is called again when the lease is over.
-      log.error({ err: error }, "A call of a workflow failed.");
+      log.error({ event: "workflow.call_failed", err: error }, "A call of a workflow failed unexpectedly.");
     }
     await release(holder, [run.executionId]);
   }
@@ -460,7 +460,8 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
 
   const report = (error: unknown) => {
     if (isOutage(error)) line.renew();
-    if (!stopping) log.warn({ err: error }, "Workflows could not be looked after; they are in a moment.");
+    if (!stopping)
+      log.warn({ event: "workflow.run_failed", err: error }, "Running workflow steps failed; retrying.");
   };
   const worker = onCall(async () => {
     for (let found = true; found;) {

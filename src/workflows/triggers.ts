@@ -220,7 +220,11 @@ export async function startTriggers({ connectionString, compute, log }: Triggers
 
   const report = (error: unknown) => {
     if (isOutage(error)) line.renew();
-    if (!stopping) log.warn({ err: error }, "The triggers could not be looked after; they are in a moment.");
+    if (!stopping)
+      log.warn(
+        { event: "workflow.trigger_failed", err: error },
+        "Reading events for workflow triggers failed; retrying.",
+      );
   };
   // Apart from each other, so that a long schedule keeps no event waiting.
   const reader = onCall(async () => {

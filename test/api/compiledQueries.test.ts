@@ -1,5 +1,5 @@
 /**
- * Queries that are answered without their plan: the same answers to everybody as the plan gives, from the same statement. In all files, each
+ * Queries that are answered without their plan: the same answers to everybody as the plan gives, from the same statements. In all files, each
  * execution of a plan is also held against what a compiled query would write from its rows; see test/harness/host.ts.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
@@ -32,6 +32,14 @@ const documents: Record<string, { text: string; ids?: () => string[] }> = {
   "three levels": {
     text: "{ projects(first: 10) { id title units(first: 10) { id floorPlan { id title } } } }",
   },
+  "a connection that is counted": {
+    text: "query Counted($id: ID!) { leadsConnection(filter: { projectIds: [$id] }) { totalCount groupedAggregates(groupBy: [STATUS]) { keys distinctCount { id } } } }",
+    ids: () => [world.project.id, world.quiet.id, world.peak.id],
+  },
+  "two fields with a statement each": {
+    text: "query Two($id: ID!) { lead(id: $id) { id name } projects(first: 5) { id title } }",
+    ids: () => Object.values(world.leads).map(({ id }) => id),
+  },
   "what strangers see": { text: "{ publicProjects(first: 10) { id title slug status } }" },
   "the viewer": { text: "{ viewer { id firstName email organizations { organization { id name } } } }" },
 };
@@ -43,7 +51,9 @@ const said = ({ status, data, errors, extensions }: Answer) =>
   );
 const compiled = async () => (await world.keptDocuments()).compiled;
 
-test("everybody is answered as by the plan, with one statement as before, whoever asked first", async () => {
+test("everybody is answered as by the plan, with as many statements as before, whoever asked first", async () => {
+  // What a token may do is looked up with its first query.
+  for (const person of Object.values(everybody)) await person.ask("{ viewer { id } }");
   for (const [title, { text: asIs, ids = () => [""] }] of Object.entries(documents)) {
     // Not what another file may have asked in this process.
     const text = `${asIs} # compiled here`;
@@ -120,6 +130,22 @@ test("what the database refuses is told with its place in the answer, and asked 
   const planned = await world.owen.ask(`${text} # planned`, { id: "no such project" });
   expect(said(result)).toBe(said(planned));
   expect(count).toBeLessThanOrEqual(1);
+});
+
+test("pages of several statements are those of who asks, also where one takes what another one has found", async () => {
+  const people = { owen: world.owen, sam: world.sam };
+  const given = { project: world.project.id };
+  for (const [title, page] of Object.entries(fullPages)) {
+    const variables = page.includes("$project") ? given : {};
+    const planned: Record<string, string> = {};
+    for (const [who, person] of Object.entries(people))
+      planned[who] = said(await person.ask(`${page} # for ${who}`, variables));
+    for (let round = 0; round < 2; round += 1)
+      for (const [who, person] of Object.entries(people)) {
+        const answer = await person.ask(`${page} # for both`, variables);
+        expect({ title, who, said: said(answer) }).toEqual({ title, who, said: planned[who] });
+      }
+  }
 });
 
 test("what depends on where the viewer is, is planned for each of them", async () => {

@@ -90,6 +90,7 @@ deleteCustomExport                            | yes    | yes    | FORBID | NOTFN
 runCustomExport                               | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
 exportCustomReport                            | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
 exportFloorPlans                              | yes    | yes    | yes    | FORBID | FORBID  | FORBID | FORBID | NOTFND   | UNAUTH    | NOTFND | FORBID | FORBID | NOTFND
+exportOrganization                            | yes    | FORBID | FORBID | FORBID | FORBID  | FORBID | FORBID | FORBID   | UNAUTH    | FORBID | FORBID | FORBID | FORBID
 exportPlans                                   | yes    | yes    | yes    | FORBID | FORBID  | FORBID | FORBID | NOTFND   | UNAUTH    | NOTFND | FORBID | FORBID | NOTFND
 cancelExport of the member                    | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
 cancelExport of the admin                     | yes    | yes    | NOTFND | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH    | NOTFND | NOTFND | FORBID | NOTFND
@@ -226,6 +227,7 @@ reservationsConnection                   | 1     | 1     | 1      | none   | non
 unitHoldsConnection                      | 1     | 1     | 1      | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | 1      | none
 tasksConnection                          | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
 offersConnection                         | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
+organizationDeletionsConnection          | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
 appointmentsConnection                   | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
 projectsConnection                       | 3     | 3     | 3      | 1      | 1       | none  | none  | 1        | UNAUTHENTICATED | none   | 3      | 3      | none
 unitsConnection                          | 1     | 1     | 1      | 1      | 1       | none  | none  | none     | none      | none   | 1      | 1      | none
@@ -680,6 +682,7 @@ describe("what is done", () => {
       runCustomExport: () => ({ id: world.records.CustomExport!.id }),
       exportCustomReport: () => ({ id: world.records["CustomReport:organization"]!.id }),
       exportFloorPlans: () => ({ projectId: project.id }),
+      exportOrganization: () => ({ organizationId: harbour.id }),
       exportPlans: () => ({ projectId: project.id }),
       "cancelExport of the member": async () => ({ id: await exportOf(max) }),
       "cancelExport of the admin": async () => ({ id: await exportOf(ada) }),

@@ -112,6 +112,7 @@ test("whatever asks for the password refuses a wrong one, and then a missing or 
     update_password: { input: { newPassword: "another good password 7" }, field: "currentPassword" },
     disable_second_factor: { input: {} },
     erase_account: { input: {} },
+    request_organization_deletion: { input: { organizationId: world.harbour.id } },
   };
   // Signing in is proved above and below.
   const { rows } = await world.owner.query<{ name: string }>(
@@ -125,7 +126,8 @@ test("whatever asks for the password refuses a wrong one, and then a missing or 
         `select array(select to_jsonb(f) - 'last_step' from app_private.second_factors f where f.user_id = any ($1) order by f.user_id) as factors,
            array(select p.password_hash from app_private.user_passwords p where p.user_id = any ($1) order by p.user_id) as passwords,
            array(select c.code_sha256::text from app_private.recovery_codes c where c.user_id = any ($1) order by 1) as codes,
-           array(select to_jsonb(c) from app_private.email_changes c where c.user_id = any ($1)) as changes`,
+           array(select to_jsonb(c) from app_private.email_changes c where c.user_id = any ($1)) as changes,
+           array(select d.id from app_public.organization_deletions d) as deletions`,
         [[person!.id, member!.id, plain!.id]],
       )
     ).rows;

@@ -90,6 +90,23 @@ describe("a query of somebody who was here a moment ago", () => {
     },
   );
 
+  test("mutations take the look-up of the token and one round trip, and leave what its access was found to be", async () => {
+    await warm(world.owen);
+    let fewest = Infinity;
+    for (let n = 0; n < 3; n += 1) {
+      proxy.takeRoundTrips();
+      proxy.takeSent();
+      await world.owen.get(mutationOf("updateLead", "{ id name status }"), {
+        input: { id: leads.olives, company: `Company ${n}` },
+      });
+      fewest = Math.min(fewest, proxy.takeRoundTrips());
+      expect(proxy.takeSent()).not.toContain("access_of");
+    }
+    expect(fewest).toBeLessThanOrEqual(2);
+    await seen(world.owen);
+    expect(proxy.takeSent()).toContain("{}|{}|{}|{}|{}");
+  });
+
   test("a mutation looks the token up ahead of what it does", async () => {
     const robot = await programOf(world, world.owen, { scopes: ["lead.*"] });
     await warm(robot).catch(() => undefined);

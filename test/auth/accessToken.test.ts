@@ -37,7 +37,7 @@ test.each([
   ["Bearer plat_mistyped", "mistyped"],
   [`Bearer ${token}x`, "mistyped"],
   ["Bearer x.y.z", "unknown"],
-  [`Bearer ${"x".repeat(5000)}`, "no token of ours"],
+  [`Bearer ${"x".repeat(5000)}`, "Not a token of this service"],
   ["Bearer ", "header"],
   ["Bearer", "header"],
   ["", "header"],

@@ -101,7 +101,7 @@ test("a function's body does not count for its frame, all else does", () => {
   );
 });
 
-test("a difference is shown by the API unless it is a policy, a trigger or a function's body", () => {
+test("a difference is shown by the API unless it is a policy, a trigger, a function's body, or internal", () => {
   const object = (kind: "function" | "policy" | "trigger" | "comment", create: string) => ({
     kind,
     identity: `${kind} f`,
@@ -122,4 +122,14 @@ test("a difference is shown by the API unless it is a policy, a trigger or a fun
   expect(differs(undefined, object("policy", "create policy"))).toBe(false);
   expect(differs(undefined, object("trigger", "create trigger"))).toBe(false);
   expect(differs(undefined, object("comment", "comment on function f() is 'F.'"))).toBe(true);
+  const isShownAs = (kind: "function" | "comment" | "grant" | "row", identity: string) =>
+    isShown({ kind, identity, here: { ...made("select 1"), kind, identity } });
+  expect(isShownAs("row", 'row app_hidden.record_types ["leads"]')).toBe(false);
+  expect(isShownAs("row", 'row app_private.error_codes ["GONE"]')).toBe(false);
+  expect(isShownAs("row", 'row app_public.home_type_values ["HOUSE"]')).toBe(true);
+  expect(isShownAs("function", "function app_private.tg_leads__event_insert()")).toBe(false);
+  expect(isShownAs("comment", "comment on function app_private.tg_leads__parents()")).toBe(false);
+  expect(isShownAs("function", "function app_hidden.record_id(text, text)")).toBe(true);
+  expect(isShownAs("function", "function app_public.leads_name(app_public.leads)")).toBe(true);
+  expect(isShownAs("grant", "grant SELECT on table app_public.leads to plat_user")).toBe(true);
 });

@@ -6,6 +6,7 @@ import { Client } from "pg";
 import { buildSchema, parse, validate } from "postgraphile/graphql";
 import { guides, repository } from "../../src/docs/generated.ts";
 import { errorCodes } from "../../src/errors.ts";
+import { logEvents } from "../../src/logEvents.ts";
 import { explorerQuery } from "../../src/http/explorerExamples.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { guideBlocks } from "../harness/guide.ts";
@@ -60,6 +61,14 @@ test("SQL refuses with codes of the registry only", async () => {
   );
   expect(rows.length).toBeGreaterThan(20);
   expect(rows.filter(({ code }) => !Object.hasOwn(errorCodes, code))).toEqual([]);
+});
+
+test("every event of the log is written somewhere", async () => {
+  const files = await readdir(join(repository, "src"), { recursive: true });
+  let text = "";
+  for (const file of files.filter((name) => name.endsWith(".ts") && name !== "logEvents.ts"))
+    text += await read(join("src", file));
+  expect(Object.keys(logEvents).filter((event) => !text.includes(`"${event}"`))).toEqual([]);
 });
 
 test("the guide of comments lists the tags that the schema uses, and no others", async () => {

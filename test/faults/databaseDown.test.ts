@@ -114,3 +114,29 @@ test("when the server ends every connection, at most those requests fail that we
   const answers = await Promise.all(Array.from({ length: 8 }, () => world.ada.ask(viewer)));
   for (const answer of answers) expect(answer.data).toEqual({ viewer: { id: world.ada.id } });
 });
+
+test("a server that takes no changes lets tokens in, though it cannot note when they were used", async () => {
+  const { owner, ada } = world;
+  const { createAccessToken } = await ada.get(
+    'mutation { createAccessToken(input: { name: "Reader" }) { token } }',
+  );
+  const client = await owner.connect();
+  try {
+    await client.query("update app_private.sessions set last_used_at = null");
+    await client.query("update app_private.access_token_secrets set last_used_at = null");
+    await client.query("begin read only");
+    const session = await client.query(
+      `select a.viewer_id from app_private.sessions s, app_private.authenticate_session($1, 0, s.id, true) a where s.user_id = $1`,
+      [ada.id],
+    );
+    expect(session.rows).toContainEqual({ viewer_id: ada.id });
+    const access = await client.query(
+      "select viewer_id from app_private.authenticate_access_token(sha256(convert_to($1, 'UTF8')))",
+      [createAccessToken.token],
+    );
+    expect(access.rows).toEqual([{ viewer_id: ada.id }]);
+  } finally {
+    await client.query("rollback");
+    client.release();
+  }
+});

@@ -25,8 +25,8 @@ export interface Load {
   again: Record<string, number>;
   /** Answers that are not what was asked for. */
   wrong: string[];
-  /** Waits for the requests under way. */
-  stop(): Promise<void>;
+  /** Waits for the requests under way, and for those that are sent again. @param giveUp whether nothing is sent again any more */
+  stop(giveUp?: boolean): Promise<void>;
 }
 
 interface Answer {
@@ -102,7 +102,7 @@ export async function signIn(
 export function startLoad(options: LoadOptions): Load {
   const agent = new Agent({ keepAlive: true, maxSockets: options.clients });
   const load: Omit<Load, "stop"> = { requests: 0, acknowledged: new Map(), again: {}, wrong: [] };
-  const state = { stopped: false };
+  const state = { stopped: false, givenUp: false };
   const headers = { authorization: `Bearer ${options.token}` };
 
   const ask = async (query: string, variables: Record<string, unknown>): Promise<any> => {
@@ -130,7 +130,7 @@ export function startLoad(options: LoadOptions): Load {
       }
       load.again[failed] = (load.again[failed] ?? 0) + 1;
       await delay(pauseMs);
-    } while (performance.now() < end);
+    } while (performance.now() < end && !state.givenUp);
     load.wrong.push(`no answer within ${patienceMs} ms (${query.slice(0, 60)})`);
     return undefined;
   };
@@ -174,8 +174,9 @@ export function startLoad(options: LoadOptions): Load {
   };
   const clients = Array.from({ length: options.clients }, (_, number) => client(number));
   return Object.assign(load, {
-    async stop() {
+    async stop(giveUp = false) {
       state.stopped = true;
+      state.givenUp = giveUp;
       await Promise.all(clients);
       agent.destroy();
     },

@@ -20,10 +20,10 @@ export interface S3 {
 
 const bucket = "plat";
 
-/** @param directory for what it keeps */
-export async function startS3(directory: string): Promise<S3> {
+/** @param directory for what it keeps. @param wanted its port; a free one unless given */
+export async function startS3(directory: string, wanted = 0): Promise<S3> {
   const server = new S3rver({
-    port: 0,
+    port: wanted,
     address: "127.0.0.1",
     silent: true,
     directory,

@@ -59,7 +59,7 @@ test("a database that is down during the token's look-up makes the service unava
     requestId: "down-1",
   });
   expect(answer.text).not.toMatch(/ECONN|10\.1\.2\.3|5432/);
-  const logged = server.log.find((line) => line.requestId === "down-1" && line.msg === "request failed");
+  const logged = server.log.find((line) => line.requestId === "down-1" && line.event === "http.failed");
   expect(logged).toMatchObject({ err: { code: "ECONNREFUSED" } });
 });
 

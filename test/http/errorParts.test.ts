@@ -117,8 +117,12 @@ describe("validation", () => {
     );
     expect(validationError(new TypeError("ours") as never, state).extensions.code).toBe("INTERNAL");
     expect(logged.at(-1)).toEqual([
-      { err: expect.objectContaining({ name: "TypeError", message: "ours" }), path: undefined },
-      "operation failed",
+      {
+        event: "graphql.failed",
+        err: expect.objectContaining({ name: "TypeError", message: "ours" }),
+        path: undefined,
+      },
+      "The operation failed.",
     ]);
   });
 });

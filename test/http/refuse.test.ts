@@ -125,7 +125,10 @@ test.each<[string, unknown]>([
   expect([answer.status, answer.json.errors[0].extensions.code]).toEqual([500, "INTERNAL"]);
   expect(answer.text).not.toMatch(/secret/);
   expect(answer.logged).toEqual([
-    [{ err: expect.objectContaining({ name: "TypeError", message: "secret" }) }, "request failed"],
+    [
+      { event: "http.failed", err: expect.objectContaining({ name: "TypeError", message: "secret" }) },
+      "The request failed.",
+    ],
   ]);
   expect([...answer.state.errorCodes]).toEqual(["INTERNAL"]);
 });
@@ -147,11 +150,17 @@ test("a service that is not available says when to come again, and logs the caus
   const answer = await refused(gone());
   expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "2"]);
   expect(answer.logged).toEqual([
-    [{ err: expect.objectContaining({ message: "CodedError: Come again." }) }, "request failed"],
+    [
+      { event: "http.failed", err: expect.objectContaining({ message: "CodedError: Come again." }) },
+      "The request failed.",
+    ],
   ]);
   const { logged } = await refused(internalError(new RangeError("deep")));
   expect(logged).toEqual([
-    [{ err: expect.objectContaining({ name: "RangeError", message: "deep" }) }, "request failed"],
+    [
+      { event: "http.failed", err: expect.objectContaining({ name: "RangeError", message: "deep" }) },
+      "The request failed.",
+    ],
   ]);
 });
 

@@ -300,7 +300,7 @@ test("it is opened beside the service's own, and the log says where", async () =
       event: "monitoring.taken",
       host: "127.0.0.1",
       port,
-      msg: "The address for metrics and probes is taken; they are not served. Choose one with MONITORING.",
+      msg: "The address for metrics and probes is in use; they are not served. Choose another one with MONITORING.",
     });
     await opened!.close();
   }

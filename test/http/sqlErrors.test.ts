@@ -1,4 +1,4 @@
-import { createServer, type AddressInfo } from "node:net";
+import { createServer, type AddressInfo, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Pool } from "pg";
 import { type ConstraintMessages, loadConstraintMessages } from "../../src/database/constraintMessages.ts";
@@ -186,6 +186,18 @@ test("a server that takes no changes, or has no room or connection left, is unav
       code: "UNAVAILABLE",
       extensions: { retryAfterSeconds: 5 },
     });
+});
+
+test("a connection that is lost during a statement makes the service unavailable, whoever asked", async () => {
+  const client = await pool.connect();
+  client.on("error", () => {});
+  const error: unknown = await Promise.all([
+    client.query("select pg_sleep(10)"),
+    (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy(),
+  ]).catch((thrown: unknown) => thrown);
+  client.release(true);
+  expect(error).not.toHaveProperty("code");
+  expect(toCodedError(error, messages, { signedIn: true })).toMatchObject({ code: "UNAVAILABLE" });
 });
 
 test("a server that is not there makes the service unavailable", async () => {

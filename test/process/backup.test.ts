@@ -262,7 +262,7 @@ test("a database of one's own, whatever its name, becomes the embedded one of a 
   const warnings: string[] = [];
   const database = await startEmbeddedPostgres({
     dataDir: back.path,
-    logger: { info: () => {}, warn: (text) => warnings.push(text) },
+    logger: { info: () => {}, warn: (_fields, text) => warnings.push(text) },
   });
   try {
     const found = (await rows(back.path, "select id from app_public.leads")).map(({ id }) => id);

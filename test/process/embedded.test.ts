@@ -3,7 +3,8 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Client } from "pg";
 import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
-import { temporaryFolder } from "../harness/service.ts";
+import { migratedFolder, postmasterPid, temporaryFolder } from "../harness/service.ts";
+import { until } from "../harness/until.ts";
 
 async function ask(connectionString: string, text: string): Promise<unknown[]> {
   const client = new Client({ connectionString });
@@ -55,6 +56,24 @@ test("a start that was killed while it made the cluster is made good by the next
   await writeFile(join(half, "PG_VERSION"), "18\n");
   await (await startEmbeddedPostgres({ dataDir: folder.path, fast: true })).stop();
   await expect(readFile(join(half, "PG_VERSION"))).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+test("a server whose processes outlive it for a while, as it was killed, is started again once they are gone", async () => {
+  await using folder = await migratedFolder();
+  const first = await startEmbeddedPostgres({ dataDir: folder.path, fast: true });
+  const pid = await postmasterPid(folder.path);
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8");
+  const [one] = children.trim().split(" ").map(Number);
+  process.kill(one!, "SIGSTOP");
+  process.kill(pid, "SIGKILL");
+  await first.exited;
+  const starting = startEmbeddedPostgres({ dataDir: folder.path, fast: true });
+  const log = join(folder.path, "postgres.log");
+  await until(async () => (await readFile(log, "utf8")).includes("pre-existing shared memory block"));
+  process.kill(one!, "SIGCONT");
+  const second = await starting;
+  expect(await ask(second.connectionString, "select 1 as one")).toEqual([{ one: 1 }]);
+  await second.stop();
 });
 
 test("a process number in the pid file that meanwhile belongs to somebody else keeps nobody from starting", async () => {

@@ -3,7 +3,7 @@ import { createLog } from "../../src/log.ts";
 
 function logged(fields: object, message = "x"): string {
   let text = "";
-  createLog("info", { write: (line) => void (text += line) }).info(fields, message);
+  createLog("info", { write: (line) => void (text += line) }).info({ event: "job.log", ...fields }, message);
   expect(JSON.parse(text)).toMatchObject({ level: "info", service: "plat" });
   return text;
 }

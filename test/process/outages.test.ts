@@ -1,15 +1,13 @@
 /** Outages of the database: PostgreSQL starts again, connections are killed, the network cuts or swallows them. Nothing is lost or done twice. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { execFile } from "node:child_process";
-import { Agent, request } from "node:https";
 import { promisify } from "node:util";
-// oxlint-disable-next-line no-restricted-imports -- how often a balancer asks
-import { setTimeout as pause } from "node:timers/promises";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { Pool } from "pg";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded.ts";
+import { rollingRestart } from "../faults/balancer.ts";
 import { startChild, killChild } from "../harness/child.ts";
 import { startProxy, type Proxy } from "../harness/proxy.ts";
 import { migratedFolder, startService, temporaryFolder } from "../harness/service.ts";
@@ -177,68 +175,17 @@ describe("a service with a database of its own", () => {
     proxy.open();
   }, 120_000);
 
-  test("one of two that stops loses no request: a balancer that asks whether it is ready sends them to the other", async () => {
-    await using data = await temporaryFolder();
-    const base = 20_000 + Math.floor(Math.random() * 9_000);
-    const api = (n: number) =>
-      startService({
-        env: {
-          DATABASE_URL: loginUrl(),
-          DATA_DIR: join(data.path, String(n)),
-          MONITORING: `127.0.0.1:${base + n}`,
-          SECRET_KEYS: `a:${"k".repeat(32)}`,
-          JWT_KEYS: `a:${"k".repeat(32)}`,
-          STOP_DELAY: "1",
-        },
-        args: ["--api-only"],
-      });
+  test("one of two that is started again loses no request: a balancer that asks whether it is ready sends them to the other", async () => {
     proxy.open();
-    const services = await Promise.all([api(0), api(1)]);
-    try {
-      const ready = [true, true];
-      const balancing = { on: true };
-      const looking = services.map(async (_, n) => {
-        while (balancing.on) {
-          ready[n] = await probe(String(base + n), "/readyz").then(
-            (status) => status === 200,
-            () => false,
-          );
-          await pause(50);
-        }
-      });
-      const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
-      const outcomes = new Map<string, number>();
-      let sent = 0;
-      const ask = () =>
-        new Promise<string>((settle) => {
-          const chosen = ready[sent % 2] ? sent % 2 : 1 - (sent % 2);
-          sent += 1;
-          const asked = request(
-            `${services[chosen]!.baseUrl}/graphql`,
-            { method: "POST", agent, headers: { "content-type": "application/json" } },
-            (response) => response.resume().on("end", () => settle(String(response.statusCode))),
-          ).once("error", ({ message }) => settle(message));
-          asked.end('{"query":"{ publicProjects { id } }"}');
-        });
-      const callers = Array.from({ length: 8 }, async () => {
-        while (balancing.on) {
-          const outcome = await ask();
-          outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-        }
-      });
-      const answered = () => outcomes.get("200") ?? 0;
-      await until(() => answered() > 100);
-      const stopped = services[0]!.stop();
-      expect(await stopped).toMatchObject({ code: 0 });
-      const before = answered();
-      await until(() => answered() > before + 100);
-      balancing.on = false;
-      await Promise.all([...looking, ...callers]);
-      agent.destroy();
-      expect([...outcomes.keys()]).toEqual(["200"]);
-    } finally {
-      await Promise.all(services.map((service) => service.stop()));
-    }
+    const outcomes = await rollingRestart({
+      databaseUrl: loginUrl(),
+      askEveryMs: 50,
+      stopDelay: 1,
+      requests: 400,
+      callers: 8,
+      restarted: [0],
+    });
+    expect([...outcomes.keys()]).toEqual(["200"]);
   }, 120_000);
 });
 

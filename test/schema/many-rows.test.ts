@@ -341,6 +341,41 @@ test("reservations that expire at one moment end together, but for those that so
   await owner.query("drop trigger _999_refuse on app_public.units; delete from app_hidden.deadlines");
 }, 60_000);
 
+test("a batch of deadlines reads itself, not all that are due at that moment or later", async () => {
+  await client.query("set local session_replication_role = replica");
+  // Ids of claims that are gone: settling one of them takes nothing but its deadline.
+  const fill = (due: string) =>
+    client.query(
+      `insert into app_hidden.deadlines (kind, record_id, due_at, organization_id)
+           select 'claim', gen_random_uuid(), ${due}, $1 from generate_series(1, 20000)`,
+      [homes[1]!.organization],
+    );
+  await fill("now() - interval '1 hour'");
+  await fill("now() + interval '1 hour' * random()");
+  await client.query("analyze app_hidden.deadlines");
+  // Of the table and of its indexes, whichever of them is read.
+  const tuplesRead = async () =>
+    Number(
+      (
+        await client.query(
+          `select sum(pg_stat_get_xact_tuples_returned(r.oid) + pg_stat_get_xact_tuples_fetched(r.oid)) as n
+             from (select 'app_hidden.deadlines'::regclass::oid as oid
+               union all select i.indexrelid from pg_index i where i.indrelid = 'app_hidden.deadlines'::regclass) r`,
+        )
+      ).rows[0].n,
+    );
+  const before = await tuplesRead();
+  const { rows } = await client.query(
+    "select app_private.settle_deadlines($1, true, 50, interval '1 minute') as settled",
+    [homes[1]!.organization],
+  );
+  expect(rows[0].settled).toBe(50);
+  // Two scans of 50, and what is deleted.
+  const read = (await tuplesRead()) - before;
+  expect(read).toBeGreaterThan(50);
+  expect(read).toBeLessThan(1_000);
+});
+
 test("what is written to a record is not looked up in the catalog", async () => {
   const { project, organization } = homes[0]!;
   const { rows } = await client.query(

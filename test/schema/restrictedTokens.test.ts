@@ -16,6 +16,7 @@ const ofOneself = new Set([
   "app_hidden.masked_users",
   "app_hidden.user_identities",
   "app_public.user_organization_connections",
+  "app_public.viewer()",
 ]);
 /** What everybody who is signed in may choose from. */
 const ofEverybody = new Set([

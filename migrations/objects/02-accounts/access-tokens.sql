@@ -279,9 +279,13 @@ begin
   end if;
   if used is null or used < date_trunc('minute', now()) then
     -- One of many parallel requests writes it, the others do not wait.
-    update app_private.access_token_secrets s set last_used_at = date_trunc('minute', now())
-      where s.token_id = (select l.token_id from app_private.access_token_secrets l
-        where l.token_id = authenticate_access_token.token_id for update skip locked);
+    -- A server that takes no changes still lets readers in.
+    begin
+      update app_private.access_token_secrets s set last_used_at = date_trunc('minute', now())
+        where s.token_id = (select l.token_id from app_private.access_token_secrets l
+          where l.token_id = authenticate_access_token.token_id for update skip locked);
+    exception when read_only_sql_transaction or disk_full then null;
+    end;
   end if;
   return next;
 end $$;

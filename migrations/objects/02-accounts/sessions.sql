@@ -128,19 +128,23 @@ begin
   if not found then
     return;
   end if;
-  if known is null then
-    insert into app_private.sessions (id, user_id, is_adopted, last_network, last_used_at, expires_at)
-      select authenticate_session.session_id, viewer_id, true, app_private.network_of(ip), date_trunc('minute', now()),
-        authenticate_session.expires_at
-      where authenticate_session.session_id is not null and authenticate_session.expires_at is not null
-      on conflict do nothing;
-  elsif used is null or used < date_trunc('minute', now()) then
-    -- One of many parallel requests writes it, the others do not wait.
-    update app_private.sessions s
-      set last_used_at = date_trunc('minute', now()),
-        last_network = coalesce(app_private.network_of(ip), s.last_network)
-      where s.id = (select l.id from app_private.sessions l where l.id = known for update skip locked);
-  end if;
+  -- A server that takes no changes, as a standby or with a full disk, still lets readers in.
+  begin
+    if known is null then
+      insert into app_private.sessions (id, user_id, is_adopted, last_network, last_used_at, expires_at)
+        select authenticate_session.session_id, viewer_id, true, app_private.network_of(ip),
+          date_trunc('minute', now()), authenticate_session.expires_at
+        where authenticate_session.session_id is not null and authenticate_session.expires_at is not null
+        on conflict do nothing;
+    elsif used is null or used < date_trunc('minute', now()) then
+      -- One of many parallel requests writes it, the others do not wait.
+      update app_private.sessions s
+        set last_used_at = date_trunc('minute', now()),
+          last_network = coalesce(app_private.network_of(ip), s.last_network)
+        where s.id = (select l.id from app_private.sessions l where l.id = known for update skip locked);
+    end if;
+  exception when read_only_sql_transaction or disk_full then null;
+  end;
   return next;
 end $$;
 comment on function app_private.authenticate_session(uuid, int, uuid, boolean, text, timestamptz) is

@@ -26,7 +26,7 @@ comment on function app_private.turn_takers(uuid) is
   'Who takes turns in getting the leads of a project, in the order of the turns; null where there is nobody.';
 
 -- Nobody waits: leads that come at the same moment take the turns that nobody else is taking, which an advisory lock on
--- the number of the turn says until the end of the transaction. The turn of a lead that did not come about is omitted.
+-- the number of the turn says until the end of the transaction. The turn of a lead that did not come about is skipped.
 create function app_private.next_in_turn(project_id uuid) returns uuid
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable

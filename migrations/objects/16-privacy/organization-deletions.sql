@@ -499,8 +499,10 @@ begin
   if has_id then
     execute format('select array_agg(t.id) from %s t where t.ctid = any ($1)', target) into ids using rows;
     perform app_private.release_references(target, ids);
-    delete from app_private.slugs s where s.record_id = any (ids) and s.table_name = (select c.relname from pg_class c
-      where c.oid = target);
+    if exists (select from pg_attribute a where a.attrelid = target and a.attname = 'slug') then
+      delete from app_private.slugs s where s.record_id = any (ids) and s.table_name = (select c.relname
+        from pg_class c where c.oid = target);
+    end if;
     if target = 'app_public.organization_integrations'::regclass then
       delete from app_private.integration_secrets s where s.integration_id = any (ids);
     end if;

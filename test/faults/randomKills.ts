@@ -1,0 +1,407 @@
+/**
+ * API, worker, database, its archiver, the store of files, the mail server and the receiver of webhooks are killed at random moments under
+ * a mixed load, and started again: no write that was acknowledged is lost, nothing is done twice, no job is stuck, the archive has no gap,
+ * and what holds of deals holds.
+ */
+import { expect } from "@jest/globals";
+import type { ChildProcess } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+// oxlint-disable-next-line no-restricted-imports -- the moments are random
+import { setTimeout as delay } from "node:timers/promises";
+import { Client, Pool } from "pg";
+import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
+import { broken } from "../../src/doctor/invariants.ts";
+import { secretKeys } from "../harness/api.ts";
+import { Agent } from "node:https";
+import { post, signIn, startLoad } from "../harness/load.ts";
+import { startProxy } from "../harness/proxy.ts";
+import { randomFrom } from "../harness/random.ts";
+import {
+  gone,
+  migratedFolder,
+  postmasterPid,
+  runToExit,
+  startService,
+  temporaryFolder,
+} from "../harness/service.ts";
+import { until } from "../harness/until.ts";
+import { archivedLog, openSeries } from "../../src/backup/archive.ts";
+import { createFileStore } from "../../src/providers/files/index.ts";
+import { killChild, startChild } from "../harness/child.ts";
+import { picture } from "../harness/upload.ts";
+
+const clients = 4;
+/** A job that is due waits no longer than this for somebody who does it. */
+const stuckAfterMs = 60_000;
+
+/** What has been killed, how often, and how long the service took to be ready after the database. */
+export interface Kills {
+  killed: Record<string, number>;
+  requests: number;
+  leads: number;
+  uploads: number;
+  mails: number;
+  /** Milliseconds from the moment in which the database takes connections. */
+  readyAfterMs: number[];
+}
+
+/** @throws what does not hold. @param seconds for which it is killed, at least each kind once */
+export async function playRandomKills({ seconds, seed }: { seconds: number; seed: number }): Promise<Kills> {
+  const random = randomFrom(seed);
+  await using folder = await migratedFolder();
+  await using data = await temporaryFolder();
+  // As in production: fast, it would lose what was committed a moment ago.
+  const archiveFolder = join(data.path, "archive");
+  await mkdir(archiveFolder, { mode: 0o711 });
+  const archive = { folder: archiveFolder, timeoutSeconds: 1 };
+  let postgres = await startEmbeddedPostgres({ dataDir: folder.path, archive });
+  const portOf = () => Number(new URL(postgres.connectionString).port);
+  await using database = await startProxy(portOf());
+  const outside = {
+    store: await startOutside("store", join(data.path, "store")),
+    mail: await startOutside("mail", join(data.path, "mails")),
+    receiver: await startOutside("receiver", join(data.path, "messages")),
+  };
+  await using way = await startProxy(outside.receiver.port);
+  const env = {
+    DATABASE_URL: database.through(postgres.connectionString),
+    DATA_DIR: data.path,
+    SMTP_URL: `smtp://127.0.0.1:${outside.mail.port}`,
+    OPERATOR_EMAIL: "desk@plat.example",
+    S3_BUCKET: "plat",
+    S3_ENDPOINT: `http://127.0.0.1:${outside.store.port}`,
+    S3_REGION: "us-east-1",
+    S3_ACCESS_KEY_ID: "S3RVER",
+    S3_SECRET_ACCESS_KEY: "S3RVER",
+    LOOPBACK_WEBHOOKS: "1",
+    SECRET_KEYS: secretKeys.map(({ kid, secret }) => `${kid}:${secret}`).join(","),
+    JWT_KEYS: `a:${"k".repeat(32)}`,
+    STOP_TIMEOUT: "5",
+  };
+  const startApi = () => startService({ env, args: ["--api-only"] });
+  const startWorker = () => startService({ env, args: ["--worker-only"] });
+  expect(await runToExit({ env: { ...env, DEMO: "1" }, args: ["--migrate-only"] })).toMatchObject({
+    code: 0,
+  });
+  let api = await startApi();
+  let worker = await startWorker();
+  const { token, projectId, organizationId } = await signIn(api.baseUrl);
+  const ask = async (query: string, input: unknown) => {
+    const answer = await post(
+      new Agent(),
+      api.baseUrl,
+      { query, variables: { input } },
+      { authorization: `Bearer ${token}` },
+    );
+    expect(answer.errors).toBeUndefined();
+    return answer.data;
+  };
+  const memberId = (await ask("{ viewer { id } }", {})).viewer.id;
+  await ask("mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { id } }", {
+    organizationId,
+    url: `https://localhost:${way.port}`,
+    events: ["lead.created"],
+  });
+  const { createWorkflow } = await ask(
+    "mutation ($input: CreateWorkflowInput!) { createWorkflow(input: $input) { id } }",
+    {
+      organizationId,
+      name: "Call",
+      subjectType: "LEAD",
+      trigger: { type: "EVENT", event: "lead.created" },
+      steps: [
+        { type: "CREATE_TASK", config: { title: "Once" } },
+        {
+          type: "SEND_EMAIL",
+          config: { to: "MEMBER", memberId, subject: "A new lead", body: "{{ lead.name }} has come." },
+        },
+      ],
+    },
+  );
+  await ask("mutation ($input: EnableWorkflowInput!) { enableWorkflow(input: $input) { id } }", {
+    id: createWorkflow.id,
+  });
+
+  const load = startLoad({
+    baseUrl: () => api.baseUrl,
+    token,
+    projectId,
+    clients,
+    seed,
+    persistent: true,
+  });
+  const beside = besideLoad({ baseUrl: () => api.baseUrl, token, projectId, seed });
+  const ready = () =>
+    until(
+      () => api.get("/readyz").catch(() => ({ status: 0 })),
+      ({ status }) => status === 200,
+      { withinMs: stuckAfterMs },
+    );
+  const kill = {
+    api: async () => {
+      ended.push((await api.stop("SIGKILL")).stdout);
+      api = await startApi();
+    },
+    worker: async () => {
+      await worker.stop("SIGKILL");
+      worker = await startWorker();
+    },
+    database: async () => {
+      const pid = await postmasterPid(folder.path);
+      process.kill(pid, "SIGKILL");
+      await gone(pid);
+      database.shut();
+      postgres = await startEmbeddedPostgres({ dataDir: folder.path, archive });
+      database.lead(portOf());
+      database.open();
+      const since = performance.now();
+      await ready();
+      kills.readyAfterMs.push(Math.round(performance.now() - since));
+    },
+    archiver: async () => {
+      const pid = await archiverPid(folder.path);
+      // The server takes it for a crash, and begins anew by itself.
+      if (pid !== undefined) process.kill(pid, "SIGKILL");
+    },
+    way: async () => {
+      way.shut();
+      await delay(random(300));
+      way.open();
+    },
+    store: () => outside.store.restart(random(500)),
+    mail: () => outside.mail.restart(random(500)),
+    receiver: () => outside.receiver.restart(random(500)),
+  };
+  /** What API processes that were killed had in their log. */
+  const ended: string[] = [];
+  const kills: Kills = { killed: {}, requests: 0, leads: 0, uploads: 0, mails: 0, readyAfterMs: [] };
+  const { killed } = kills;
+  const kinds = Object.keys(kill) as (keyof typeof kill)[];
+  const end = performance.now() + seconds * 1_000;
+  try {
+    for (let n = 0; performance.now() < end || n < kinds.length; n += 1) {
+      await delay(random(800));
+      // Each at least once.
+      const kind = n < kinds.length ? kinds[(n + seed) % kinds.length]! : kinds[random(kinds.length)]!;
+      killed[kind] = (killed[kind] ?? 0) + 1;
+      await kill[kind]();
+    }
+    await Promise.all([load.stop(), beside.stop()]);
+    expect([...load.wrong, ...beside.wrong]).toEqual([]);
+    expect(load.acknowledged.size).toBeGreaterThan(0);
+    await using owner = await ownerOf(postgres.connectionString);
+
+    // Whatever is due is done soon, by those that are there.
+    await until(
+      async () =>
+        (
+          await owner.pool.query(
+            `select j.id, j.attempts, j.last_error from graphile_worker._private_jobs j
+               where j.run_at < now() and j.attempts < j.max_attempts
+               union all select 0, 0, e.id::text from app_public.workflow_executions e
+               where e.workflow_id = $1 and e.status in ('PENDING', 'RUNNING')`,
+            [createWorkflow.id],
+          )
+        ).rows,
+      (rows) => rows.length === 0,
+      { withinMs: stuckAfterMs },
+    );
+    const found = await until(
+      () =>
+        owner.pool.query<{ id: string; name: string; tasks: number }>(
+          `select l.id, l.name, (select count(*)::int from app_public.tasks t where t.lead_id = l.id and t.title = 'Once') as tasks
+             from app_public.leads l where l.name like 'Load %' and l.project_id = $1`,
+          [projectId],
+        ),
+      ({ rows }) => rows.every(({ tasks }) => tasks > 0),
+      { withinMs: stuckAfterMs },
+    ).catch(async () => {
+      const { rows } = await owner.pool.query(
+        `select e.status, e.pause_reason, e.deaths, count(*)::int as leads from app_public.leads l
+           left join app_public.workflow_executions e on e.subject_id = l.id and e.workflow_id = $2
+           where l.name like 'Load %' and l.project_id = $1 group by 1, 2, 3`,
+        [projectId, createWorkflow.id],
+      );
+      const { rows: streams } = await owner.pool.query(
+        `select s.*, now() as now, c.last_sequence as written, (select jsonb_agg(w) from app_private.worker_connections w) as lines,
+             (select jsonb_agg(jsonb_build_object('pid', a.pid, 'app', a.application_name, 'state', a.state, 'wait', a.wait_event, 'since', a.state_change, 'query', left(a.query, 80)))
+                from pg_stat_activity a where a.application_name like 'plat-%') as activity
+           from app_private.workflow_streams s join app_private.event_counters c on c.stream_id = s.organization_id where s.organization_id = $1`,
+        [organizationId],
+      );
+      throw new Error(`Leads without a task: ${JSON.stringify(rows)} ${JSON.stringify(streams)}`);
+    });
+    const kept = found.rows;
+    const names = new Map(kept.map(({ id, name }) => [id, name]));
+    // What was acknowledged is there; what was sent again is there once.
+    expect([...load.acknowledged].filter(([id, name]) => names.get(id) !== name)).toEqual([]);
+    expect(new Set(names.values()).size).toBe(kept.length);
+    expect(kept.filter(({ tasks }) => tasks !== 1)).toEqual([]);
+    // At least once, under one id for each event. Whatever met a dead receiver twice is due minutes later, which pass at once.
+    await until(
+      async () => {
+        await owner.pool.query("update app_private.webhook_queue set due_at = now() where due_at > now()");
+        return new Set((await outside.receiver.taken()).map(({ subjectId }) => subjectId));
+      },
+      (told) => kept.every(({ id }) => told.has(id)),
+      { withinMs: stuckAfterMs },
+    );
+    const messages = await outside.receiver.taken();
+    expect(severalIds(messages.map(({ id, subjectId }) => [subjectId!, id]))).toEqual([]);
+    // A mail is tried again after pauses that grow. Others, such as notifications, name leads as well.
+    const nameOf = (text = "") => /(Load \d+-\d+-\d+) has come/.exec(text)?.[1] ?? "";
+    await until(
+      async () => new Set((await outside.mail.taken()).map(({ text }) => nameOf(text))),
+      (sent) => kept.every(({ name }) => sent.has(name)),
+      { withinMs: 2 * stuckAfterMs },
+    );
+    const mails = await outside.mail.taken();
+    expect(severalIds(mails.map(({ id, text }) => [nameOf(text), id])).filter(Boolean)).toEqual([]);
+    kills.mails = mails.length;
+    // The contents of all files that were acknowledged are whole.
+    const store = createFileStore({ dataDir: data.path, s3: storeOptions(outside.store.port) });
+    for (const checksum of beside.checksums) {
+      const content = await buffer((await store.get(checksum))!);
+      expect(createHash("sha256").update(content).digest("hex")).toBe(checksum);
+    }
+    await store.close();
+    // And the archive has each segment of the log.
+    const { rows: switched } = await owner.pool.query<{ segment: string }>(
+      "select pg_walfile_name(pg_switch_wal()) as segment",
+    );
+    const series = await openSeries(archiveFolder, folder.path, {});
+    const segments = await until(
+      async () => (await archivedLog(series)).filter((name) => !name.includes("history")),
+      (archived) => archived.includes(switched[0]!.segment),
+      { withinMs: stuckAfterMs },
+    );
+    // Two halves of 32 bits, of which the second counts to 255.
+    const numberOf = (name: string) =>
+      parseInt(name.slice(8, 16), 16) * 256 + parseInt(name.slice(16, 24), 16);
+    const first = numberOf(segments[0]!);
+    expect(segments.map(numberOf)).toEqual(segments.map((_, n) => first + n));
+    expect(await broken(owner.pool)).toEqual({});
+  } catch (error) {
+    const faults = [...ended, api.log()]
+      .join("")
+      .split("\n")
+      .filter((line) => line.includes('"level":"error"'));
+    const internal = faults.filter((line) => !/"code":"(57P0|08|ECONN)/.test(line)).slice(-20);
+    throw new Error(
+      `SEED=${seed} after ${JSON.stringify(killed)}, ${JSON.stringify(load.again)}\n${internal.join("\n")}`,
+      { cause: error },
+    );
+  } finally {
+    await Promise.all([load.stop(true), beside.stop()]);
+    await Promise.all([api.stop(), worker.stop()]);
+    await Promise.all(Object.values(outside).map((one) => one.kill()));
+    await postgres.stop();
+  }
+  return {
+    ...kills,
+    requests: load.requests,
+    leads: load.acknowledged.size,
+    uploads: beside.checksums.length,
+  };
+}
+
+/** Those that came under more than one id. */
+function severalIds(taken: [what: string, id: string][]): string[] {
+  const ids = new Map<string, Set<string>>();
+  for (const [what, id] of taken) ids.set(what, (ids.get(what) ?? new Set()).add(id));
+  return [...ids].filter(([, of]) => of.size > 1).map(([what]) => what);
+}
+
+const storeOptions = (port: number) => ({
+  bucket: "plat",
+  region: "us-east-1",
+  endpoint: `http://127.0.0.1:${port}`,
+  credentials: { accessKeyId: "S3RVER", secretAccessKey: "S3RVER" },
+});
+
+/** A process of test/faults/outside.ts, on one port for as long as it is started again. */
+async function startOutside(kind: "store" | "mail" | "receiver", place: string) {
+  let child: ChildProcess;
+  const start = async (port: number): Promise<number> => {
+    child = startChild([join(import.meta.dirname, "outside.ts"), kind, place, String(port)], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [told] = (await once(child.stdout!, "data")) as [Buffer];
+    return Number(told.toString());
+  };
+  const port = await start(0);
+  return {
+    port,
+    kill: () => killChild(child),
+    async restart(afterMs: number) {
+      await killChild(child);
+      await delay(afterMs);
+      await start(port);
+    },
+    /** What it has taken, as it wrote it down. */
+    async taken(): Promise<{ id: string; subjectId?: string; text?: string }[]> {
+      const text = await readFile(place, "utf8").catch(() => "");
+      return text
+        .split("\n")
+        .filter(Boolean)
+        .map((line) => JSON.parse(line));
+    },
+  };
+}
+
+async function archiverPid(dataDir: string): Promise<number | undefined> {
+  const postmaster = await postmasterPid(dataDir);
+  const children = await readFile(`/proc/${postmaster}/task/${postmaster}/children`, "utf8").catch(() => "");
+  for (const pid of children.trim().split(" ").map(Number))
+    if ((await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).includes("archiver")) return pid;
+  return undefined;
+}
+
+/** Sends files beside the load: what is not acknowledged is not sent again. */
+function besideLoad(to: { baseUrl: () => string; token: string; projectId: string; seed: number }) {
+  const [checksums, wrong]: string[][] = [[], []];
+  const state = { stopped: false };
+  const agent = new Agent({ keepAlive: false });
+  const ask = async (query: string, input: object): Promise<boolean> => {
+    const headers = { authorization: `Bearer ${to.token}` };
+    // Nobody is there at the moment.
+    const answer = await post(agent, to.baseUrl(), { query, variables: { input } }, headers).catch(
+      () => undefined,
+    );
+    const [error] = answer?.errors ?? [];
+    if (error && !["UNAVAILABLE", "PROVIDER_ERROR"].includes(error.extensions?.code ?? ""))
+      wrong!.push(`${error.extensions?.code}: ${error.message}`);
+    return answer !== undefined && !error;
+  };
+  const go = async () => {
+    const begin = await picture("png");
+    for (let n = 0; !state.stopped; n += 1) {
+      const content = Buffer.concat([begin, randomBytes(3_000)]);
+      const file = `data:image/png;base64,${content.toString("base64")}`;
+      const upload =
+        "mutation ($input: UploadProjectImageInput!) { uploadProjectImage(input: $input) { id } }";
+      if (await ask(upload, { projectId: to.projectId, file }))
+        checksums!.push(createHash("sha256").update(content).digest("hex"));
+      await delay(300);
+    }
+  };
+  const going = go();
+  return {
+    checksums: checksums!,
+    wrong: wrong!,
+    async stop() {
+      state.stopped = true;
+      await going;
+    },
+  };
+}
+
+/** Connections of the owner, who sees everything. */
+async function ownerOf(connectionString: string): Promise<AsyncDisposable & { pool: Pool }> {
+  const pool = new Pool({ connectionString, max: 2, Client });
+  return { pool, [Symbol.asyncDispose]: () => pool.end() };
+}
