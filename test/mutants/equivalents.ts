@@ -64,6 +64,12 @@ export const equivalents: { pattern: RegExp; reason: string }[] = [
     reason: "No role in an organization has the name of one in a project.",
   },
   {
+    pattern:
+      /^app_public\.(contact_project\(.*: if project\.id is null|create_unit_hold\(jsonb\): if home\.project_id is not null|delete_lead_source\(.*: if source is null) → never$/,
+    reason:
+      "The function that is called next refuses the same with the same sentence. It is asked first, before anything else is said of what the viewer does not see.",
+  },
+  {
     pattern: /^app_hidden\.viewer_holds\(\): and h\.deleted_at IS NULL → true$/,
     reason: "The policies of unit_holds ask it too, and no operation deletes a hold.",
   },

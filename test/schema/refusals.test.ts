@@ -523,6 +523,12 @@ describe("integrations and files", () => {
       call: "app_hidden.begin_integration('USER', nothing, 'google_calendar', 'Calendar', '{}', 'key')",
       says: "A user connects for themselves only.",
     },
+    "an application of one's own is not connected with a restricted token": {
+      as: "demo",
+      scopes: "org.admin",
+      call: "app_hidden.offered_app('USER', null, (select a.key from app_public.integration_apps a where a.scope = 'USER' limit 1), null)",
+      says: "This access token does not reach integrations of your own",
+    },
     "an application that the operator has not registered is not offered": {
       as: "demo",
       given: "update app_public.integration_apps set available = false",
@@ -641,6 +647,23 @@ describe("executions of workflows", () => {
       given: aboutNobody,
       call: `app_private.step_update_field(${step('{"record": "LEAD", "field": "company"}')}, ${work('\'{"value": "Plat"}\'')})`,
       says: "There is no lead here.",
+    },
+    "a kind of step that is not offered is not taken": {
+      given: "update app_hidden.workflow_step_types set refusal = 'is not offered here.'",
+      call: `app_private.check_step(${row("app_public.workflow_steps", "'type', 'STOP', 'sequence', 1, 'config', '{}'::jsonb")}, '{"subjectType": "LEAD"}')`,
+      says: "is not offered here.",
+    },
+    "an address that nobody looked at starts with https": {
+      call: `app_private.check_step(${row(
+        "app_public.workflow_steps",
+        "'type', 'CALL_WEBHOOK', 'sequence', 1, 'config', '{\"url\": \"http://example.com\"}'::jsonb",
+      )}, '{"subjectType": "LEAD", "steps": 1}')`,
+      says: "give an address that starts with https://.",
+    },
+    "not more than 100 values are selected": {
+      call: `app_private.subject_filter(jsonb_build_object('status', (select jsonb_agg('NEW'::text) from generate_series(1, 101))),
+        'filter', '{"subjectType": "LEAD"}')`,
+      says: "give at most 100 values.",
     },
     "what may go well in a moment is tried again": {
       call: "app_private.set_aside(workflow, '40001', 'could not serialize')",
