@@ -708,6 +708,28 @@ describe("accounts and organizations", () => {
       call: "app_public.reset_member_second_factor(home, nothing, null, null)",
       says: "This organization has no such member.",
     },
+    "a task of the service, by whoever does not operate it": {
+      as: "demo",
+      call: "app_private.task_named('nothing')",
+      says: "operator",
+    },
+    "more jobs than are changed at once": {
+      as: "demo",
+      call: "app_private.jobs_to_change(array(select n::text from generate_series(1, app_private.jobs_at_once() + 1) n), null, null, null, null, home)",
+      says: "Give 1000 ids at most.",
+    },
+    "jobs before what is no job": {
+      as: "demo",
+      call: "app_public.jobs(organization_id => home, before_id => 'nothing', most => 10)",
+      says: "Give the id of a job.",
+    },
+    "an organization that is to be deleted, again": {
+      as: "demo",
+      given: `insert into app_public.organization_deletions (organization_id, requested_by_id, final_at)
+        select home, (select user_id from app_hidden.user_identities where email = 'demo@plat.example'), now() + interval '1 day' from refusals.ids`,
+      call: "app_public.request_organization_deletion(home, (select password_hash from app_private.user_passwords where user_id = app_public.current_user_id())) /* app_private. */",
+      says: "The organization is to be deleted already.",
+    },
     "a second factor that is neither required nor not": {
       as: "demo",
       call: "app_public.update_organization_second_factor(home, null, null)",
