@@ -51,7 +51,7 @@ export const equivalents: { pattern: RegExp; reason: string }[] = [
   },
   {
     pattern:
-      /^app_private\.require_member\(.*: perform app_hidden\.require_organization\(organization_id, 'org\.owner'\) → nothing$/,
+      /^app_private\.require_member\(.*: perform app_hidden\.require_organization\(organization_id, 'org\.owner'\) → nothing( \(2\))?$/,
     reason:
       "It is asked before the organization is locked, and again once it is, when somebody else may have changed it.",
   },
@@ -68,6 +68,12 @@ export const equivalents: { pattern: RegExp; reason: string }[] = [
       /^app_public\.(contact_project\(.*: if project\.id is null|create_unit_hold\(jsonb\): if home\.project_id is not null|delete_lead_source\(.*: if source is null) → never$/,
     reason:
       "The function that is called next refuses the same with the same sentence. It is asked first, before anything else is said of what the viewer does not see.",
+  },
+  {
+    pattern:
+      /^app_public\.export_organization\(.*: perform app_hidden\.require_(viewer\(\)|organization\(organization_id, 'org\.owner'\)) → nothing$|^app_private\.(request_export\(.*: perform app_hidden\.require_organization\(organization_id, 'org\.owner'\)|task_named\(text\): perform app_private\.require_operator\(\)) → nothing$/,
+    reason:
+      "The operation asks for it, and so does the function that it calls, which others may come to call too.",
   },
   {
     pattern: /^app_hidden\.viewer_holds\(\): and h\.deleted_at IS NULL → true$/,

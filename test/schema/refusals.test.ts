@@ -334,6 +334,11 @@ describe("what is seen first is asked again by what acts on it", () => {
       call: "app_private.add_report_columns('LEADS', '{nothing}', '{}', '{}')",
       says: "there is no column or function nothing",
     },
+    "an export of an organization whose maker left": {
+      as: "demo",
+      call: "app_hidden.open_organization_export(nothing)",
+      says: "may not export the organization any more",
+    },
     "an import into a project of others": {
       as: "sofia",
       call: "app_hidden.begin_import('importUnits', private_project::text, '{}')",
