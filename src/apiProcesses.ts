@@ -104,7 +104,7 @@ export async function startApiProcesses(options: {
       const pauseMs = Math.round(pause.pause());
       log.error(
         { event: "api_process.ended", pid: worker.process.pid, code, signal, pauseMs },
-        `An API process ended; starting another one in ${pauseMs} ms.`,
+        "An API process ended; starting another one.",
       );
       const timer = setTimeout(() => {
         pauses.delete(timer);

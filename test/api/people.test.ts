@@ -770,6 +770,8 @@ describe("the lists of a purchase", () => {
         ),
       );
     await five();
+    // The first query after a change of what the viewer may is sent again.
+    await ask();
     const few = await ask();
     await five();
     await five();

@@ -11,6 +11,8 @@ import {
   isEnumType,
   isInputObjectType,
   isListType,
+  isObjectType,
+  type GraphQLNamedType,
   isRequiredArgument,
   isRequiredInputField,
   isScalarType,
@@ -61,6 +63,12 @@ function valueOf(type: GraphQLInputType): unknown {
   return scalars[nullable.name];
 }
 
+/** The shortest selection that asks for something; of a connection the name of the type alone reads nothing, and is told to everybody. */
+function selectionOf(type: GraphQLNamedType): string {
+  if (!isCompositeType(type)) return "";
+  return isObjectType(type) && "totalCount" in type.getFields() ? " { totalCount }" : " { __typename }";
+}
+
 /** The shortest document that asks for the field. */
 function documentOf(
   kind: "query" | "mutation",
@@ -70,7 +78,7 @@ function documentOf(
   const given = required.map(({ name, type }) => `$${name}: ${type}`).join(", ");
   const passed = required.map(({ name }) => `${name}: $${name}`).join(", ");
   return {
-    query: `${kind} ${given && `(${given})`} { ${field.name}${passed && `(${passed})`}${isCompositeType(getNamedType(field.type)) ? " { __typename }" : ""} }`,
+    query: `${kind} ${given && `(${given})`} { ${field.name}${passed && `(${passed})`}${selectionOf(getNamedType(field.type))} }`,
     variables: Object.fromEntries(required.map(({ name, type }) => [name, valueOf(type)])),
   };
 }

@@ -269,7 +269,7 @@ test("a table that does not change is not locked; one that does is waited for, a
     await expect(reconcile(target, catalog, { ...patiently, attempts: 2 })).rejects.toThrow(
       /^The schema could not be changed in 2 attempts, since the table app_public\.units is locked by process \d+ \(a long report, in a transaction since .*\)\. End what holds the lock/,
     );
-    expect(lines).toEqual([expect.stringMatching(/Trying again in 100 ms\.$/)]);
+    expect(lines).toEqual([expect.stringMatching(/Retrying in 100 ms\.$/)]);
     const waiting = reconcile(target, catalog, {
       ...patiently,
       log: { ...log, warn: () => void holder.query("rollback") },

@@ -192,7 +192,7 @@ export async function startStage(env: NodeJS.ProcessEnv = {}): Promise<Stage> {
           name: "No connection is free",
           begin: async () => {
             // A superuser takes the reserved ones as well.
-            for (;;) {
+            for (let tries = 0; tries < 1_000; tries += 1) {
               const client = new Client({
                 connectionString: postgres.connectionString,
                 application_name: "crowd",
@@ -210,6 +210,7 @@ export async function startStage(env: NodeJS.ProcessEnv = {}): Promise<Stage> {
                 if (rows.length === 0) return;
               }
             }
+            throw new Error("There is still a free connection.");
           },
           end: async () => {
             await Promise.all(crowd.splice(0).map((client) => client.end()));

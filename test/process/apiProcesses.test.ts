@@ -94,7 +94,7 @@ test("a process that dies is replaced, while the others answer", async () => {
   const before = await processes();
   const [victim] = before;
   process.kill(victim!, "SIGKILL");
-  await service.logged("A process of the API ended; another one is started.");
+  await service.logged("An API process ended; starting another one.");
   for (let n = 0; n < 4; n += 1) expect((await service.get("/healthz")).status).toBe(200);
   const after = await until(processes, (found) => found.length === 2, { withinMs: 30_000 });
   expect(after).not.toContain(victim);

@@ -107,7 +107,7 @@ test("the folder keeps out of others' hands, and keys within it", async () => {
   expect((await stat(join(path, key.slice(2)))).mode & 0o777).toBe(0o600);
   expect(await readdir(join(dataDir, "files", "unfinished"))).toEqual([]);
   for (const bad of ["../../etc/passwd", "a/b", "", "AB", "abc..d"])
-    await expect(store.get(bad)).rejects.toThrow("no key");
+    await expect(store.get(bad)).rejects.toThrow("Not a valid key");
 });
 
 test("what was begun and not finished is swept when it is old", async () => {

@@ -40,7 +40,9 @@ test("does not open for another row or column, or when changed, and the log says
     { column: `${here.column}",`, row: here.row },
   ];
   expect(places.map((place) => fault(() => seal.open(sealed, place)))).toEqual(places.map(() => "PLACE"));
-  expect(told).toEqual(places.map((place) => ({ code: "SEALED_VALUE_MISPLACED", ...place })));
+  expect(told).toEqual(
+    places.map((place) => ({ event: "secret.misplaced", code: "SEALED_VALUE_MISPLACED", ...place })),
+  );
   const dot = sealed.lastIndexOf(".");
   // Each character of nonce, tag and ciphertext; the first five and a third are of the fingerprint.
   for (let at = dot + 7; at < sealed.length - 1; at++) {

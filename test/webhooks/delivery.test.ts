@@ -603,6 +603,7 @@ test("with the secret of another webhook nothing is signed: the webhook is disab
     ],
   });
   expect(told).toContainEqual({
+    event: "secret.misplaced",
     code: "SEALED_VALUE_MISPLACED",
     column: "app_private.webhook_secrets.sealed",
     row: made.id,
