@@ -423,7 +423,11 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       // What is deleted is nobody's any more, also for what refers to it.
       for (const { name, refersTo } of label === "View/seller" ? table.columns : [])
         if (refersTo && refersTo !== table.name && !shared.has(refersTo) && hasDeleted.has(refersTo))
-          await variant(`of deleted ${name}`, { [name]: idOf(refersTo, "View/seller, deleted") });
+          for (const also of name === "buyer_id" && left.includes("lead_id") ? ["", " without lead"] : [""])
+            await variant(`of deleted ${name}${also}`, {
+              [name]: idOf(refersTo, "View/seller, deleted"),
+              ...(also && { lead_id: null }),
+            });
       // Somebody's row at another's deal.
       if (label === "View/own" && left.length > 0) {
         const another = Object.fromEntries(left.map((name) => [name, idOf(sides[name]!, "View/member")]));
@@ -459,6 +463,36 @@ export async function makeRows(client: Client): Promise<RowWorld> {
           for (const name of [stranger, unconfirmed])
             for (const status of ["INVITED", "WAITING"])
               await variant(`of ${name}, ${status}`, { email: addressOf(name), status });
+        // Agreements with one signer each.
+        const signed: Record<string, Record<string, unknown>> = {
+          "a draft": { status: "DRAFT" },
+          "signed later": {},
+          "signed no more": {},
+        };
+        if (table.name === "app_public.agreements") {
+          for (const [also, change] of Object.entries(signed))
+            await variant(also, { ...change, id: idOf(table.name, also), lead_id: null, buyer_id: null });
+          await variant("without signers", { id: idOf(table.name, "without signers") });
+        }
+        if (table.name === "app_public.agreement_files")
+          await variant("without signers", {
+            agreement_id: idOf("app_public.agreements", "without signers"),
+          });
+        if (table.name === "app_public.agreement_signers") {
+          const of = (also: string) => ({
+            email: addressOf(stranger),
+            agreement_id: idOf("app_public.agreements", also),
+          });
+          await variant("of a draft", of("a draft"));
+          await variant("who waits", { ...of("signed later"), status: "WAITING" });
+          await variant("who is gone, deleted", { ...of("signed no more"), deleted_at: longAgo });
+          await variant("of the buyer by another address", { email: "elsewhere@example.com", role: "BUYER" });
+        }
+        if (table.name === "app_public.appointments")
+          await variant("of another host, deleted", {
+            host_id: idOf("user", "outsider"),
+            deleted_at: longAgo,
+          });
       }
       // What the team adds to somebody's deal.
       if (label === "View/buyer" && Object.keys(byStranger).length > 0)
@@ -536,6 +570,8 @@ export async function makeRows(client: Client): Promise<RowWorld> {
         ["lead.read", "buyer.read"].map((permission) => token(name, `workflow.read,${permission}`)),
       ),
       ...["lead.read,lead.write", "lead.read,buyer.write"].map((both) => token("owner", both)),
+      // What their part does not have.
+      token("member", "org.billing"),
       ...["lead.read", "buyer.read", "sale.write"].map((permission) => token("role with own", permission)),
       ...["purchase.own", "sale.read"].map((permission) => token("buyer", permission)),
       ...["org.member", "lead.read"].map((permission) => token("owner without second factor", permission)),

@@ -34,7 +34,7 @@ export const equivalents: { pattern: RegExp; reason: string }[] = [
   },
   {
     pattern:
-      /^app_public\.create_project_organization\(.*: if not app_hidden\.organization_can\(project\.organization_id, 'project\.manage'\) → never$|^app_private\.request_export\(.*: perform app_hidden\.require_organization\(organization_id, 'report\.run'\) → nothing$/,
+      /^app_public\.create_project_organization\(.*: if not app_hidden\.organization_can\(project\.organization_id, 'project\.manage'\) → never$|^app_private\.request_export\(.*: perform app_hidden\.require_organization\(organization_id, 'report\.run'\) → nothing$|^app_hidden\.begin_integration\(.*: perform app_hidden\.require_organization\(owner_id, 'org\.admin'\) → nothing$/,
     reason:
       "Whoever has something act in their name is asked for its permissions when its row is written (make_principal). It is asked first, so that who may not is told of that and not of the input.",
   },
@@ -42,5 +42,41 @@ export const equivalents: { pattern: RegExp; reason: string }[] = [
     pattern:
       /^app_public\.organization_user_connections policy own_while_refused: using: and second_factor_due_at <= now\(\) → true$/,
     reason: "Whoever is not refused reads their membership as a member.",
+  },
+  {
+    pattern:
+      /^app_(public|hidden|private)\.(accept_contact_message|begin_lead_email|convert_lead|create_(buyer|lead|offer|personalization|reservation|unit_hold)|delete_(organization_avatar|project_organization)|jobs_organization|may_upload|remind_agreement_signer|require_(import|operator|whole_account)|suggest_lead_email|update_(appointment|buyer|lead|leads|negotiation|personalization|project_organization|unit_hold|workflow)|upsert_leads)\(.*\): perform app_hidden\.require_viewer\(\) → nothing$/,
+    reason:
+      "Operations begin so. Without it the first function that they call, which writes records or asks for a permission, tells visitors the same (test/schema/visitors.test.ts).",
+  },
+  {
+    pattern:
+      /^app_private\.require_member\(.*: perform app_hidden\.require_organization\(organization_id, 'org\.owner'\) → nothing( \(2\))?$/,
+    reason:
+      "It is asked before the organization is locked, and again once it is, when somebody else may have changed it.",
+  },
+  {
+    pattern: /^app_hidden\.colleague_ids\(\): or app_hidden\.setting\('scopes'\) IS NULL → false$/,
+    reason: "Without scopes every permission counts: members are answered without looking any up.",
+  },
+  {
+    pattern: /^app_hidden\.colleague_ids\(\): (and NOT \(r\.in_affiliated\)|not r\.in_affiliated) → true$/,
+    reason: "No role in an organization has the name of one in a project.",
+  },
+  {
+    pattern:
+      /^app_public\.(contact_project\(.*: if project\.id is null|create_unit_hold\(jsonb\): if home\.project_id is not null|delete_lead_source\(.*: if source is null) → never$/,
+    reason:
+      "The function that is called next refuses the same with the same sentence. It is asked first, before anything else is said of what the viewer does not see.",
+  },
+  {
+    pattern:
+      /^app_public\.export_organization\(.*: perform app_hidden\.require_(viewer\(\)|organization\(organization_id, 'org\.owner'\)) → nothing$|^app_private\.(request_export\(.*: perform app_hidden\.require_organization\(organization_id, 'org\.owner'\)|task_named\(text\): perform app_private\.require_operator\(\)) → nothing$/,
+    reason:
+      "The operation asks for it, and so does the function that it calls, which others may come to call too.",
+  },
+  {
+    pattern: /^app_hidden\.viewer_holds\(\): and h\.deleted_at IS NULL → true$/,
+    reason: "The policies of unit_holds ask it too, and no operation deletes a hold.",
   },
 ];

@@ -228,7 +228,10 @@ function ofBlocks({ source, definition }: Routine, predicates: ReadonlySet<strin
       const then = from + code.slice(from).search(/\b(?:perform|raise)\b/i);
       return {
         ...changed(from, to, "false", `if ${line(source.slice(from, to))} → never`),
-        refusesAt: lineOf(then),
+        // What the function itself catches, such as the end of a dry run, is in no log.
+        ...(!/^raise\b/i.test(code.slice(then)) || !/\bexception\s+when\b/i.test(code.slice(then))
+          ? { refusesAt: lineOf(then) }
+          : {}),
       };
     }),
     ...[...code.matchAll(requirement)].map(({ index }) => {

@@ -1,0 +1,820 @@
+/**
+ * Checks of functions that no operation of the other tests fails: what is named is gone, is about something else, is over, or is one too
+ * many. Each case brings a row of the demo into the position in which it has to be refused, and calls as whoever has to be refused; what a
+ * definer calls for somebody is called with their claims. All are undone.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { Client, type DatabaseError } from "pg";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+
+interface Refusal {
+  /** The local part of the address of whoever calls; the service itself where absent. */
+  as?: string;
+  /** Of the access token that they call with. */
+  scopes?: string;
+  /** Brings rows into their position: without triggers. */
+  given?: string;
+  call: string;
+  /** A part of the message. */
+  says: string;
+}
+
+let database: TestDatabase;
+let client: Client;
+
+beforeAll(async () => {
+  database = await createTestDatabase("demo");
+  client = new Client({ connectionString: database.ownerUrl });
+  await client.connect();
+  await client.query(`create schema refusals; grant usage on schema refusals to plat_user;
+    create view refusals.ids as select
+      (select id from app_public.organizations where slug like 'larkfield%') as home,
+      (select id from app_public.organizations where slug like 'quayside%') as sellers,
+      (select id from app_public.projects where title = 'Larkfield Gardens') as project,
+      (select id from app_public.projects where title = 'The Foundry Lofts') as private_project,
+      (select id from app_public.agreements) as agreement,
+      (select e.id from app_public.workflow_executions e order by e.id limit 1) as execution,
+      (select l.id from app_public.leads l join app_public.projects p on p.id = l.project_id where p.title = 'Larkfield Gardens'
+        and l.status = 'NEW' and l.deleted_at is null order by l.id limit 1) as lead,
+      (select l.id from app_public.leads l join app_public.projects p on p.id = l.project_id where p.title = 'Larkfield Gardens'
+        and l.status = 'NEW' and l.deleted_at is null order by l.id offset 1 limit 1) as other_lead,
+      (select b.id from app_public.buyers b join app_public.projects p on p.id = b.project_id where p.title = 'Larkfield Gardens'
+        and b.user_id is null and b.status <> 'CANCELLED' order by b.id limit 1) as purchase,
+      (select d.id from app_public.deposits d join app_public.projects p on p.id = d.project_id where p.title = 'Larkfield Gardens'
+        and d.reservation_id is null order by d.id limit 1) as deposit,
+      (select u.id from app_public.units u join app_public.projects p on p.id = u.project_id where p.title = 'Larkfield Gardens'
+        and u.status = 'AVAILABLE' order by u.id limit 1) as unit,
+      (select id from app_public.workflows where status = 'ENABLED' order by id limit 1) as workflow,
+      '00000000-0000-0000-0000-000000000001'::uuid as nothing;
+    grant select on refusals.ids to plat_user;`);
+  // The rows that a case names stay the same, whatever it changes.
+  await client.query(
+    "create table refusals.named as table refusals.ids; drop view refusals.ids; alter table refusals.named rename to ids; grant select on refusals.ids to plat_user",
+  );
+});
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+/** What the call is refused with; null where it is carried out. */
+async function refusalOf({ as, scopes, given, call }: Refusal): Promise<string | null> {
+  await client.query("begin");
+  try {
+    if (given)
+      await client.query(
+        `set local session_replication_role = replica; ${given}; set local session_replication_role = origin`,
+      );
+    if (as)
+      await client.query(
+        "select set_config('plat.user_id', (select user_id::text from app_hidden.user_identities where email = $1), true)",
+        [`${as}@plat.example`],
+      );
+    if (scopes)
+      await client.query(
+        "select set_config('plat.scopes', $1, true), set_config('plat.token_id', gen_random_uuid()::text, true)",
+        [scopes],
+      );
+    // What is not granted to users is called by definers, for them.
+    if (as && !/app_private\./.test(call)) await client.query("set local role plat_user");
+    await client.query(`select ${call} from refusals.ids`);
+    return null;
+  } catch (error) {
+    return (error as DatabaseError).message;
+  } finally {
+    await client.query("rollback");
+  }
+}
+
+function refuses(refusals: Record<string, Refusal>): void {
+  test.each(Object.entries(refusals))("%s", async (_, refusal) => {
+    expect(await refusalOf(refusal)).toContain(refusal.says);
+  });
+}
+
+/** A row of a table with nothing but these values. */
+const row = (table: string, values: string) =>
+  `jsonb_populate_record(null::${table}, jsonb_build_object(${values}))`;
+const ticket = (values = "") => row("app_public.escalation_tickets", values);
+const inExecution = (status: string) =>
+  `alter table app_public.workflow_executions drop constraint if exists workflow_executions_ended;
+   update app_public.workflow_executions set status = '${status}' where id = (select execution from refusals.ids)`;
+
+describe("actions of tickets", () => {
+  refuses({
+    "a dispute that is decided is not accepted": {
+      call: `app_private.accept_dispute_by_ticket(${ticket("'subject_id', nothing")})`,
+      says: "The bank has decided already.",
+    },
+    "an execution that is over is not cancelled": {
+      given: inExecution("COMPLETED"),
+      call: `app_private.cancel_execution_by_ticket(${ticket("'workflow_execution_id', execution")})`,
+      says: "The execution is COMPLETED already.",
+    },
+    "a ticket about no execution says so": {
+      call: `app_private.execution_of_ticket(${ticket()})`,
+      says: "This ticket is about no execution of a workflow.",
+    },
+    "an execution that failed is not resumed": {
+      given: inExecution("FAILED"),
+      call: `app_private.resume_execution_by_ticket(${ticket("'workflow_execution_id', execution")})`,
+      says: "The execution is FAILED.",
+    },
+    "a step is tried again only where its execution waits at it": {
+      given: inExecution("RUNNING"),
+      call: `app_private.require_failed_step(${ticket("'workflow_execution_id', execution, 'input', '{\"sequence\": 1}'::jsonb")})`,
+      says: "does not wait at this step any more",
+    },
+    "one lead is not merged with itself": {
+      call: `app_private.merge_leads_by_ticket(${ticket("'subject_type', 'lead', 'subject_id', lead, 'lead_id', lead")})`,
+      says: "This ticket names no two leads.",
+    },
+    "nothing is handed on where there is neither lead nor purchase": {
+      call: `app_private.reassign_by_ticket(${ticket()})`,
+      says: "no lead or purchase that could be handed on",
+    },
+    "nothing is handed on to nobody": {
+      call: `app_private.reassign_by_ticket(${ticket("'lead_id', lead, 'assignee_id', nothing")})`,
+      says: "There is no such user.",
+    },
+    "a home that was bought is not released": {
+      call: `app_private.release_claim_by_ticket(${ticket(
+        "'input', jsonb_build_object('claim_id', (select c.id from app_hidden.claims c where c.kind = 'PURCHASE' and c.released_at is null limit 1))",
+      )})`,
+      says: "The home was bought by now",
+    },
+    "an integration that was deleted is not tried again": {
+      call: `app_private.retry_integration_by_ticket(${ticket("'subject_id', nothing")})`,
+      says: "The integration was deleted",
+    },
+    "a ticket about no draft sends none": {
+      call: `app_private.send_draft_by_ticket(${ticket()})`,
+      says: "This ticket is about no draft.",
+    },
+    "a draft that is gone is not sent": {
+      call: "app_private.send_generation(nothing, nothing)",
+      says: "There is no such draft.",
+    },
+    "a ticket of another organization is unknown": {
+      as: "sofia",
+      given: `insert into app_public.escalation_tickets (id, organization_id, kind, title, cause, available_actions)
+        select nothing, home, (select value from app_public.escalation_kind_values order by 1 limit 1), 'Ticket', 'ticket', '{DISMISS}' from refusals.ids`,
+      call: "app_private.resolve_ticket(nothing, 'DISMISS', null, null, null)",
+      says: "There is no such ticket.",
+    },
+  });
+});
+
+describe("leads that are merged and converted", () => {
+  const bothNegotiate = `update app_public.negotiations n set lead_id = x.lead, unit_id = i.unit, status = 'OPEN'
+    from refusals.ids i, (select n.id, (array[i.lead, i.other_lead])[row_number() over (order by n.id)] as lead
+      from app_public.negotiations n, refusals.ids i order by n.id limit 2) x where x.id = n.id`;
+  refuses({
+    "a lead that is gone is not merged": {
+      call: "app_private.merge_leads(lead, nothing)",
+      says: "One of the two leads is gone.",
+    },
+    "two that negotiate about one unit are not merged": {
+      given: bothNegotiate,
+      call: "app_private.merge_leads(lead, other_lead)",
+      says: "Both leads negotiate about the same unit",
+    },
+    "two with purchases without a home are not merged": {
+      given: `update app_public.buyers b set lead_id = x.lead, unit_id = null, lot_id = null, deleted_at = null
+        from (select b.id, (array[i.lead, i.other_lead])[row_number() over (order by b.id)] as lead
+          from app_public.buyers b, refusals.ids i where b.status <> 'CANCELLED' order by b.id limit 2) x where x.id = b.id`,
+      call: "app_private.merge_leads(lead, other_lead)",
+      says: "Both leads have a purchase without a home",
+    },
+    "a purchase is of a unit or a lot": {
+      as: "demo",
+      call: "app_private.convert_lead(lead, null, unit, unit, null, null, null, null)",
+      says: "Name the unit or the lot, not both.",
+    },
+    "a purchase has a price": {
+      as: "demo",
+      given:
+        "alter table app_public.units drop constraint units_priced; update app_public.units u set price = null where u.id = (select unit from refusals.ids)",
+      call: "app_private.convert_lead(lead, null, unit, null, null, null, null, null)",
+      says: "There is no price to take; give one.",
+    },
+    "a lead is converted by whoever may write buyers": {
+      as: "demo",
+      scopes: "org.member,lead.read,lead.write",
+      call: "app_private.convert_lead(lead, null, unit, null, 1, null, null, null)",
+      says: "This takes the permission buyer.write.",
+    },
+    "no leads are written into an archived project": {
+      as: "demo",
+      given: "update app_public.projects set archived_at = now()",
+      call: "app_private.write_leads(project, 'crm', '{}', 'ERROR', false)",
+      says: "This project is archived and read-only",
+    },
+    "no purchase is cancelled in an archived project": {
+      as: "demo",
+      given: "update app_public.projects set archived_at = now()",
+      call: "app_private.cancel_buyer(purchase, '{}')",
+      says: "This project is archived and read-only",
+    },
+    "no deposit is returned twice": {
+      given: "update app_public.deposits set status = 'PAID', amount_paid = 1, amount_refunded = 0",
+      call: `app_private.returns_of_cancellation(array[deposit],
+        jsonb_build_object('returns', jsonb_build_array(jsonb_build_object('deposit_id', deposit), jsonb_build_object('deposit_id', deposit))), 0)`,
+      says: "Name each deposit once.",
+    },
+    "a visitor reserves where the fee can be paid": {
+      as: "sofia",
+      given: `delete from app_public.organization_user_connections; update app_public.users set email_verified_at = now();
+        update app_public.projects p set public_reservations = true, public_reservation_fee_required = true, reservation_fee = 100
+          from refusals.ids i where p.id = i.project`,
+      call: "app_private.reserve_as_visitor(jsonb_build_object('unit_id', unit))",
+      says: "The fee of a reservation cannot be paid here yet",
+    },
+    "a home is held by whoever sells it": {
+      as: "sofia",
+      given:
+        "delete from app_public.project_organizations a using refusals.ids i where a.organization_id = i.sellers",
+      // Nor is anything said of what it is promised to.
+      call: "app_public.create_unit_hold(jsonb_build_object('unit_id', (select u.id from app_public.units u where u.project_id = project and u.status = 'SOLD' limit 1)))",
+      says: "You may not create this unit hold.",
+    },
+    "an agent that the organization does not have is unknown": {
+      as: "demo",
+      call: `app_private.agent_for(home, ${row("app_public.agent_input", "'id', nothing")}, 'CA')`,
+      says: "There is no such agent.",
+    },
+    "the brokerage of an agent is a short text": {
+      as: "demo",
+      call: `app_private.check_agent(home, ${row("app_public.agent_input", "'name', 'Ann', 'brokerage', repeat('x', 301)")}, 'CA')`,
+      says: "Give 300 characters at most.",
+    },
+    "an e-mail is drafted to a lead that there is": {
+      call: "app_private.begin_lead_email_for(nothing)",
+      says: "There is no such lead.",
+    },
+    "the source of a message is one of the project": {
+      as: "demo",
+      call: "app_private.take_project_message(project, jsonb_build_object('source_id', nothing), null)",
+      says: "There is no such lead source in this project.",
+    },
+    "a lead source that is gone is not deleted": {
+      as: "demo",
+      call: "app_public.delete_lead_source(nothing)",
+      says: "There is no such lead source.",
+    },
+    "who may not write buyers invites none": {
+      as: "sofia",
+      call: "app_private.invite_buyer((select b.id from app_public.buyers b where b.project_id = private_project limit 1), null, null)",
+      says: "There is no such buyer.",
+    },
+    "a buyer without an address is invited to one": {
+      as: "demo",
+      given: "update app_public.buyers b set email = null where b.id = (select purchase from refusals.ids)",
+      call: "app_private.invite_buyer(purchase, null, null)",
+      says: "The buyer has no e-mail address; give one.",
+    },
+  });
+});
+
+describe("what is seen first is asked again by what acts on it", () => {
+  refuses({
+    "a message to a private project": {
+      as: "sofia",
+      given:
+        "delete from app_public.project_organizations a using refusals.ids i where a.organization_id = i.sellers",
+      call: "app_private.take_project_message(private_project, '{}', null)",
+      says: "There is no such project.",
+    },
+    "a message to a private project, by its operation": {
+      as: "sofia",
+      given:
+        "delete from app_public.project_organizations a using refusals.ids i where a.organization_id = i.sellers",
+      call: "app_public.contact_project(private_project, 'Sofia', 'sofia@example.com')",
+      says: "There is no such project.",
+    },
+    "a message to an organization that shows itself to nobody": {
+      as: "sofia",
+      given: `update app_public.organizations set has_public_project = false;
+        delete from app_public.project_organizations a using refusals.ids i where a.organization_id = i.sellers`,
+      call: "app_private.take_contact_message(home, '{}')",
+      says: "There is no such organization.",
+    },
+    "the leads of a source are moved by whoever manages the project": {
+      as: "mei",
+      call: "app_private.move_lead_source((select s.id from app_public.lead_sources s where s.organization_id = home and not s.is_system limit 1), nothing)",
+      says: "You may not",
+    },
+    "an execution of another organization": {
+      as: "sofia",
+      call: "app_private.require_execution(execution)",
+      says: "There is no such workflow execution.",
+    },
+    "an execution is run by whoever may": {
+      as: "demo",
+      scopes: "org.member,workflow.read,lead.read,buyer.read,sale.read",
+      call: "app_private.require_execution(execution)",
+      says: "workflow.run",
+    },
+    "an execution that there is not": {
+      as: "demo",
+      call: "app_hidden.see_execution(nothing)",
+      says: "There is no such workflow execution.",
+    },
+    "an export whose maker left": {
+      as: "demo",
+      call: "app_hidden.open_export(nothing)",
+      says: "may not export from the organization any more",
+    },
+    "a table whose policies restrict others": {
+      given: "create policy restricting on app_public.tasks as restrictive for select using (true)",
+      call: "app_private.viewer_sees('app_public.tasks', nothing)",
+      says: "have a form that viewer_sees does not read",
+    },
+    "a column of reports that there is not": {
+      call: "app_private.add_report_columns('LEADS', '{nothing}', '{}', '{}')",
+      says: "there is no column or function nothing",
+    },
+    "an export of an organization whose maker left": {
+      as: "demo",
+      call: "app_hidden.open_organization_export(nothing)",
+      says: "may not export the organization any more",
+    },
+    "an import into a project of others": {
+      as: "sofia",
+      call: "app_hidden.begin_import('importUnits', private_project::text, '{}')",
+      says: "There is no such project.",
+    },
+    "the floor plans of a public project of others": {
+      as: "sofia",
+      call: "app_public.export_floor_plans(project::text)",
+      says: "This takes the permission report.run in the organization of the project.",
+    },
+  });
+
+  test("an agreement that was voided at its provider is voided", async () => {
+    await client.query("begin");
+    try {
+      await client.query(
+        'select app_private.follow_envelope(agreement, \'{"status": "VOIDED"}\') from refusals.ids',
+      );
+      const { rows } = await client.query("select status, void_reason from app_public.agreements");
+      expect(rows).toEqual([{ status: "VOIDED", void_reason: "It was voided at the provider." }]);
+    } finally {
+      await client.query("rollback");
+    }
+  });
+
+  test("a kind of record that there is not is seen by nobody", async () => {
+    const { rows } = await client.query(
+      "select app_hidden.sees_subject('nothing', gen_random_uuid()) as sees",
+    );
+    expect(rows).toEqual([{ sees: false }]);
+  });
+});
+
+describe("agreements that are signed", () => {
+  const file = `insert into app_public.agreement_files (id, organization_id, project_id, agreement_id, file, filename, filemime, filesize, checksum, number)
+    select nothing, a.organization_id, a.project_id, a.id, jsonb_build_object('checksum', repeat('a', 64), 'filename', 'a.pdf'), 'a.pdf', 'application/pdf', 1, repeat('a', 64), `;
+  const signer = (
+    status: string,
+  ) => `insert into app_public.agreement_signers (id, organization_id, project_id, agreement_id, role, name, email, status)
+    select nothing, a.organization_id, a.project_id, a.id, 'BUYER', 'Bea', 'bea@example.com', '${status}' from app_public.agreements a, refusals.ids`;
+  const agreement = (change: string) => `update app_public.agreements a set ${change}`;
+  const call = "app_private.require_turn(nothing)";
+  refuses({
+    "where it is not signed here": {
+      given: `${signer("INVITED")}; ${agreement("signing_provider = 'DOCUSIGN'")}`,
+      call,
+      says: "This agreement is signed at its provider",
+    },
+    "when the time is over": {
+      given: `${signer("INVITED")}; ${agreement("expires_at = now() - interval '1 second'")}`,
+      call,
+      says: "The time to sign this agreement is over",
+    },
+    "by whoever has signed": {
+      given: `alter table app_public.agreement_signers drop constraint agreement_signers_signed_file; ${signer("SIGNED")}`,
+      call,
+      says: "You have signed this agreement already.",
+    },
+    "before those who come first": {
+      given: signer("WAITING"),
+      call,
+      says: "Others sign before",
+    },
+    "in an archived project": {
+      given: `${signer("INVITED")}; update app_public.projects set archived_at = now()`,
+      call,
+      says: "This project is archived and read-only",
+    },
+    "with the code for another version": {
+      given: `${signer("INVITED")}; insert into app_private.agreement_codes (signer_id, file_id, channel, proof, proof_expires_at)
+        select nothing, nothing, 'EMAIL', nothing, now() + interval '1 hour' from refusals.ids`,
+      call: `app_private.take_proof(row(null, ${row("app_public.agreement_signers", "'id', nothing")},
+        ${row("app_public.agreement_files", "'id', lead")})::app_private.turn, nothing::text)`,
+      says: "There is another version since the code was sent",
+    },
+    "at another provider once it was sent": {
+      as: "demo",
+      call: "app_hidden.update_record(null::app_public.agreements, jsonb_build_object('id', agreement, 'signing_provider', 'DOCUSIGN'))",
+      says: "Where an agreement is signed is chosen while it is a draft.",
+    },
+    "at a provider by nobody": {
+      as: "demo",
+      given: agreement("signing_provider = 'DOCUSIGN', status = 'DRAFT', sent_at = null, viewed_at = null"),
+      call: "app_hidden.update_record(null::app_public.agreements, jsonb_build_object('id', agreement, 'status', 'SENT'))",
+      says: "Nobody is to sign yet",
+    },
+    "in its hundredth version at most": {
+      as: "demo",
+      given: `${agreement("status = 'DRAFT'")}; ${file} 100 from app_public.agreements a, refusals.ids`,
+      call: `app_hidden.create_record(null::app_public.agreement_files, jsonb_build_object('agreement_id', agreement,
+        'file', jsonb_build_object('checksum', repeat('0', 64), 'filename', 'b.pdf')))`,
+      says: "An agreement has 100 versions at most",
+    },
+  });
+});
+
+describe("payments", () => {
+  const pay = (operation: string, input: string) =>
+    `app_hidden.begin_payment('${operation}', jsonb_build_object(${input}), null)`;
+  const takesPayments = `insert into app_private.payments_accounts (organization_id, processor_id, status) select home, 'account', 'ENABLED' from refusals.ids`;
+  const cards = (
+    amount: number,
+  ) => `insert into app_public.processor_cards (id, user_id, processor_id, brand, last4, exp_month, exp_year, funding, fingerprint, is_default)
+    select case n when 1 then nothing else gen_random_uuid() end, (select user_id from app_hidden.user_identities where email = 'demo@plat.example'), 'card ' || n, 'VISA', '4242', 1, 2099, 'CREDIT', 'f' || n, n = 1
+    from generate_series(1, ${amount}) n, refusals.ids`;
+  const people = (
+    amount: number,
+  ) => `insert into app_public.organization_payments_representatives (id, organization_id, kind, first_name, last_name, email)
+    select case n when 1 then nothing else gen_random_uuid() end, home, (select value from app_public.representative_kind_values order by 1 desc limit 1), 'Rita', 'Reyes', 'r' || n || '@example.com' from generate_series(1, ${amount}) n, refusals.ids`;
+  refuses({
+    "nobody has more than 50 cards": {
+      as: "demo",
+      given: cards(50),
+      call: "app_hidden.begin_card(null)",
+      says: "You have 50 cards; remove some first.",
+    },
+    "one card is the default": {
+      as: "demo",
+      given: cards(1),
+      call: "app_public.update_processor_card(nothing, false)",
+      says: "Make another card the default instead.",
+    },
+    "no organization has more than 50 representatives": {
+      as: "demo",
+      given: people(50),
+      call: `app_hidden.begin_representative('createOrganizationPaymentsRepresentative', jsonb_build_object('organizationId', home,
+        'kind', (select value from app_public.representative_kind_values order by 1 desc limit 1), 'firstName', 'Rita', 'lastName', 'Reyes', 'email', 'another@example.com'), null)`,
+      says: "The organization has 50 representatives",
+    },
+    "a representative that somebody else changed is read again": {
+      as: "demo",
+      given: people(1),
+      call: `app_hidden.begin_representative('updateOrganizationPaymentsRepresentative',
+        jsonb_build_object('id', nothing, 'expectedVersion', 7, 'firstName', 'Rosa'), null)`,
+      says: "Somebody else changed this record meanwhile",
+    },
+    "the deposit is of the reservation that is named": {
+      as: "demo",
+      call: pay("createPaymentIntent", "'depositId', deposit, 'reservationId', nothing, 'amount', 1"),
+      says: "The deposit is not of this reservation",
+    },
+    "an organization that shows itself to nobody is not paid": {
+      as: "sofia",
+      given: `update app_public.organizations set has_public_project = false;
+        delete from app_public.project_organizations a using refusals.ids i where a.organization_id = i.sellers`,
+      call: pay("createPaymentIntent", "'organizationId', home, 'amount', 1"),
+      says: "There is no such organization.",
+    },
+    "nothing is paid in an archived project": {
+      as: "demo",
+      given: "update app_public.projects set archived_at = now()",
+      call: pay("createPaymentIntent", "'depositId', deposit, 'amount', 1"),
+      says: "This project is archived and read-only",
+    },
+    "no more is paid for a reservation than its price": {
+      as: "demo",
+      given: takesPayments,
+      call: pay(
+        "createPaymentIntent",
+        "'reservationId', (select r.id from app_public.reservations r where r.project_id = project and r.status in ('PENDING', 'CONFIRMED', 'CONVERTED') limit 1), 'amount', 99999999",
+      ),
+      says: "That is more than the price",
+    },
+    "who has no card is told to add one": {
+      as: "demo",
+      given: `${takesPayments}; update app_public.deposits d set status = 'SCHEDULED', amount_paid = 0, amount_refunded = 0 from refusals.ids i where d.id = i.deposit`,
+      call: pay("createProcessorCharge", "'depositId', deposit, 'amount', 1"),
+      says: "You have no card yet",
+    },
+  });
+});
+
+describe("integrations and files", () => {
+  refuses({
+    "an application of an organization is connected by whoever administers it": {
+      as: "mei",
+      call: "app_hidden.offered_app('ORGANIZATION', home::text, 'docusign', null)",
+      says: "org.admin",
+    },
+    "and begun by nobody else": {
+      as: "mei",
+      call: "app_hidden.begin_integration('ORGANIZATION', home, 'docusign', 'Signing', '{}', 'key')",
+      says: "org.admin",
+    },
+    "a user connects for themselves": {
+      as: "mei",
+      call: "app_hidden.begin_integration('USER', nothing, 'google_calendar', 'Calendar', '{}', 'key')",
+      says: "A user connects for themselves only.",
+    },
+    "an application of one's own is not connected with a restricted token": {
+      as: "demo",
+      scopes: "org.admin",
+      call: "app_hidden.offered_app('USER', null, (select a.key from app_public.integration_apps a where a.scope = 'USER' limit 1), null)",
+      says: "This access token does not reach integrations of your own",
+    },
+    "an application that the operator has not registered is not offered": {
+      as: "demo",
+      given: "update app_public.integration_apps set available = false",
+      call: "app_hidden.offered_app('ORGANIZATION', home::text, (select a.key from app_public.integration_apps a where a.scope = 'ORGANIZATION' limit 1), null)",
+      says: "This application is not available here",
+    },
+    "credentials are kept by whoever administers the organization": {
+      as: "mei",
+      given: `insert into app_public.organization_integrations (id, app_id, name, organization_id)
+        select nothing, (select a.id from app_public.integration_apps a where a.scope = 'ORGANIZATION' limit 1), 'Signing', home from refusals.ids`,
+      call: "app_hidden.keep_credentials('ORGANIZATION', nothing, 'sealed')",
+      says: "integration",
+    },
+    "an organization has a limit of integrations": {
+      as: "demo",
+      given: `insert into app_public.organization_integrations (app_id, name, organization_id)
+        select a.id, 'Signing ' || n, home from generate_series(1, 100) n, refusals.ids,
+          lateral (select a.id from app_public.integration_apps a where a.scope = 'ORGANIZATION' limit 1) a`,
+      call: "app_hidden.begin_integration('ORGANIZATION', home, (select a.key from app_public.integration_apps a where a.scope = 'ORGANIZATION' and a.available limit 1), 'Signing', '{}', 'key')",
+      says: "integrations; delete some first.",
+    },
+    "nothing is uploaded to what is no kind of record": {
+      as: "demo",
+      call: "app_hidden.may_upload('nothing', '{}')",
+      says: "Nothing says who may upload to nothing.",
+    },
+    "a project without an avatar": {
+      as: "demo",
+      call: "app_public.delete_project_avatar(project)",
+      says: "or it has no avatar",
+    },
+    "an organization without an avatar": {
+      as: "demo",
+      call: "app_public.delete_organization_avatar(home)",
+      says: "This organization has no avatar.",
+    },
+    "the avatar of an organization, by a member": {
+      as: "mei",
+      call: "app_public.delete_organization_avatar(home)",
+      says: "org.owner",
+    },
+    "the sales office of no project": {
+      as: "demo",
+      call: "app_public.update_sales_office('{}', nothing, null)",
+      says: "There is no such project.",
+    },
+    "a webhook without an address": {
+      as: "demo",
+      call: "app_public.create_webhook(home, null, '{*}', null)",
+      says: "url is required.",
+    },
+    "a draft that the provider could not make": {
+      as: "demo",
+      given: `insert into app_public.service_intelligence_generations (id, organization_id, project_id, lead_id, requested_by_id, status, error)
+        select nothing, home, project, lead, (select user_id from app_hidden.user_identities where email = 'demo@plat.example'), 'FAILED', 'The provider is down.' from refusals.ids`,
+      call: "app_public.suggest_lead_email(lead, jsonb_build_object('id', nothing))",
+      says: "The provider is down.",
+    },
+    "a draft that is gone": {
+      as: "demo",
+      call: "app_public.suggest_lead_email(lead, jsonb_build_object('id', nothing))",
+      says: "There is no such lead.",
+    },
+  });
+});
+
+describe("what a personalization chooses", () => {
+  const choose = (values: string) =>
+    `app_hidden.choose_options(nothing, array[${row("app_public.personalization_selection_input", values)}])`;
+  refuses({
+    "none of nothing": {
+      as: "demo",
+      call: choose("'option_id', nothing"),
+      says: "There is no such option in the project of the unit.",
+    },
+    "not too many of one": {
+      as: "demo",
+      call: choose("'option_id', (select o.id from app_public.spec_options o limit 1), 'quantity', 10001"),
+      says: "Give a quantity above 0, 10,000 at most.",
+    },
+  });
+});
+
+describe("executions of workflows", () => {
+  const work = (input: string) => `array[row(execution, 1, ${input}::jsonb)::app_private.step_work]`;
+  const step = (config: string) => row("app_public.workflow_steps", `'config', '${config}'::jsonb`);
+  const aboutNobody = "update app_public.workflow_executions set lead_id = null, buyer_id = null";
+  refuses({
+    "a context is an object": {
+      as: "demo",
+      call: "app_public.create_workflow_execution(workflow, lead, '[]')",
+      says: "context is an object of 20,000 characters at most.",
+    },
+    "none is started in an archived project": {
+      as: "demo",
+      given:
+        "update app_public.workflows w set project_id = i.project from refusals.ids i where w.id = i.workflow; update app_public.projects set archived_at = now()",
+      call: "app_public.create_workflow_execution(workflow, lead)",
+      says: "The project of this workflow is archived",
+    },
+    "nobody is tagged where there is no lead": {
+      given: aboutNobody,
+      call: `app_private.change_tags(null, ${work('\'{"tag": "new"}\'')}, true)`,
+      says: "There is no lead to tag.",
+    },
+    "no empty tag is given": {
+      given: "update app_public.workflow_executions e set lead_id = i.lead from refusals.ids i",
+      call: `app_private.change_tags(null, ${work('\'{"tag": " "}\'')}, true)`,
+      says: "The tag came out empty.",
+    },
+    "a field that nobody may set is not set": {
+      call: `app_private.step_update_field(${step('{"record": "LEAD", "field": "organizationId"}')}, ${work("'{\"value\": 1}'")})`,
+      says: "organizationId is no field that can be set.",
+    },
+    "no field is set where there is no record": {
+      given: aboutNobody,
+      call: `app_private.step_update_field(${step('{"record": "LEAD", "field": "company"}')}, ${work('\'{"value": "Plat"}\'')})`,
+      says: "There is no lead here.",
+    },
+    "a kind of step that is not offered is not taken": {
+      given: "update app_hidden.workflow_step_types set refusal = 'is not offered here.'",
+      call: `app_private.check_step(${row("app_public.workflow_steps", "'type', 'STOP', 'sequence', 1, 'config', '{}'::jsonb")}, '{"subjectType": "LEAD"}')`,
+      says: "is not offered here.",
+    },
+    "an address that nobody looked at starts with https": {
+      call: `app_private.check_step(${row(
+        "app_public.workflow_steps",
+        "'type', 'CALL_WEBHOOK', 'sequence', 1, 'config', '{\"url\": \"http://example.com\"}'::jsonb",
+      )}, '{"subjectType": "LEAD", "steps": 1}')`,
+      says: "give an address that starts with https://.",
+    },
+    "not more than 100 values are selected": {
+      call: `app_private.subject_filter(jsonb_build_object('status', (select jsonb_agg('NEW'::text) from generate_series(1, 101))),
+        'filter', '{"subjectType": "LEAD"}')`,
+      says: "give at most 100 values.",
+    },
+    "what may go well in a moment is tried again": {
+      call: "app_private.set_aside(workflow, '40001', 'could not serialize')",
+      says: "could not serialize",
+    },
+  });
+});
+
+describe("accounts and organizations", () => {
+  refuses({
+    "a code for a new password that was never sent": {
+      call: "app_private.begin_reset('never sent')",
+      says: "code",
+    },
+    "a new password that is missing": {
+      as: "demo",
+      call: "app_public.update_password(null, null)",
+      says: "A password has 10 characters or more.",
+    },
+    "a new password that is missing, by mail": {
+      call: "app_public.reset_password('token', null, null)",
+      says: "A password has 10 characters or more.",
+    },
+    "a second factor without the password": {
+      as: "demo",
+      given: "update app_public.users set email_verified_at = now()",
+      call: "app_public.enroll_second_factor('$argon2id$wrong', '{}')",
+      says: "This is not the password of your account.",
+    },
+    "recovery codes without the password": {
+      as: "demo",
+      call: "app_public.renew_recovery_codes('$argon2id$wrong', null)",
+      says: "This is not the password of your account.",
+    },
+    "recovery codes without a second factor": {
+      as: "demo",
+      call: "app_public.renew_recovery_codes((select password_hash from app_private.user_passwords where user_id = app_public.current_user_id()), null) /* app_private. */",
+      says: "Your account has no second factor.",
+    },
+    "the second factor of somebody who is no member": {
+      as: "demo",
+      call: "app_public.reset_member_second_factor(home, nothing, null, null)",
+      says: "This organization has no such member.",
+    },
+    "a task of the service, by whoever does not operate it": {
+      as: "demo",
+      call: "app_private.task_named('nothing')",
+      says: "operator",
+    },
+    "more jobs than are changed at once": {
+      as: "demo",
+      call: "app_private.jobs_to_change(array(select n::text from generate_series(1, app_private.jobs_at_once() + 1) n), null, null, null, null, home)",
+      says: "Give 1000 ids at most.",
+    },
+    "jobs before what is no job": {
+      as: "demo",
+      call: "app_public.jobs(organization_id => home, before_id => 'nothing', most => 10)",
+      says: "Give the id of a job.",
+    },
+    "an organization that is to be deleted, again": {
+      as: "demo",
+      given: `insert into app_public.organization_deletions (organization_id, requested_by_id, final_at)
+        select home, (select user_id from app_hidden.user_identities where email = 'demo@plat.example'), now() + interval '1 day' from refusals.ids`,
+      call: "app_public.request_organization_deletion(home, (select password_hash from app_private.user_passwords where user_id = app_public.current_user_id())) /* app_private. */",
+      says: "The organization is to be deleted already.",
+    },
+    "a second factor that is neither required nor not": {
+      as: "demo",
+      call: "app_public.update_organization_second_factor(home, null, null)",
+      says: "required is required.",
+    },
+  });
+});
+
+describe("a purchase that its buyer is invited to", () => {
+  refuses({
+    "is not theirs once whoever invited has left": {
+      as: "sofia",
+      given: `update app_public.users set email_verified_at = now();
+        insert into app_hidden.buyer_invites (id, organization_id, project_id, buyer_id, email, invited_by_id)
+          select nothing, b.organization_id, b.project_id, b.id, 'sofia@plat.example', (select m.user_id from app_public.organization_user_connections m
+            where m.organization_id = home and m.role = 'OWNER') from refusals.ids join app_public.buyers b on b.id = purchase;
+        insert into app_private.buyer_invite_tokens (invite_id, token_hash) select nothing, sha256('token') from refusals.ids;
+        delete from app_public.organization_user_connections m using refusals.ids i where m.organization_id = i.home`,
+      call: "app_public.accept_buyer_invite('token')",
+      says: "Whoever sent this invitation may not invite to the purchase any more",
+    },
+  });
+});
+
+describe("parts in projects", () => {
+  const offer = (values: string) =>
+    `app_public.create_project_organization(project_id => project, ${values})`;
+  const invite = `insert into app_public.project_organization_invites (id, project_id, owner_id, organization_id, role, invited_by_id)
+    select nothing, private_project, home, sellers, 'SELLER', (select m.user_id from app_public.organization_user_connections m
+      where m.organization_id = home and m.role = 'OWNER') from refusals.ids`;
+  refuses({
+    "are offered to an organization or an address": {
+      as: "demo",
+      call: offer("role => 'SELLER', organization_id => sellers, email => 'sales@example.com'"),
+      says: "Name the organization or an e-mail address, one of the two.",
+    },
+    "are offered in a role": {
+      as: "demo",
+      call: offer("role => null, organization_id => sellers"),
+      says: "role is required.",
+    },
+    "have one owner": {
+      as: "demo",
+      call: offer("role => 'OWNER', organization_id => sellers"),
+      says: "A project has one owner; give another role.",
+    },
+    "are offered in few words": {
+      as: "demo",
+      call: offer("role => 'SELLER', organization_id => sellers, message => repeat('x', 2001)"),
+      says: "Give a message of at most 2,000 characters.",
+    },
+    "are answered by what names the invitation": {
+      as: "sofia",
+      call: "app_public.accept_project_organization_invite(null, null, null)",
+      says: "Give the id of the invitation or the token of its mail, one of the two.",
+    },
+    "are declined in few words": {
+      as: "sofia",
+      given: invite,
+      call: "app_public.decline_project_organization_invite(nothing, null, repeat('x', 2001))",
+      says: "Give a reason of at most 2,000 characters.",
+    },
+    "are accepted by the organization that was invited": {
+      as: "sofia",
+      given: invite,
+      call: "app_public.accept_project_organization_invite(nothing, null, home)",
+      says: "Another organization was invited.",
+    },
+    "are accepted once": {
+      as: "sofia",
+      given: `${invite}; insert into app_public.project_organizations (project_id, owner_id, organization_id, role)
+        select private_project, home, sellers, 'SELLER' from refusals.ids on conflict do nothing`,
+      call: "app_public.accept_project_organization_invite(nothing, null, null)",
+      says: "The organization has a part in the project already.",
+    },
+    "are not accepted once whoever offered them has left": {
+      as: "sofia",
+      given: `${invite}; delete from app_public.organization_user_connections m using refusals.ids i where m.organization_id = i.home and m.role = 'OWNER'`,
+      call: "app_public.accept_project_organization_invite(nothing, null, null)",
+      says: "Whoever sent this invitation may not invite to the project any more",
+    },
+  });
+});
