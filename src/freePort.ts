@@ -1,13 +1,28 @@
-import { createServer, type AddressInfo } from "node:net";
+import { randomInt } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:net";
 
-/** @returns a port that was free on that address a moment ago. */
-export function freePort(host = "127.0.0.1"): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, host, () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
+/**
+ * Below the ports that systems give to outgoing connections (from 32768 on Linux, 49152 elsewhere): one of those could be given
+ * away between the moment when it is found free and the moment when somebody listens on it.
+ */
+const LOWEST = 10_000;
+const HIGHEST = 32_767;
+const ATTEMPTS = 100;
+
+/** @returns a port that was free on that address a moment ago, and that no outgoing connection gets. */
+export async function freePort(host = "127.0.0.1"): Promise<number> {
+  for (let attempt = 1; ; attempt += 1) {
+    const port = randomInt(LOWEST, HIGHEST + 1);
+    const server = createServer().listen(port, host);
+    try {
+      await once(server, "listening");
+    } catch (error) {
+      if (attempt < ATTEMPTS && (error as NodeJS.ErrnoException).code === "EADDRINUSE") continue;
+      throw error;
+    }
+    server.close();
+    await once(server, "close");
+    return port;
+  }
 }

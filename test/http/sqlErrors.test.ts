@@ -1,21 +1,14 @@
-import { createServer, type AddressInfo, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Pool } from "pg";
 import { type ConstraintMessages, loadConstraintMessages } from "../../src/database/constraintMessages.ts";
 import { toCodedError } from "../../src/http/toCodedError.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { freePort } from "../../src/freePort.ts";
 
 let database: TestDatabase;
 let pool: Pool;
 let messages: ConstraintMessages;
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
 
 const schema = /* SQL */ `
   create schema shop;
