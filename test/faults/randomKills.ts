@@ -33,6 +33,7 @@ import { archivedLog, openSeries } from "../../src/backup/archive.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 import { killChild, startChild } from "../harness/child.ts";
 import { picture } from "../harness/upload.ts";
+import { freePort } from "../../src/freePort.ts";
 
 const clients = 4;
 /** A job that is due waits no longer than this for somebody who does it. */
@@ -333,7 +334,7 @@ async function startOutside(kind: "store" | "mail" | "receiver", place: string) 
     const [told] = (await once(child.stdout!, "data")) as [Buffer];
     return Number(told.toString());
   };
-  const port = await start(0);
+  const port = await start(await freePort());
   return {
     port,
     kill: () => killChild(child),

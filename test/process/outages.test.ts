@@ -12,6 +12,7 @@ import { startChild, killChild } from "../harness/child.ts";
 import { startProxy, type Proxy } from "../harness/proxy.ts";
 import { migratedFolder, startService, temporaryFolder } from "../harness/service.ts";
 import { until } from "../harness/until.ts";
+import { freePort } from "../../src/freePort.ts";
 
 let folder: Awaited<ReturnType<typeof migratedFolder>>;
 let postgres: EmbeddedPostgres;
@@ -133,7 +134,7 @@ describe("a service with a database of its own", () => {
 
   test("which only runs jobs is ready while it can, and takes up its work again; cut off, it stops in time", async () => {
     await using data = await temporaryFolder();
-    const port = String(30_000 + Math.floor(Math.random() * 20_000));
+    const port = String(await freePort());
     const env = {
       DATABASE_URL: loginUrl(),
       DATA_DIR: data.path,
