@@ -1,8 +1,7 @@
 import type { JobHelpers, Task } from "graphile-worker";
-import { createHash } from "node:crypto";
-import { Readable } from "node:stream";
 import { idOf } from "../jobs/payload.ts";
 import { writeErasureCertificate, type ErasureFacts } from "../signing/certificate.ts";
+import { storeCertificate } from "../jobs/storeCertificate.ts";
 
 /** Rows per transaction, which locks those that name the person. */
 const batch = 2_000;
@@ -39,15 +38,12 @@ async function certify({ query, fileStore }: JobHelpers, id: string): Promise<vo
   );
   const { facts } = rows[0]!;
   if (!facts) return;
-  const content = await writeErasureCertificate(facts);
-  const checksum = createHash("sha256").update(content).digest("hex");
-  const size = content.length;
-  const { rows: announced } = await query<{ stored: boolean }>(
-    "select app_private.announce_erasure_certificate($1, $2, $3) as stored",
-    [id, checksum, size],
+  const checksum = await storeCertificate(fileStore, await writeErasureCertificate(facts), (...content) =>
+    query<{ stored: boolean }>("select app_private.announce_erasure_certificate($1, $2, $3) as stored", [
+      id,
+      ...content,
+    ]),
   );
-  if (!announced[0]!.stored)
-    await fileStore.put(checksum, Readable.from([content]), { size, type: "application/pdf" });
   await query("select app_private.complete_erasure($1, $2)", [id, checksum]);
 }
 

@@ -1,9 +1,8 @@
 import type { JobHelpers, Task } from "graphile-worker";
-import { createHash } from "node:crypto";
-import { Readable } from "node:stream";
 import { transaction } from "../database/transaction.ts";
 import { idOf } from "../jobs/payload.ts";
 import { writeErasureCertificate, type ErasureFacts } from "../signing/certificate.ts";
+import { storeCertificate } from "../jobs/storeCertificate.ts";
 
 /** Rows per transaction: what others wait for at most. */
 const batch = 500;
@@ -55,15 +54,9 @@ async function certify({ query, fileStore }: JobHelpers, id: string): Promise<vo
   );
   const { facts } = rows[0]!;
   if (!facts) return;
-  const content = await writeErasureCertificate(facts);
-  const checksum = createHash("sha256").update(content).digest("hex");
-  const size = content.length;
-  const { rows: announced } = await query<{ stored: boolean }>(
-    "select app_private.announce_deletion_certificate($1, $2) as stored",
-    [checksum, size],
+  const checksum = await storeCertificate(fileStore, await writeErasureCertificate(facts), (...content) =>
+    query<{ stored: boolean }>("select app_private.announce_deletion_certificate($1, $2) as stored", content),
   );
-  if (!announced[0]!.stored)
-    await fileStore.put(checksum, Readable.from([content]), { size, type: "application/pdf" });
   await query("select app_private.complete_deletion($1, $2)", [id, checksum]);
 }
 

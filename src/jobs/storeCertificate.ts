@@ -1,0 +1,22 @@
+import { createHash } from "node:crypto";
+import { Readable } from "node:stream";
+import type { FileStore } from "../providers/files/index.ts";
+
+/**
+ * Puts a certificate into the store of files, once for its content.
+ * @param content a PDF
+ * @param announce notes in the database that the content is about to be stored; says whether it already is
+ * @returns its SHA-256, in hexadecimal digits
+ */
+export async function storeCertificate(
+  fileStore: FileStore,
+  content: Uint8Array,
+  announce: (checksum: string, size: number) => Promise<{ rows: { stored: boolean }[] }>,
+): Promise<string> {
+  const checksum = createHash("sha256").update(content).digest("hex");
+  const size = content.length;
+  const { rows } = await announce(checksum, size);
+  if (!rows[0]!.stored)
+    await fileStore.put(checksum, Readable.from([content]), { size, type: "application/pdf" });
+  return checksum;
+}
