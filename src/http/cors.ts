@@ -1,9 +1,9 @@
 import type { RequestHandler } from "express";
 
 const requestHeaders =
-  "Authorization, Content-Type, Idempotency-Key, X-Request-Id, X-Requested-With, " +
+  "Authorization, Content-Type, Idempotency-Key, Plat-Position, X-Request-Id, X-Requested-With, " +
   "GraphQL-Preflight, Apollo-Require-Preflight";
-const responseHeaders = "X-Request-Id, Retry-After, WWW-Authenticate";
+const responseHeaders = "X-Request-Id, Plat-Position, Retry-After, WWW-Authenticate";
 
 /**
  * Lets pages of any origin call the endpoint. That is safe because nothing here is authenticated by something a browser

@@ -8,6 +8,7 @@ import { isStranger, partyOf } from "../limits/party.ts";
 import { queryLimits } from "../limits/queryLimits.ts";
 import { answerText } from "./answerText.ts";
 import { endInPieces } from "./inPieces.ts";
+import { POSITION_HEADER, type Positions } from "../position/position.ts";
 import { turnOf } from "./inTurn.ts";
 import type { Grafserv } from "./grafserv.ts";
 import { requestState, type RequestState } from "./requestState.ts";
@@ -15,7 +16,7 @@ import { requestState, type RequestState } from "./requestState.ts";
 interface Answer {
   data?: Record<string, unknown> | null;
   errors?: { message: string; extensions?: Record<string, unknown> }[];
-  extensions?: unknown;
+  extensions?: object;
 }
 
 /** Errors that grafserv made outside of the operation, such as while there is no schema, have neither code nor id. */
@@ -74,8 +75,20 @@ function tellsNothing(result: Awaited<ReturnType<Grafserv["answerOperation"]>>):
 /** Answers a query without its plan, where it is compiled: gives the JSON text, or undefined. */
 export type AnswerCompiled = (request: Request, work: OperationWork) => Promise<string | undefined>;
 
+/** Says in a header how far the data of an answer reach; returns it. An answer without data has no position. */
+function tellPosition(
+  response: Response,
+  positions: Positions | undefined,
+  { position }: OperationWork,
+): string | undefined {
+  if (!positions || position === undefined) return undefined;
+  const text = positions.write(position);
+  response.setHeader(POSITION_HEADER, text);
+  return text;
+}
+
 async function answerOperation(
-  { grafserv, languageOfUser, answerCompiled }: GraphqlDeps,
+  { grafserv, languageOfUser, answerCompiled, positions }: GraphqlDeps,
   request: Request,
   response: Response,
   work: OperationWork,
@@ -84,6 +97,7 @@ async function answerOperation(
   const compiled = await answerCompiled?.(request, work);
   if (compiled !== undefined) {
     work.end();
+    tellPosition(response, positions, work);
     response.writeHead(200, { "Content-Type": `${request.headers.accept}; charset=utf-8` });
     return endInPieces(response, compiled);
   }
@@ -96,6 +110,8 @@ async function answerOperation(
       completeErrors(answer, state);
       tellErrors(answer.errors, await language());
     }
+    const position = tellPosition(response, positions, work);
+    if (position !== undefined) answer.extensions = { ...answer.extensions, position };
     const { "content-type": contentType = "application/json" } = result.headers;
     const text = await written(answer, state, work);
     // A slow reader keeps nobody waiting.
@@ -115,6 +131,8 @@ interface GraphqlDeps {
   readonly grafserv: Grafserv;
   readonly languageOfUser?: LanguageOfUser | undefined;
   readonly answerCompiled?: AnswerCompiled | undefined;
+  /** Those of the database; no answer tells its position where omitted. */
+  readonly positions?: Positions | undefined;
 }
 
 /** Admits a checked request (see admission.ts), hands it to grafserv unless it is compiled, and writes its answer. */
@@ -122,6 +140,7 @@ export function graphql(deps: GraphqlDeps): RequestHandler {
   return async (request, response) => {
     const state = requestState(request);
     const work = new OperationWork(partyOf(state.claims?.userId ?? null, request.ip), state.bodyBytes);
+    work.notBefore = deps.positions?.asked(request);
     if (!(await admit(work, response, state))) return;
     state.work = work;
     try {
