@@ -92,7 +92,22 @@ test("a browser's preflight from another origin is answered, without credentials
   expect(answer.status).toBe(204);
   expect(answer.headers["access-control-allow-origin"]).toBe("*");
   expect(answer.headers["access-control-allow-methods"]).toBe("POST");
-  expect(answer.headers["access-control-allow-headers"]).toMatch(/Authorization, Content-Type/);
+  const allowed = answer.headers["access-control-allow-headers"]!.toLowerCase().split(", ");
+  // Authorization has to be named: the asterisk does not include it.
+  for (const header of [
+    "authorization",
+    "idempotency-key",
+    "traceparent",
+    "tracestate",
+    "baggage",
+    "sentry-trace",
+    "*",
+  ])
+    expect(allowed).toContain(header);
+  for (const header of ["name", "version"]) expect(allowed).toContain(`apollographql-client-${header}`);
+  expect(answer.headers["access-control-expose-headers"]).toBe(
+    "X-Request-Id, Retry-After, WWW-Authenticate, Idempotency-Replayed",
+  );
   expect(answer.headers).not.toHaveProperty("access-control-allow-credentials");
   const refused = await server.send({ headers: { origin: "https://app.example" } });
   expect(refused.headers["access-control-allow-origin"]).toBe("*");
@@ -163,6 +178,21 @@ test.each([
     406,
     "BAD_USER_INPUT",
   ]);
+});
+
+test("a refusal comes in the media type that was asked for", async () => {
+  const headers = { ...json, authorization: "Bearer unknown" };
+  for (const [accept, type] of [
+    [GRAPHQL, GRAPHQL],
+    [`${GRAPHQL}, application/json;q=0.9`, GRAPHQL],
+    ["application/json", "application/json"],
+    ["*/*", "application/json"],
+  ]) {
+    const answer = await server.send({ headers: { ...headers, accept: accept! }, body: okBody });
+    expect([answer.status, answer.headers["content-type"]]).toEqual([401, `${type}; charset=utf-8`]);
+    expect(answer.json.errors[0].extensions.code).toBe("UNAUTHENTICATED");
+    expect(answer.headers["www-authenticate"]).toMatch(/invalid_token/);
+  }
 });
 
 test("an invalid document has status 200 for application/json and 400 for the newer type", async () => {
