@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { CodedError } from "../errors.ts";
-import type { GraphQLRequest } from "../http/graphqlRequest.ts";
+import type { GraphQLRequest } from "./graphqlRequest.ts";
 
 /** The header that carries a position, of answers and of requests. */
 export const POSITION_HEADER = "Plat-Position";
