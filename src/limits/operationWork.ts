@@ -6,6 +6,9 @@ import type { Release } from "./fairSemaphore.ts";
 import type { Party } from "./party.ts";
 import { queryLimits } from "./queryLimits.ts";
 
+/** The SQLSTATE of the notice of app_hidden.claim_answer that a field has the answer that was kept. */
+const REPLAYED = "PLAT3";
+
 /** What one operation takes while it is answered. */
 export class OperationWork {
   readonly party: Party;
@@ -19,7 +22,7 @@ export class OperationWork {
   #part: readonly string[] = [];
   /** Whether its answer is the schema, or a part of it, and nothing else. */
   tellsSchema = false;
-  /** Whether a field was answered by what was kept under its idempotency key; see repeats.ts. */
+  /** Whether a field was answered by what was kept under its idempotency key; see src/operations/repeats.ts. */
   isReplayed = false;
   /** What its plan does, where that is recorded. */
   recording: Recording | undefined;
@@ -55,6 +58,11 @@ export class OperationWork {
   read(bytes: number): CodedError | undefined {
     this.bytesRead += bytes;
     return this.bytesRead > this.#bytesAllowed ? this.tooLarge() : undefined;
+  }
+
+  /** Takes note of a notice that the database has raised for it. */
+  noticed(code: string | undefined): void {
+    this.isReplayed ||= code === REPLAYED;
   }
 
   /** Its statement was sent, and failed: the plan, which tells of errors, is told this in place of sending it again. */
