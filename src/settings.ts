@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
 import { resolve } from "node:path";
-import { bareAddress } from "./providers/mail/compose.ts";
+import { bareAddress } from "./mailAddress.ts";
 
 /** One key for signing login tokens. The first of a list signs, all of them verify. */
 export interface JwtKey {

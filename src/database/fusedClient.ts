@@ -4,7 +4,7 @@ import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import { withIdsApart } from "./batchedLookups.ts";
 import { isRetryable, sqlState } from "./databaseErrors.ts";
-import type { Recording } from "../compiled/compiledQueries.ts";
+import type { StatementRecorder } from "../limits/operationWork.ts";
 import { OUTDATED, type TokenCheck } from "../auth/tokenCheck.ts";
 import { afterDeadlines, type Deadlines } from "./deadlines.ts";
 import { Preloaded } from "./preloaded.ts";
@@ -32,7 +32,7 @@ export class FusedClient implements NodePostgresPgClient {
   readonly #role: string;
   readonly #deadlines: Deadlines | undefined;
   /** Told which statements ran, and what they gave. */
-  recording: Recording | undefined;
+  recording: StatementRecorder | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #pending = 0;
   #closed = false;
