@@ -12,6 +12,7 @@ import { workOf } from "../limits/operationWork.ts";
 import type { Deadlines } from "./deadlines.ts";
 import { FusedClient } from "./fusedClient.ts";
 import { OrderedPool } from "./orderedPool.ts";
+import { REPLAYED } from "../operations/repeats.ts";
 import { Session } from "./session.ts";
 import { RequestSettings } from "./requestSettings.ts";
 import { connectionWaits, endTiming, startTiming } from "./timings.ts";
@@ -101,11 +102,13 @@ function makeWithPgClient(
         const client = new FusedClient(session, settings, pgSettings?.["role"] ?? "", deadlines);
         client.recording = work?.recording;
         session.meter = work && ((count) => ((bytes += count), work.read(count)));
+        session.onNotice = work && ((notice) => void (work.isReplayed ||= notice.code === REPLAYED));
         try {
           result = await callback(client);
         } finally {
           await client.close();
           session.meter = undefined;
+          session.onNotice = undefined;
           connection.release(!session.reusable);
         }
       } finally {

@@ -20,6 +20,8 @@ export class Session {
   readonly client: PoolClient;
   /** Counts what the server sends to the operation that has the connection now. */
   meter: Meter | undefined;
+  /** Told of the notices that the server raises for that operation. */
+  onNotice: ((notice: Notice) => void) | undefined;
   readonly #statements: StatementCache | null;
   #notices: Notice[] = [];
   #lost = false;
@@ -27,7 +29,11 @@ export class Session {
   private constructor(client: PoolClient, preparedStatements: number) {
     this.client = client;
     this.#statements = preparedStatements === 0 ? null : new StatementCache(preparedStatements);
-    client.on("notice", (notice) => this.#notices.push(toNotice(notice)));
+    client.on("notice", (raised) => {
+      const notice = toNotice(raised);
+      this.#notices.push(notice);
+      this.onNotice?.(notice);
+    });
     // The pool listens only while a connection is idle; an unheard error of one in use would end the process.
     // Whoever waits for an answer on it gets the error from the query.
     client.on("error", () => {});

@@ -7,6 +7,7 @@ import { OperationWork } from "../limits/operationWork.ts";
 import { isStranger, partyOf } from "../limits/party.ts";
 import { queryLimits } from "../limits/queryLimits.ts";
 import { answerText } from "./answerText.ts";
+import { compressed, isCompressible } from "./compression.ts";
 import { endInPieces } from "./inPieces.ts";
 import { turnOf } from "./inTurn.ts";
 import type { Grafserv } from "./grafserv.ts";
@@ -71,6 +72,28 @@ function tellsNothing(result: Awaited<ReturnType<Grafserv["answerOperation"]>>):
   );
 }
 
+/** Sends the text of an answer, compressed where it may be. */
+async function send(
+  request: Request,
+  response: Response,
+  work: OperationWork,
+  { text, status, type }: { text: string; status: number; type: string },
+): Promise<void> {
+  const headers: Record<string, string> = { "Content-Type": type };
+  if (work.isReplayed) headers["Idempotency-Replayed"] = "true";
+  let content: string | Buffer = text;
+  if (isCompressible(requestState(request), work)) {
+    headers["Vary"] = "Accept-Encoding";
+    const found = await compressed(text, request, work);
+    if (found) {
+      headers["Content-Encoding"] = found.encoding;
+      content = found.bytes;
+    }
+  }
+  response.writeHead(status, headers);
+  await endInPieces(response, content);
+}
+
 /** Answers a query without its plan, where it is compiled: gives the JSON text, or undefined. */
 export type AnswerCompiled = (request: Request, work: OperationWork) => Promise<string | undefined>;
 
@@ -84,8 +107,8 @@ async function answerOperation(
   const compiled = await answerCompiled?.(request, work);
   if (compiled !== undefined) {
     work.end();
-    response.writeHead(200, { "Content-Type": `${request.headers.accept}; charset=utf-8` });
-    return endInPieces(response, compiled);
+    const type = `${request.headers.accept}; charset=utf-8`;
+    return send(request, response, work, { text: compiled, status: 200, type });
   }
   const language = (state.language = viewerLanguageOnce(request, languageOfUser));
   const result = await grafserv.answerOperation(request, response);
@@ -100,8 +123,8 @@ async function answerOperation(
     const text = await written(answer, state, work);
     // A slow reader keeps nobody waiting.
     work.end();
-    response.writeHead(result.statusCode, { "Content-Type": contentType.replace(";charset", "; charset") });
-    await endInPieces(response, text);
+    const type = contentType.replace(";charset", "; charset");
+    await send(request, response, work, { text, status: result.statusCode, type });
   } else if (result?.type === "buffer") {
     response.writeHead(result.statusCode, result.headers).end(result.buffer);
   } else {

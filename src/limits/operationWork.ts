@@ -28,6 +28,10 @@ export class OperationWork {
   cost = 0;
   #bytesAllowed: number = queryLimits.bytes;
   #part: readonly string[] = [];
+  /** Whether its answer is the schema, or a part of it, and nothing else. */
+  tellsSchema = false;
+  /** Whether a field was answered by what was kept under its idempotency key; see repeats.ts. */
+  isReplayed = false;
   /** What its plan does, where that is recorded. */
   recording: StatementRecorder | undefined;
   #failure: { readonly error: unknown } | undefined;
