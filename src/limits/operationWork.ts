@@ -36,6 +36,13 @@ export class OperationWork {
   recording: StatementRecorder | undefined;
   #failure: { readonly error: unknown } | undefined;
   readonly #releases: Release[] = [];
+  /** Of the database's log, what its data have to reach at least. */
+  notBefore: string | undefined;
+  /** How far its data reach; undefined where nothing was read. */
+  position: bigint | undefined;
+  /** Whether it is a mutation. */
+  changes = false;
+  #isCommitted = false;
 
   /** @param inputBytes of the body that the operation came with */
   constructor(party: Party, inputBytes = 0) {
@@ -55,6 +62,7 @@ export class OperationWork {
    */
   measured(cost: number, part: readonly string[], copies: number, changes = false): void {
     this.cost = cost;
+    this.changes = changes;
     this.#part = part;
     this.#bytesAllowed = changes ? queryLimits.changedBytes : queryLimits.bytes / copies;
   }
@@ -66,6 +74,17 @@ export class OperationWork {
   read(bytes: number): CodedError | undefined {
     this.bytesRead += bytes;
     return this.bytesRead > this.#bytesAllowed ? this.tooLarge() : undefined;
+  }
+
+  /** Tells up to which place in the log one of its statements saw everything: the answer reaches as far as all of them. */
+  reached(lsn: bigint): void {
+    if (!this.#isCommitted && (this.position === undefined || lsn < this.position)) this.position = lsn;
+  }
+
+  /** Tells a place in the log behind a commit of its own. */
+  committed(lsn: bigint): void {
+    if (!this.#isCommitted || lsn > this.position!) this.position = lsn;
+    this.#isCommitted = true;
   }
 
   /** Its statement was sent, and failed: the plan, which tells of errors, is told this in place of sending it again. */
