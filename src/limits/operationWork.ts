@@ -1,10 +1,21 @@
-import type { Recording } from "../compiled/compiledQueries.ts";
 import { CodedError } from "../errors.ts";
 import { LARGE_INPUT } from "./admission.ts";
 import { eventLoop } from "./eventLoop.ts";
 import type { Release } from "./fairSemaphore.ts";
 import type { Party } from "./party.ts";
 import { queryLimits } from "./queryLimits.ts";
+
+/** A statement as @dataplan/pg asks for it. */
+export interface AskedStatement {
+  readonly text: string;
+  readonly values?: readonly unknown[] | undefined;
+  readonly name?: string | undefined;
+}
+
+/** Is told what an operation has asked of the database, and the rows that came. */
+export interface StatementRecorder {
+  ran(statement: AskedStatement, rows: readonly unknown[]): void;
+}
 
 /** What one operation takes while it is answered. */
 export class OperationWork {
@@ -22,7 +33,7 @@ export class OperationWork {
   /** Whether a field was answered by what was kept under its idempotency key; see repeats.ts. */
   isReplayed = false;
   /** What its plan does, where that is recorded. */
-  recording: Recording | undefined;
+  recording: StatementRecorder | undefined;
   #failure: { readonly error: unknown } | undefined;
   readonly #releases: Release[] = [];
   /** Of the database's log, what its data have to reach at least. */
