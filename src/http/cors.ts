@@ -9,6 +9,7 @@ const requestHeaders = [
   "Content-Type",
   "Idempotency-Key",
   "Last-Event-ID",
+  "Plat-Position",
   "X-Request-Id",
   "X-Requested-With",
   "GraphQL-Preflight",
@@ -24,7 +25,7 @@ const requestHeaders = [
   "Sentry-Trace",
   "*",
 ].join(", ");
-const responseHeaders = "X-Request-Id, Retry-After, WWW-Authenticate, Idempotency-Replayed";
+const responseHeaders = "X-Request-Id, Plat-Position, Retry-After, WWW-Authenticate, Idempotency-Replayed";
 
 /**
  * Lets pages of any origin call the endpoint. That is safe because nothing here is authenticated by something a browser
