@@ -82,6 +82,7 @@ export class OperationWork {
   /** Takes note of a notice that the database has raised for it. */
   noticed(code: string | undefined): void {
     this.isReplayed ||= code === REPLAYED;
+  }
 
   /** Tells up to which place in the log one of its statements saw everything: the answer reaches as far as all of them. */
   reached(lsn: bigint): void {

@@ -64,6 +64,9 @@ test("an operation gives its data, by text, by parsed document, and with its who
   const answer = await plat.execute(viewer, {}, { headers: { "X-Request-Id": "of-a-test" } });
   expect(answer).toMatchObject({ errors: [], status: 200, requestId: "of-a-test", replayed: false });
   expect(answer.extensions).toHaveProperty("cost");
+  expect(answer.position).toBe(answer.extensions["position"]);
+  expect((await plat.execute(viewer, {}, { notBefore: answer.position! })).errors).toEqual([]);
+  await expect(plat.execute(viewer, {}, { notBefore: "nowhere" })).resolves.toMatchObject({ status: 400 });
   // The runtime decompresses what comes compressed.
   const { __schema: schema } = await plat.request(document(getIntrospectionQuery()));
   expect(schema.types.length).toBeGreaterThan(500);

@@ -42,6 +42,8 @@ export interface RequestOptions {
   readonly operationName?: string;
   readonly retries?: RetryOptions | false;
   readonly timeoutMs?: number;
+  /** The position of another answer, which this one has to reach at least: whatever was in that is in this one too. */
+  readonly notBefore?: string;
   /** Told how far the files among the variables have come. */
   readonly onProgress?: (progress: Progress) => void;
 }
@@ -57,6 +59,8 @@ export interface Answer<Result> {
   readonly requestId: string | undefined;
   /** Whether the mutation had been carried out before under this idempotency key. */
   readonly replayed: boolean;
+  /** How far the data reach: for `notBefore` of a later request. */
+  readonly position: string | undefined;
 }
 
 /** Variables may be omitted where none is required. */
@@ -123,6 +127,7 @@ export function createClient(options: ClientOptions): Client {
     const headers: Record<string, string> = { accept: ACCEPT };
     const token = await tokenOf(refused);
     if (token) headers["authorization"] = `Bearer ${token}`;
+    if (asked.notBefore !== undefined) headers["plat-position"] = asked.notBefore;
     if (key !== undefined) headers["idempotency-key"] = key;
     if (options.clientName) headers["apollographql-client-name"] = options.clientName;
     if (options.clientVersion) headers["apollographql-client-version"] = options.clientVersion;
@@ -166,8 +171,9 @@ export function createClient(options: ClientOptions): Client {
       throw error;
     }
     const { data, errors = [], extensions = {} } = body;
+    const position = response.headers.get("plat-position") ?? undefined;
     const replayed = response.headers.get("idempotency-replayed") === "true";
-    const value = { data: data ?? null, errors, extensions, status, requestId, replayed };
+    const value = { data: data ?? null, errors, extensions, status, requestId, replayed, position };
     const passing = errors.find(isPassing);
     if (passing) {
       const seconds = Number(passing.extensions?.["retryAfterSeconds"]);
