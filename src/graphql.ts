@@ -44,7 +44,7 @@ import { stopEmailChangePage } from "./http/stopEmailChange.ts";
 import { calendars } from "./http/calendars.ts";
 import { consentPage } from "./http/consent.ts";
 import { createIntegrations } from "./integrations/integrations.ts";
-import type { OauthClientOptions } from "./integrations/oauth.ts";
+import type { OauthClientOptions } from "./providerOptions.ts";
 import { integrationTransforms } from "./integrations/transforms.ts";
 import { createLocationProvider, type LocationProvider } from "./providers/location/index.ts";
 import { createViewerPlace } from "./providers/location/viewerPlace.ts";
