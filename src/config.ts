@@ -1,6 +1,7 @@
 import { accessSync, constants } from "node:fs";
 import type { OauthClientOptions } from "./integrations/oauth.ts";
 import type { S3Options } from "./providers/files/index.ts";
+import type { StreamLimits } from "./live/streamLimits.ts";
 import type { DraftOptions } from "./providers/drafts/index.ts";
 import { bareAddress } from "./providers/mail/compose.ts";
 import type { TwilioAccount } from "./providers/sms/index.ts";
@@ -90,6 +91,8 @@ export interface Config {
   /** Bytes. */
   readonly documentBytes: number;
   readonly workerConcurrency: number;
+  /** How many event streams there may be in one process. */
+  readonly streamLimits: StreamLimits;
 }
 
 /** Settings that cannot be: its message has one sentence per line. */
@@ -241,6 +244,12 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     poolSize: must("POOL_SIZE"),
     documentBytes: must("PLAN_CACHE_MB") * 1_000_000,
     workerConcurrency: must("WORKER_CONCURRENCY"),
+    streamLimits: Object.freeze({
+      total: must("STREAMS"),
+      ofOrganization: must("STREAMS_PER_ORGANIZATION"),
+      ofViewer: must("STREAMS_PER_VIEWER"),
+      ofAddress: must("STREAMS_PER_ADDRESS"),
+    }),
   };
 
   checkReadable("TLS_CERT", cert, problems);

@@ -35,6 +35,7 @@ export interface HostOptions extends Partial<
     | "drafts"
     | "oauth"
     | "sms"
+    | "streamLimits"
     | "trustedDocumentsOnly"
   >
 > {
@@ -148,6 +149,7 @@ export async function serve(
       };
     },
     stop: async () => {
+      graphql.drain();
       await listening.close(1000);
       await graphql.release();
       await compute.stop();
