@@ -20,7 +20,7 @@ const eventText = ({ sequence, message }: LiveEvent): string => `id: ${sequence}
 
 /** Says that there is nothing more up to here: what is not sent is not the reader's to see, or not what they asked for. */
 const markText = (sequence: number): string =>
-  `event: position\nid: ${sequence}\ndata: {"sequence":"${sequence}"}\n\n`;
+  `event: complete\nid: ${sequence}\ndata: {"sequence":"${sequence}"}\n\n`;
 
 /** What of a batch is sent to all with the same filter; `told` is the last number that it names. */
 interface Encoded {

@@ -6,7 +6,7 @@ import { CodedError } from "../errors.ts";
 import type { EventStream } from "./eventStream.ts";
 import { createHub, type Hub, type HubOptions } from "./hub.ts";
 import type { LiveNumbers } from "./numbers.ts";
-import { StreamCounts, type StreamLimits, type StreamOwner } from "./streamLimits.ts";
+import { StreamCounts, type StreamLimits, type StreamOwner } from "../limits/streamLimits.ts";
 
 export interface LiveOptions extends Omit<HubOptions, "authenticator"> {
   authenticator: Authenticator;

@@ -161,7 +161,7 @@ describe("what is told", () => {
     await isAt(present!, last);
     await isAt(back!, last);
     expect(present!.messages).toEqual([
-      { event: "position", id: String(last), data: { sequence: String(last) } },
+      { event: "complete", id: String(last), data: { sequence: String(last) } },
     ]);
     expect(back!.events.map(({ sequence }) => sequence)).toEqual([String(last - 1), String(last)]);
     expect(present!.headers).toMatchObject({

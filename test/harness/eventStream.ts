@@ -115,6 +115,6 @@ function read(stream: OpenStream, block: string): void {
   message.data = JSON.parse(data);
   stream.messages.push(message);
   if (message.event === undefined) stream.events.push(message.data);
-  if (message.event === "position") stream.position = Number(message.data.sequence);
+  if (message.event === "complete") stream.position = Number(message.data.sequence);
   if (message.event === "end") stream.end = message.data;
 }
