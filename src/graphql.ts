@@ -32,7 +32,7 @@ import { createDraftProvider, type DraftProvider } from "./providers/drafts/inde
 import type { FileStore } from "./providers/files/index.ts";
 import { paymentsWebhook } from "./http/paymentsWebhook.ts";
 import { messagesWebhook } from "./http/messagesWebhook.ts";
-import { Positions } from "./http/position.ts";
+import { Positions } from "./database/position.ts";
 import { paymentTransforms } from "./payments/transforms.ts";
 import { noProcessor, type PaymentProcessor } from "./providers/payments/index.ts";
 import type { SmsProvider } from "./providers/sms/index.ts";

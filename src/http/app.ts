@@ -4,7 +4,7 @@ import type { PostGraphileInstance } from "postgraphile";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import type { Live } from "../live/live.ts";
 import type { LanguageOfUser } from "../messages/viewerLanguage.ts";
-import type { Positions } from "./position.ts";
+import type { Positions } from "../database/position.ts";
 import { acceptJson } from "./accept.ts";
 import { type Authenticate, authentication } from "./authentication.ts";
 import { readBody } from "./body.ts";
