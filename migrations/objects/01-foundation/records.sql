@@ -675,10 +675,24 @@ begin
   return result;
 end ', of_table.inserted, of_table.relation, of_table.column_list, of_table.value_list) end);
   end loop;
+  execute format('create or replace function app_hidden.node_tables(ids uuid[]) returns table(id uuid, table_name text)
+    language plpgsql stable security definer set search_path = pg_catalog, pg_temp as %L', format('
+begin
+  return query %s;
+end ', (select string_agg(format('select r.id, %L from %s r where r.id = any (ids)', c.relname, c.oid::regclass),
+      ' union all ' order by c.relname)
+    from pg_class c join pg_index i on i.indrelid = c.oid and i.indisprimary
+    join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0] and a.attname = 'id'
+      and a.atttypid = 'uuid'::regtype
+    where c.relkind = 'r' and c.relnamespace = 'app_public'::regnamespace
+      and has_any_column_privilege('plat_user', c.oid, 'select'))));
+  comment on function app_hidden.node_tables(uuid[]) is
+    E'@withoutViewer It gives a table''s name; the record is read as the viewer.\n\nOf which tables the records with these '
+    'ids are, whoever may see them.';
 end $$;
 comment on function app_private.make_record_functions() is
-  'Makes for each table that viewers write: clean_values, the members of an input that are columns, text trimmed, '
-  'empty text null, ids and slugs resolved to records that the viewer sees; read_record, the row with an id as far as '
+  'Makes node_tables, and for each table that viewers write: clean_values, the members of an input that are columns, text '
+  'trimmed, empty text null, ids and slugs resolved to records that the viewer sees; read_record, the row with an id as far as '
   'the viewer reads it; and insert_record, which inserts the given columns of a row.';
 
 create function app_private.make_record(table_name text, subject text, write_permission text default null,
