@@ -1,9 +1,6 @@
 import { accessSync, constants } from "node:fs";
-import type { OauthClientOptions } from "./integrations/oauth.ts";
-import type { S3Options } from "./providers/files/index.ts";
-import type { DraftOptions } from "./providers/drafts/index.ts";
-import { bareAddress } from "./providers/mail/compose.ts";
-import type { TwilioAccount } from "./providers/sms/index.ts";
+import { bareAddress } from "./mailAddress.ts";
+import type { DraftOptions, OauthClientOptions, S3Options, TwilioAccount } from "./providerOptions.ts";
 import { readSetting, type JwtKey, type SettingName } from "./settings.ts";
 
 export type { JwtKey };

@@ -30,6 +30,7 @@ import { createDraftProvider, type DraftProvider } from "./providers/drafts/inde
 import type { FileStore } from "./providers/files/index.ts";
 import { paymentsWebhook } from "./http/paymentsWebhook.ts";
 import { messagesWebhook } from "./http/messagesWebhook.ts";
+import { Positions } from "./http/position.ts";
 import { paymentTransforms } from "./payments/transforms.ts";
 import { noProcessor, type PaymentProcessor } from "./providers/payments/index.ts";
 import type { SmsProvider } from "./providers/sms/index.ts";
@@ -43,7 +44,7 @@ import { stopEmailChangePage } from "./http/stopEmailChange.ts";
 import { calendars } from "./http/calendars.ts";
 import { consentPage } from "./http/consent.ts";
 import { createIntegrations } from "./integrations/integrations.ts";
-import type { OauthClientOptions } from "./integrations/oauth.ts";
+import type { OauthClientOptions } from "./providerOptions.ts";
 import { integrationTransforms } from "./integrations/transforms.ts";
 import { createLocationProvider, type LocationProvider } from "./providers/location/index.ts";
 import { createViewerPlace } from "./providers/location/viewerPlace.ts";
@@ -107,6 +108,7 @@ export interface Graphql {
     | "authenticate"
     | "answerCompiled"
     | "constraintMessages"
+    | "positions"
     | "numbers"
     | "uploads"
     | "documents"
@@ -226,11 +228,13 @@ export async function startGraphql({
       }),
     );
     const withPgClient = fused.createWithPgClient({ pool });
-    const [constraintMessages, schema] = await Promise.all([
+    const [constraintMessages, schema, system] = await Promise.all([
       loadConstraintMessages(pool),
       pgl.getSchema(),
+      pool.query("select system_identifier::text as id from pg_catalog.pg_control_system()"),
       pool.query("select app_private.note_configured_apps($1)", [oauth?.issuer ?? null]),
     ]);
+    const positions = new Positions(system.rows[0]!.id);
     return {
       transport: {
         pgl,
@@ -256,12 +260,13 @@ export async function startGraphql({
           state.context.role = userId === null ? "plat_anonymous" : "plat_user";
           const attributes = { "graphql.operation.type": "query", "graphql.operation.name": found.label };
           const answer = await inSpan({ name: "query", attributes }, () =>
-            compiledAnswer(found, variables ?? {}, settingsOf(request), work, withPgClient),
+            compiledAnswer(found, variables ?? {}, settingsOf(request), work, withPgClient, positions),
           );
           // Its token may have been looked up meanwhile, and stand for less.
           return state.claims?.secondFactorWithholds ? undefined : answer;
         },
         constraintMessages,
+        positions,
         uploads: {
           files,
           places: async (operations) => uploadPlaces(await pgl.getSchema(), operations),

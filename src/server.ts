@@ -10,6 +10,7 @@ import { prepareDataDir } from "./dataDir.ts";
 import { createCompute } from "./compute/pool.ts";
 import { migrate } from "./database/migrate.ts";
 import { makeWorkPool } from "./database/pool.ts";
+import { shareOf } from "./database/workConnections.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { requireLimited } from "./database/roles.ts";
 import { logSlowStatements } from "./database/slowStatements.ts";
@@ -184,14 +185,16 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         log,
       });
       const { workerUrl: connectionString } = database;
-      const jobs = makeWorkPool({
+      // The engines' statements are short, and each engine has a share.
+      const pool = makeWorkPool({
         connectionString,
-        max: config.workerConcurrency,
+        max: 6,
         applicationName: "plat-worker",
         log,
       });
+      const integrations = shareOf(pool, 2);
       shutdown.add("worker's connections", async () => {
-        await Promise.all([viewers.end(), jobs.end()]);
+        await Promise.all([viewers.end(), pool.end()]);
       });
       const worker = await startWorker({
         connectionString,
@@ -220,7 +223,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
               compute,
               baseUrl: config.baseUrl,
               oauth: config.oauth,
-              query: (text, values) => jobs.query(text, values),
+              query: (text, values) => integrations.query(text, values),
             }),
             webUrl,
             operatorEmail,
@@ -230,10 +233,11 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
-      const notifications = startNotificationReader({ connectionString, log });
+      const notifications = startNotificationReader({ connectionString, pool, log });
       shutdown.add("notifications", notifications.stop);
       const sending = {
         connectionString,
+        pool,
         seal,
         loopback: config.loopbackWebhooks,
         compute,

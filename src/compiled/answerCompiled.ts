@@ -2,6 +2,7 @@
 import type { WithPgClient } from "postgraphile/@dataplan/pg";
 import { fullPages } from "../limits/defaultPages.ts";
 import type { OperationWork } from "../limits/operationWork.ts";
+import type { Positions } from "../http/position.ts";
 import { queryLimits } from "../limits/queryLimits.ts";
 import { NotWritten, type SelectResult } from "./answerWriter.ts";
 import type { CompiledQuery } from "./compiledQueries.ts";
@@ -16,6 +17,7 @@ export async function answerCompiled(
   settings: Record<string, string>,
   work: OperationWork,
   withPgClient: WithPgClient,
+  positions: Positions,
 ): Promise<string | undefined> {
   const { statements, cost, part, copies, planning, write, pages } = query;
   work.measured(cost, part, copies);
@@ -48,7 +50,8 @@ export async function answerCompiled(
     work.bytesRead = 0;
     return undefined;
   }
-  const text = `{"data":${data},"extensions":{"cost":{"requested":${cost},"limit":${queryLimits.cost},"planning":{"requested":${planning},"limit":${queryLimits.planning}},"bytes":{"read":${bytes},"limit":${queryLimits.bytes}}}${full}}}`;
+  const position = work.position === undefined ? "" : `,"position":"${positions.write(work.position)}"`;
+  const text = `{"data":${data},"extensions":{"cost":{"requested":${cost},"limit":${queryLimits.cost},"planning":{"requested":${planning},"limit":${queryLimits.planning}},"bytes":{"read":${bytes},"limit":${queryLimits.bytes}}}${full}${position}}}`;
   if (text.length <= queryLimits.bytes) return text;
   work.bytesRead = 0;
   return undefined;

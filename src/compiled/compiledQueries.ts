@@ -18,15 +18,9 @@ import {
   type TypeNode,
 } from "postgraphile/graphql";
 import type { DefaultPage } from "../limits/defaultPages.ts";
+import type { AskedStatement, StatementRecorder } from "../limits/operationWork.ts";
 import { compileWriter, NotWritten, type SelectResult, type WriteData } from "./answerWriter.ts";
 import { operationLabel } from "../operations/operationLabel.ts";
-
-/** A statement as @dataplan/pg asks for it. */
-export interface AskedStatement {
-  readonly text: string;
-  readonly values?: readonly unknown[] | undefined;
-  readonly name?: string | undefined;
-}
 
 /** The context of an operation, as far as it may be read by what is recorded. */
 const sameForAll = new Set<PropertyKey>([
@@ -37,7 +31,7 @@ const sameForAll = new Set<PropertyKey>([
 ]);
 
 /** What one execution of a plan did. */
-export class Recording {
+export class Recording implements StatementRecorder {
   #statements: { statement: AskedStatement; rows: readonly unknown[] }[] = [];
   #selects: { step: PgSelectStep; result: SelectResult }[] = [];
   #isPersonal = false;

@@ -87,8 +87,8 @@ function makeWithPgClient(
       callback: (client: NodePostgresPgClient) => T | Promise<T>,
     ): Promise<T> => {
       // Made before the connection is taken: settings that cannot be read must not cost one.
-      const settings = new RequestSettings(pgSettings, deadlines?.probe);
       const work = workOf(pgSettings);
+      const settings = new RequestSettings(pgSettings, deadlines?.probe, work);
       work?.throwFailure();
       const startedAt = startTiming(connectionWaits);
       const held = work && (await connections?.acquire(work.party));
@@ -99,13 +99,15 @@ function makeWithPgClient(
         endTiming(connectionWaits, startedAt, "operations");
         const session = Session.of(connection, preparedStatements);
         const client = new FusedClient(session, settings, pgSettings?.["role"] ?? "", deadlines);
-        client.recording = work?.recording;
+        client.work = work;
         session.meter = work && ((count) => ((bytes += count), work.read(count)));
+        session.onNotice = work && (({ code }) => work.noticed(code));
         try {
           result = await callback(client);
         } finally {
           await client.close();
           session.meter = undefined;
+          session.onNotice = undefined;
           connection.release(!session.reusable);
         }
       } finally {

@@ -4,12 +4,14 @@ import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import { withIdsApart } from "./batchedLookups.ts";
 import { isRetryable, sqlState } from "./databaseErrors.ts";
-import type { Recording } from "../compiled/compiledQueries.ts";
+import type { OperationWork } from "../limits/operationWork.ts";
+import { parseLsn, REACHED } from "../http/position.ts";
 import { OUTDATED, type TokenCheck } from "../auth/tokenCheck.ts";
 import { afterDeadlines, type Deadlines } from "./deadlines.ts";
 import { Preloaded } from "./preloaded.ts";
 import type { Session, Statement } from "./session.ts";
 import type { RequestSettings } from "./requestSettings.ts";
+import type { Setter } from "./settings.ts";
 import { announceStatement } from "./statementEvents.ts";
 import { TransactionClient } from "./transactionClient.ts";
 
@@ -31,8 +33,8 @@ export class FusedClient implements NodePostgresPgClient {
   /** In the names of prepared statements: a plan under RLS is made for one role and made again when another uses it. */
   readonly #role: string;
   readonly #deadlines: Deadlines | undefined;
-  /** Told which statements ran, and what they gave. */
-  recording: Recording | undefined;
+  /** Told how far the data reach, which statements ran, and what they gave. */
+  work: OperationWork | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #pending = 0;
   #closed = false;
@@ -61,7 +63,7 @@ export class FusedClient implements NodePostgresPgClient {
           const result = await this.#checked(() =>
             afterDeadlines(this.#session, this.#deadlines, () => this.#send<TData>(query)),
           );
-          this.recording?.ran(query, result.rows);
+          this.work?.recording?.ran(query, result.rows);
           return result;
         } catch (error) {
           if (retries === MOST_RETRIES || !isRetryable(error)) throw error;
@@ -75,9 +77,7 @@ export class FusedClient implements NodePostgresPgClient {
   withTransaction<T>(callback: (client: this) => Promise<T>): Promise<T> {
     return this.#enqueue(() =>
       this.#checked(() =>
-        TransactionClient.run(this.#session, this.#settings.setter, this.#deadlines, (client) =>
-          callback(client as unknown as this),
-        ),
+        this.#transaction(this.#settings.setter, (client) => callback(client as unknown as this)),
       ),
     );
   }
@@ -117,7 +117,11 @@ export class FusedClient implements NodePostgresPgClient {
     const statement: Statement = { text, values, key: name == null ? undefined : `${this.#role}\0${name}` };
     const setter = this.#settings.setterFor(text);
     const batch = setter === null ? [statement] : [{ ...setter, key: setter.text }, statement];
-    const { rows, rowCount, notices } = await this.#session.send(batch, arrayMode === true);
+    const behind = this.work?.changes ? `select ${REACHED}` : undefined;
+    const result = await this.#session.send(batch, arrayMode === true, behind);
+    const { rows, rowCount, notices } = result;
+    if (setter !== null) this.#reached(result.before);
+    if (result.behind !== undefined) this.work?.committed(parseLsn(result.behind));
     return { rows: rows as TData[], rowCount, notices };
   }
 
@@ -128,10 +132,18 @@ export class FusedClient implements NodePostgresPgClient {
   ): Promise<PgClientResult<TData>> {
     const setter = this.#settings.setterFor(query.text);
     const toText = (value: unknown) => (value instanceof Preloaded ? JSON.stringify(value) : value);
-    return TransactionClient.run(this.#session, setter, this.#deadlines, async (client) => {
+    return this.#transaction(setter, async (client) => {
       for (const value of preloaded) await value.load(client);
       return client.query<TData>({ ...query, values: values.map(toText) as any[] });
     });
+  }
+
+  #reached(lsn: string | null): void {
+    if (lsn !== null) this.work?.reached(parseLsn(lsn));
+  }
+
+  #transaction<T>(setter: Setter | null, callback: (client: TransactionClient) => Promise<T>): Promise<T> {
+    return TransactionClient.run(this.#session, setter, this.#deadlines, this.work, callback);
   }
 
   #enqueue<T>(task: () => Promise<T>): Promise<T> {

@@ -17,6 +17,8 @@ export interface BatchResult {
   readonly rowCount: number | null;
   /** First word of the server's command tag, such as SELECT, COMMIT, ROLLBACK. */
   readonly command: string | null;
+  /** The last column of the row that the statement before the last one gave, as text. */
+  readonly before: string | null;
 }
 
 /** The part of node-postgres' connection that a query of one's own may use. */
@@ -63,6 +65,9 @@ export class FusedQuery implements Submittable {
   readonly #arrayMode: boolean;
   readonly #parserFor: (type: number) => ColumnParser;
   readonly #meter: Meter | undefined;
+  readonly #behind: FusedQuery | undefined;
+  #isSent = false;
+  #before: string | null = null;
   readonly #outcome = Promise.withResolvers<BatchResult>();
   readonly #rows: unknown[] = [];
   #position = 0;
@@ -79,6 +84,8 @@ export class FusedQuery implements Submittable {
       arrayMode: boolean;
       parserFor: (type: number) => ColumnParser;
       meter?: Meter | undefined;
+      /** A batch that goes out in the same write, and runs whatever becomes of this one; it has to be the connection's next query. */
+      behind?: FusedQuery | undefined;
     },
   ) {
     this.#steps = steps;
@@ -86,6 +93,7 @@ export class FusedQuery implements Submittable {
     this.#arrayMode = options.arrayMode;
     this.#parserFor = options.parserFor;
     this.#meter = options.meter;
+    this.#behind = options.behind;
     this.result = this.#outcome.promise;
   }
 
@@ -102,23 +110,30 @@ export class FusedQuery implements Submittable {
   submit(connection: unknown): void {
     const wire = connection as Wire;
     this.#measure(wire);
+    if (this.#isSent) return;
     wire.stream.cork();
     try {
-      for (const name of this.#closing) wire.close({ type: "S", name });
-      for (const [index, { text, values, prepared }] of this.#steps.entries()) {
-        const statement = prepared?.name ?? "";
-        if (!prepared?.ready) wire.parse({ text, name: statement });
-        wire.bind({ statement, values });
-        if (index === this.#steps.length - 1) {
-          this.#shape = prepared?.ready ? prepared.shape : null;
-          if (this.#shape === null) wire.describe({ type: "P", name: "" });
-        }
-        wire.execute({});
-      }
-      wire.sync();
+      this.#write(wire);
+      if (this.#behind) this.#behind.#write(wire);
     } finally {
       wire.stream.uncork();
     }
+  }
+
+  #write(wire: Wire): void {
+    this.#isSent = true;
+    for (const name of this.#closing) wire.close({ type: "S", name });
+    for (const [index, { text, values, prepared }] of this.#steps.entries()) {
+      const statement = prepared?.name ?? "";
+      if (!prepared?.ready) wire.parse({ text, name: statement });
+      wire.bind({ statement, values });
+      if (index === this.#steps.length - 1) {
+        this.#shape = prepared?.ready ? prepared.shape : null;
+        if (this.#shape === null) wire.describe({ type: "P", name: "" });
+      }
+      wire.execute({});
+    }
+    wire.sync();
   }
 
   handleRowDescription(message: { fields: readonly FieldDescription[] }): void {
@@ -129,8 +144,12 @@ export class FusedQuery implements Submittable {
   }
 
   handleDataRow(message: { fields: readonly (string | null)[] }): void {
-    // Rows of the steps before the last one were never described and nobody asked for them.
-    if (this.#position < this.#steps.length - 1 || this.#failure !== null) return;
+    if (this.#failure !== null) return;
+    // Rows of the steps before the last one were never described.
+    if (this.#position < this.#steps.length - 1) {
+      if (this.#position === this.#steps.length - 2) this.#before = message.fields.at(-1) ?? null;
+      return;
+    }
     try {
       this.#rows.push(this.#arrayMode ? this.#asArray(message.fields) : this.#asObject(message.fields));
     } catch (error) {
@@ -221,6 +240,6 @@ export class FusedQuery implements Submittable {
     const [command = "", ...counts] = this.#tag.split(" ");
     const count = counts.at(-1);
     const rowCount = count !== undefined && /^\d+$/.test(count) ? Number(count) : null;
-    this.#outcome.resolve({ rows: this.#rows, rowCount, command: command || null });
+    this.#outcome.resolve({ rows: this.#rows, rowCount, command: command || null, before: this.#before });
   }
 }

@@ -1,30 +1,38 @@
 import { checkOf, type TokenCheck } from "../auth/tokenCheck.ts";
+import { REACHED, requirePosition } from "../http/position.ts";
 import { isPlannedForValues } from "./planMark.ts";
-import { makeSetter, type PgSettings, type Setter } from "./settings.ts";
+import { makeSetter, type PgSettings, type Setter, type SetterCheck } from "./settings.ts";
+
+/** What is wanted of the position in the log of what is read. */
+export interface PositionWish {
+  /** The least that is acceptable; any where omitted. */
+  readonly notBefore: string | undefined;
+}
 
 /** The settings of an operation with the check of its token. */
 export class RequestSettings {
   readonly check: TokenCheck | undefined;
   readonly #settings: PgSettings | null;
   readonly #probe: string | undefined;
+  readonly #position: PositionWish | undefined;
   #setter: Setter | null;
 
-  /** @param probe as makeSetter takes it */
-  constructor(settings: PgSettings | null, probe?: string) {
+  /**
+   * @param probe as makeSetter takes it
+   * @param position where given, the last column of the setter's row is the position that what follows it reaches
+   */
+  constructor(settings: PgSettings | null, probe?: string, position?: PositionWish) {
     this.check = checkOf(settings);
     this.#settings = settings;
     this.#probe = probe;
-    this.#setter = makeSetter(settings, probe, this.check?.carried);
+    this.#position = position;
+    this.#setter = this.#make(settings);
   }
 
   /** What puts the settings in place for a statement. */
   setterFor(text: string): Setter | null {
     if (this.#setter === null || !isPlannedForValues(text)) return this.#setter;
-    return makeSetter(
-      { ...this.#settings, plan_cache_mode: "force_custom_plan" },
-      this.#probe,
-      this.check?.carried,
-    );
+    return this.#make({ ...this.#settings, plan_cache_mode: "force_custom_plan" });
   }
 
   /** What puts them in place for statements that are not known yet. */
@@ -34,6 +42,21 @@ export class RequestSettings {
 
   /** Makes the setter again from what the settings have become. */
   remake(): void {
-    this.#setter = makeSetter(this.#settings, this.#probe, this.check?.carried);
+    this.#setter = this.#make(this.#settings);
+  }
+
+  #make(settings: PgSettings | null): Setter | null {
+    return makeSetter(settings, this.#probe, this.#check, this.#position && REACHED);
+  }
+
+  get #check(): SetterCheck | undefined {
+    const carried = this.check?.carried;
+    const notBefore = this.#position?.notBefore;
+    if (notBefore === undefined) return carried;
+    return {
+      settings: carried?.settings ?? {},
+      expression: (parameter) =>
+        [requirePosition(parameter(notBefore)), carried?.expression(parameter)].filter(Boolean).join(", "),
+    };
   }
 }

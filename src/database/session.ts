@@ -10,6 +10,12 @@ export interface Statement {
   readonly key?: string | undefined;
 }
 
+/** What the last statement of a batch gave. */
+export interface SessionResult extends BatchResult {
+  readonly notices: Notice[];
+  readonly behind?: string | undefined;
+}
+
 /** A raised notice as the executor wants it: the driver's fields, positions as numbers. */
 export type Notice = ReturnType<typeof toNotice>;
 
@@ -20,6 +26,8 @@ export class Session {
   readonly client: PoolClient;
   /** Counts what the server sends to the operation that has the connection now. */
   meter: Meter | undefined;
+  /** Told of the notices that the server raises for that operation. */
+  onNotice: ((notice: Notice) => void) | undefined;
   readonly #statements: StatementCache | null;
   #notices: Notice[] = [];
   #lost = false;
@@ -27,7 +35,11 @@ export class Session {
   private constructor(client: PoolClient, preparedStatements: number) {
     this.client = client;
     this.#statements = preparedStatements === 0 ? null : new StatementCache(preparedStatements);
-    client.on("notice", (notice) => this.#notices.push(toNotice(notice)));
+    client.on("notice", (raised) => {
+      const notice = toNotice(raised);
+      this.#notices.push(notice);
+      this.onNotice?.(notice);
+    });
     // The pool listens only while a connection is idle; an unheard error of one in use would end the process.
     // Whoever waits for an answer on it gets the error from the query.
     client.on("error", () => {});
@@ -54,41 +66,56 @@ export class Session {
    * A prepared statement that the server refuses as outdated is prepared anew and the batch sent a second time: the
    * refusal undid the whole batch. Batches that begin or continue an explicit transaction must not use keys for that reason.
    *
+   * @param behind a statement that runs behind the commit, in the same round trip: the last column of its row, as text, is `behind`
    * @throws {DatabaseError} the server's refusal, also one at the commit
    * @throws {DatabaseConnectionError} the connection is lost
    */
-  async send(
-    statements: readonly Statement[],
-    arrayMode: boolean,
-  ): Promise<BatchResult & { notices: Notice[] }> {
+  async send(statements: readonly Statement[], arrayMode: boolean, behind?: string): Promise<SessionResult> {
     const wired = statements.map((statement) => ({ ...statement, values: toWire(statement.values) }));
     try {
-      return await this.#attempt(wired, arrayMode);
+      return await this.#attempt(wired, arrayMode, behind);
     } catch (error) {
       if (!isStaleStatement(error) || wired.every(({ key }) => key === undefined)) throw error;
-      return await this.#attempt(wired, arrayMode);
+      return await this.#attempt(wired, arrayMode, behind);
     }
   }
 
   async #attempt(
     statements: readonly (Statement & { values: readonly unknown[] })[],
     arrayMode: boolean,
-  ): Promise<BatchResult & { notices: Notice[] }> {
+    behind?: string,
+  ): Promise<SessionResult> {
     const steps = statements.map(({ text, values, key }): Step => {
       const prepared = key === undefined ? null : (this.#statements?.claim(key, text) ?? null);
       return { text, values, prepared };
     });
+    const parserFor = (type: number) => this.client.getTypeParser(type, "text");
+    const next =
+      behind === undefined
+        ? undefined
+        : new FusedQuery([{ text: behind, values: [], prepared: null }], {
+            closing: [],
+            arrayMode: true,
+            parserFor,
+          });
     const query = new FusedQuery(steps, {
       closing: this.#statements?.takeClosing() ?? [],
       arrayMode,
-      parserFor: (type) => this.client.getTypeParser(type, "text"),
+      parserFor,
       meter: this.meter,
+      behind: next,
     });
     this.#notices = [];
     try {
       this.client.query(query);
-      const result = await query.result;
-      return { ...result, notices: this.#notices };
+      if (!next) return { ...(await query.result), notices: this.#notices };
+      this.client.query(next);
+      const [done, after] = await Promise.allSettled([query.result, next.result]);
+      if (done.status === "rejected") throw done.reason;
+      const [row] = after.status === "fulfilled" ? (after.value.rows as string[][]) : [];
+      // It is committed, whatever became of the connection meanwhile.
+      if (after.status === "rejected") this.#lost = true;
+      return { ...done.value, notices: this.#notices, behind: row?.at(-1) };
     } catch (error) {
       if (query.isCut || closesConnection(error)) this.#lost = true;
       const suspects = steps.map((step) => step.prepared).filter((prepared) => prepared !== null);

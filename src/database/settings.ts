@@ -24,12 +24,14 @@ const MOST_TEXTS = 1000;
  * One `set_config` call per setting, in the order given, with the names in the text; values are always parameters.
  * `probe` is an SQL expression that is evaluated with them, under the role of the connection, as is that of `check`; the settings of the
  * latter come after the others and take precedence.
+ * `last` is evaluated after all of it, and the last column of the row.
  * The json forms take as long (bench/setter.ts finds no difference beyond its noise); this one is the plainest.
  */
 export function makeSetter(
   settings: PgSettings | null | undefined,
   probe?: string,
   check?: SetterCheck,
+  last?: string,
 ): Setter | null {
   if (settings == null) return null;
   const names: string[] = [];
@@ -41,17 +43,17 @@ export function makeSetter(
   }
   if (names.length === 0) return null;
   const asked = check?.expression((value) => `$${values.push(value)}`);
-  return { text: textFor(names, probe, asked), values };
+  return { text: textFor(names, probe, asked, last), values };
 }
 
-function textFor(names: readonly string[], probe = "", check = ""): string {
-  const key = [probe, check, ...names].join("\0");
+function textFor(names: readonly string[], probe = "", check = "", last = ""): string {
+  const key = [probe, check, last, ...names].join("\0");
   const known = texts.get(key);
   if (known !== undefined) return known;
   const calls = names.map(
     (name, index) => `pg_catalog.set_config(${escapeLiteral(name)}, $${index + 1}, true)`,
   );
-  const text = `select ${[check, ...calls, probe].filter((part) => part !== "").join(", ")}`;
+  const text = `select ${[check, ...calls, probe, last].filter((part) => part !== "").join(", ")}`;
   // Names come from our own code, so there are a handful of sets; the limit only guards against a mistake there.
   if (texts.size < MOST_TEXTS) texts.set(key, text);
   return text;

@@ -15,7 +15,10 @@ export async function transaction<T>(client: ClientBase, work: () => Promise<T>)
 }
 
 /** The same on a connection of the pool. */
-export async function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+export async function inTransaction<T>(
+  pool: Pick<Pool, "connect">,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
   const client = await pool.connect();
   try {
     return await transaction(client, () => work(client));

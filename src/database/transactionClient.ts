@@ -1,6 +1,8 @@
 import type { PoolClient } from "pg";
 import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
+import type { OperationWork } from "../limits/operationWork.ts";
+import { parseLsn, REACHED } from "../http/position.ts";
 import { afterDeadlines, type Deadlines } from "./deadlines.ts";
 import type { Session } from "./session.ts";
 import type { Setter } from "./settings.ts";
@@ -34,23 +36,33 @@ export class TransactionClient implements NodePostgresPgClient {
     this.rawClient = session.client;
   }
 
-  /** Runs the callback in a transaction under the settings; any error of it, or of the commit, undoes everything. */
+  /**
+   * Runs the callback in a transaction under the settings; any error of it, or of the commit, undoes everything.
+   * @param work is told how far the data reach, where there are settings
+   */
   static async run<T>(
     session: Session,
     setter: Setter | null,
     deadlines: Deadlines | undefined,
+    work: OperationWork | undefined,
     callback: (client: TransactionClient) => Promise<T>,
   ): Promise<T> {
     const begin = { text: "begin" };
     const client = new TransactionClient(session, 1);
     try {
-      await afterDeadlines(session, deadlines, () =>
+      const { rows } = await afterDeadlines(session, deadlines, () =>
         session.send(setter === null ? [begin] : [begin, setter], true),
       );
+      if (work && setter !== null) work.reached(parseLsn((rows as string[][])[0]!.at(-1)!));
       const result = await callback(client);
       await client.#last;
-      const { command } = await session.send([{ text: "commit" }], true);
+      const { command, behind } = await session.send(
+        [{ text: "commit" }],
+        true,
+        work?.changes ? `select ${REACHED}` : undefined,
+      );
       if (command === "ROLLBACK") throw new TransactionAbortedError();
+      if (behind !== undefined) work!.committed(parseLsn(behind));
       return result;
     } catch (error) {
       await client.#last;

@@ -3,7 +3,7 @@ import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import { heard } from "../heard.ts";
 import type { FileStore } from "../providers/files/index.ts";
-import type { Pictures } from "./pages.ts";
+import { inWords, type Pictures } from "./pages.ts";
 import type { ExportLines, ExportSource } from "./source.ts";
 import { writtenInThread } from "./writing.ts";
 
@@ -22,10 +22,6 @@ export interface Writing {
   /** Told how many further rows are written. */
   wrote: (rows: number) => void;
 }
-
-/** `FLOOR_PLANS` → `Floor plans`. */
-export const inWords = (name: string): string =>
-  name.slice(0, 1) + name.slice(1).toLowerCase().replaceAll("_", " ");
 
 export const formats: Readonly<Record<string, Format>> = {
   CSV: {

@@ -1,6 +1,5 @@
 /** Exports on paper: a page for each floor plan with its pictures, a table for anything else. */
 import type { Readable } from "node:stream";
-import { inWords } from "./formats.ts";
 import { margin, Paper, type Face } from "./paper.ts";
 import type { ExportColumn, ExportRow, ExportSource } from "./source.ts";
 
@@ -13,6 +12,10 @@ export interface PagesOptions {
   /** Told how many rows are on paper. */
   wrote: (rows: number) => void;
 }
+
+/** `FLOOR_PLANS` → `Floor plans`. */
+export const inWords = (name: string): string =>
+  name.slice(0, 1) + name.slice(1).toLowerCase().replaceAll("_", " ");
 
 /** `basePrice` → `Base price`. */
 const label = (name: string): string => {

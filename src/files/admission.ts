@@ -6,7 +6,8 @@ import { CodedError } from "../errors.ts";
 import { uploadsOfOrganizations, uploadsOfViewers } from "../limits/admission.ts";
 import type { FairSemaphore } from "../limits/fairSemaphore.ts";
 import { organizationParty, partyOf } from "../limits/party.ts";
-import { fileKinds, MEGABYTE, type FileKindName } from "./kinds.ts";
+import { tooLarge } from "./incoming.ts";
+import { fileKinds, type FileKindName } from "./kinds.ts";
 
 /** A file that somebody wants to send. */
 export interface Upload {
@@ -47,14 +48,6 @@ async function requireDisk(folder: string, bytes: number): Promise<void> {
       provider: "files",
       retryable: true,
     });
-}
-
-/** A file over its limit. */
-export function tooLarge(limit: number): CodedError {
-  return new CodedError("PAYLOAD_TOO_LARGE", `The file is over ${limit / MEGABYTE} MB.`, {
-    field: "file",
-    limit,
-  });
 }
 
 /**

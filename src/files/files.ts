@@ -2,7 +2,7 @@
 import { Readable } from "node:stream";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
-import type { FileStore } from "../providers/files/index.ts";
+import { thumbnailKey, type FileStore } from "../providers/files/index.ts";
 import { inTransaction } from "../database/transaction.ts";
 import type { FairSemaphore } from "../limits/fairSemaphore.ts";
 import { createAdmission, type Admission, type Upload } from "./admission.ts";
@@ -51,8 +51,6 @@ export interface Files {
 
 /** As many bytes as can be counted. */
 const maxQuota = Number.MAX_SAFE_INTEGER;
-
-export const thumbnailKey = (checksum: string): string => `${checksum}.thumbnail`;
 
 const storeFailed = (message: string, cause: unknown): CodedError =>
   new CodedError("PROVIDER_ERROR", message, { provider: "files", retryable: true }, { cause });

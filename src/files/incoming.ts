@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { Transform, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { heard } from "../heard.ts";
-import { tooLarge } from "./admission.ts";
+import { CodedError } from "../errors.ts";
+import { MEGABYTE } from "./kinds.ts";
 
 /** Where content on its way in rests. */
 export const incomingFolder = (dataDir: string): string => join(dataDir, "incoming");
@@ -32,6 +33,14 @@ export interface IncomingOptions {
   limit: number;
   /** What the name of the file begins with. */
   name?: string;
+}
+
+/** A file over its limit. */
+export function tooLarge(limit: number): CodedError {
+  return new CodedError("PAYLOAD_TOO_LARGE", `The file is over ${limit / MEGABYTE} MB.`, {
+    field: "file",
+    limit,
+  });
 }
 
 /** Runs `work` with the content in a file that is gone afterwards, whatever happens but the death of the process. */

@@ -4,7 +4,8 @@ import { CodedError } from "../errors.ts";
 import { ImportedRows } from "../imports/importedRows.ts";
 import type { ArgumentTransform } from "../operations/members.ts";
 import type { Files } from "./files.ts";
-import { tooLarge, type Upload } from "./admission.ts";
+import type { Upload } from "./admission.ts";
+import { tooLarge } from "./incoming.ts";
 import { fileKinds, type FileKindName } from "./kinds.ts";
 import { RefusedFile, UploadedFile } from "./uploadedFile.ts";
 

@@ -40,6 +40,9 @@ export function negotiate(header: string | undefined): string | undefined {
   return graphql.fit === 3 ? GRAPHQL : JSON_TYPE;
 }
 
+/** The media type of a refusal: the one that was asked for, `application/json` where that is neither. */
+export const refusalType = (header: string | undefined): string => negotiate(header) ?? JSON_TYPE;
+
 /** Settles the answer's media type and puts the one choice into the header, where the GraphQL server reads it. */
 export const acceptJson: RequestHandler = (request, _response, next) => {
   const chosen = negotiate(request.headers.accept);

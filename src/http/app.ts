@@ -3,6 +3,7 @@ import type { Logger } from "../log.ts";
 import type { PostGraphileInstance } from "postgraphile";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import type { LanguageOfUser } from "../messages/viewerLanguage.ts";
+import type { Positions } from "./position.ts";
 import { acceptJson } from "./accept.ts";
 import { type Authenticate, authentication } from "./authentication.ts";
 import { readBody } from "./body.ts";
@@ -40,6 +41,8 @@ export interface AppDeps {
   readonly authenticate: Authenticate;
   /** Answers queries whose plans are compiled; all plans are executed where omitted. */
   readonly answerCompiled?: AnswerCompiled;
+  /** The positions of the database; answers tell none where omitted. */
+  readonly positions?: Positions;
   readonly constraintMessages: ConstraintMessages;
   /** The language of messages to a user; that of the header Accept-Language where omitted. */
   readonly languageOfUser?: LanguageOfUser;
@@ -113,7 +116,12 @@ export function createApp(deps: AppDeps): Express {
     ...(deps.uploads ? [uploads(deps.uploads, deps.documents)] : []),
     ...unlessRead(readBody, graphqlRequest(deps.documents)),
     ...(deps.beforeGraphql ?? []),
-    graphql({ grafserv: serv, languageOfUser: deps.languageOfUser, answerCompiled: deps.answerCompiled }),
+    graphql({
+      grafserv: serv,
+      languageOfUser: deps.languageOfUser,
+      answerCompiled: deps.answerCompiled,
+      positions: deps.positions,
+    }),
   );
   if (deps.filePage) app.all("/files/:key/:name", onlyMethods("GET", "HEAD"), deps.filePage);
   for (const [path, page] of Object.entries(deps.pages ?? {}))

@@ -1,9 +1,31 @@
 import type { RequestHandler } from "express";
 
-const requestHeaders =
-  "Authorization, Content-Type, Idempotency-Key, X-Request-Id, X-Requested-With, " +
-  "GraphQL-Preflight, Apollo-Require-Preflight";
-const responseHeaders = "X-Request-Id, Retry-After, WWW-Authenticate";
+/**
+ * What clients and their tracing set. The asterisk stands for all others; it does not include Authorization, and older browsers do not
+ * know it.
+ */
+const requestHeaders = [
+  "Authorization",
+  "Content-Type",
+  "Idempotency-Key",
+  "Last-Event-ID",
+  "Plat-Position",
+  "X-Request-Id",
+  "X-Requested-With",
+  "GraphQL-Preflight",
+  "Apollo-Require-Preflight",
+  "X-Apollo-Operation-Name",
+  "Apollographql-Client-Name",
+  "Apollographql-Client-Version",
+  "GraphQL-Client-Name",
+  "GraphQL-Client-Version",
+  "Traceparent",
+  "Tracestate",
+  "Baggage",
+  "Sentry-Trace",
+  "*",
+].join(", ");
+const responseHeaders = "X-Request-Id, Plat-Position, Retry-After, WWW-Authenticate, Idempotency-Replayed";
 
 /**
  * Lets pages of any origin call the endpoint. That is safe because nothing here is authenticated by something a browser

@@ -7,7 +7,9 @@ import { OperationWork } from "../limits/operationWork.ts";
 import { isStranger, partyOf } from "../limits/party.ts";
 import { queryLimits } from "../limits/queryLimits.ts";
 import { answerText } from "./answerText.ts";
+import { compressed, isCompressible } from "./compression.ts";
 import { endInPieces } from "./inPieces.ts";
+import { POSITION_HEADER, type Positions } from "./position.ts";
 import { turnOf } from "./inTurn.ts";
 import type { Grafserv } from "./grafserv.ts";
 import { requestState, type RequestState } from "./requestState.ts";
@@ -15,7 +17,7 @@ import { requestState, type RequestState } from "./requestState.ts";
 interface Answer {
   data?: Record<string, unknown> | null;
   errors?: { message: string; extensions?: Record<string, unknown> }[];
-  extensions?: unknown;
+  extensions?: object;
 }
 
 /** Errors that grafserv made outside of the operation, such as while there is no schema, have neither code nor id. */
@@ -71,11 +73,45 @@ function tellsNothing(result: Awaited<ReturnType<Grafserv["answerOperation"]>>):
   );
 }
 
+/** Sends the text of an answer, compressed where it may be. */
+async function send(
+  request: Request,
+  response: Response,
+  work: OperationWork,
+  { text, status, type }: { text: string; status: number; type: string },
+): Promise<void> {
+  const headers: Record<string, string> = { "Content-Type": type };
+  if (work.isReplayed) headers["Idempotency-Replayed"] = "true";
+  let content: string | Buffer = text;
+  if (isCompressible(requestState(request), work)) {
+    headers["Vary"] = "Accept-Encoding";
+    const found = await compressed(text, request, work);
+    if (found) {
+      headers["Content-Encoding"] = found.encoding;
+      content = found.bytes;
+    }
+  }
+  response.writeHead(status, headers);
+  await endInPieces(response, content);
+}
+
 /** Answers a query without its plan, where it is compiled: gives the JSON text, or undefined. */
 export type AnswerCompiled = (request: Request, work: OperationWork) => Promise<string | undefined>;
 
+/** Says in a header how far the data of an answer reach; returns it. An answer without data has no position. */
+function tellPosition(
+  response: Response,
+  positions: Positions | undefined,
+  { position }: OperationWork,
+): string | undefined {
+  if (!positions || position === undefined) return undefined;
+  const text = positions.write(position);
+  response.setHeader(POSITION_HEADER, text);
+  return text;
+}
+
 async function answerOperation(
-  { grafserv, languageOfUser, answerCompiled }: GraphqlDeps,
+  { grafserv, languageOfUser, answerCompiled, positions }: GraphqlDeps,
   request: Request,
   response: Response,
   work: OperationWork,
@@ -84,8 +120,9 @@ async function answerOperation(
   const compiled = await answerCompiled?.(request, work);
   if (compiled !== undefined) {
     work.end();
-    response.writeHead(200, { "Content-Type": `${request.headers.accept}; charset=utf-8` });
-    return endInPieces(response, compiled);
+    tellPosition(response, positions, work);
+    const type = `${request.headers.accept}; charset=utf-8`;
+    return send(request, response, work, { text: compiled, status: 200, type });
   }
   const language = (state.language = viewerLanguageOnce(request, languageOfUser));
   const result = await grafserv.answerOperation(request, response);
@@ -96,12 +133,14 @@ async function answerOperation(
       completeErrors(answer, state);
       tellErrors(answer.errors, await language());
     }
+    const position = tellPosition(response, positions, work);
+    if (position !== undefined) answer.extensions = { ...answer.extensions, position };
     const { "content-type": contentType = "application/json" } = result.headers;
     const text = await written(answer, state, work);
     // A slow reader keeps nobody waiting.
     work.end();
-    response.writeHead(result.statusCode, { "Content-Type": contentType.replace(";charset", "; charset") });
-    await endInPieces(response, text);
+    const type = contentType.replace(";charset", "; charset");
+    await send(request, response, work, { text, status: result.statusCode, type });
   } else if (result?.type === "buffer") {
     response.writeHead(result.statusCode, result.headers).end(result.buffer);
   } else {
@@ -115,6 +154,8 @@ interface GraphqlDeps {
   readonly grafserv: Grafserv;
   readonly languageOfUser?: LanguageOfUser | undefined;
   readonly answerCompiled?: AnswerCompiled | undefined;
+  /** Those of the database; no answer tells its position where omitted. */
+  readonly positions?: Positions | undefined;
 }
 
 /** Admits a checked request (see admission.ts), hands it to grafserv unless it is compiled, and writes its answer. */
@@ -122,6 +163,7 @@ export function graphql(deps: GraphqlDeps): RequestHandler {
   return async (request, response) => {
     const state = requestState(request);
     const work = new OperationWork(partyOf(state.claims?.userId ?? null, request.ip), state.bodyBytes);
+    work.notBefore = deps.positions?.asked(request);
     if (!(await admit(work, response, state))) return;
     state.work = work;
     try {

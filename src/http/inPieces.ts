@@ -9,14 +9,15 @@ function* pieces(bytes: Buffer): Generator<Buffer> {
 }
 
 /**
- * Ends a response with a text, a piece after the other: only so is it seen how far a slow reader has come (see pace.ts).
+ * Ends a response with a text or bytes, a piece after the other: only so is it seen how far a slow reader has come (see pace.ts).
  * A reader who leaves early is no failure.
  */
-export async function endInPieces(response: ServerResponse, text: string): Promise<void> {
-  if (text.length <= PIECE) return void response.end(text);
+export async function endInPieces(response: ServerResponse, content: string | Buffer): Promise<void> {
+  if (content.length <= PIECE) return void response.end(content);
+  const bytes = typeof content === "string" ? Buffer.from(content) : content;
   // Each part of the request's way that waits for its end, and the pipeline itself, are more than the ten that Node finds usual.
   response.setMaxListeners(20);
-  await pipeline(Readable.from(pieces(Buffer.from(text))), response).catch((error: NodeJS.ErrnoException) => {
+  await pipeline(Readable.from(pieces(bytes)), response).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
   });
 }

@@ -1,5 +1,6 @@
 import type { ErrorRequestHandler, RequestHandler } from "express";
 import { CodedError, errorBody } from "../errors.ts";
+import { refusalType } from "./accept.ts";
 import type { Language } from "../messages/catalogue.ts";
 import { tellErrors } from "../messages/tellErrors.ts";
 import { viewerLanguage, type LanguageOfUser } from "../messages/viewerLanguage.ts";
@@ -61,7 +62,10 @@ export const refuse =
     const body = errorBody(coded, state.id);
     const answer = (language: Language) => {
       tellErrors(body.errors, language);
-      response.status(coded.status).json(body);
+      response
+        .status(coded.status)
+        .type(`${refusalType(request.headers.accept)}; charset=utf-8`)
+        .send(JSON.stringify(body));
     };
     // At once where that is possible: what a caller sends behind a refused request would be answered first.
     const language = viewerLanguage(request, languageOfUser);

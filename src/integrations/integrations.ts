@@ -10,7 +10,8 @@ import { credentialsOf, secretOfWebhook, type Seal, type SealedPlace } from "../
 import { ConnectionFailed, type AppFacts, type Connected, type Connection, type Tools } from "./adapter.ts";
 import { adapters } from "./apps/index.ts";
 import { sendAs, type SentAs } from "./mailAccounts.ts";
-import { createOauthClient, type OauthClientOptions } from "./oauth.ts";
+import type { OauthClientOptions } from "../providerOptions.ts";
+import { createOauthClient } from "./oauth.ts";
 
 export interface IntegrationsOptions {
   seal: Seal;

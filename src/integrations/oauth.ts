@@ -1,14 +1,7 @@
 /** OAuth 2 at the provider of the operator: authorization code with PKCE, by its OpenID Connect discovery document. */
 import * as oauth from "oauth4webapi";
 import { ConnectionFailed, type Connected } from "./adapter.ts";
-
-/** Where the operator has registered the service. */
-export interface OauthClientOptions {
-  issuer: string;
-  clientId: string;
-  /** Undefined for a public client. */
-  clientSecret: string | undefined;
-}
+import type { OauthClientOptions } from "../providerOptions.ts";
 
 export interface OauthClient {
   /** Where the user gives consent, and what has to be kept for `redeem`. */

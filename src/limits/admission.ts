@@ -64,6 +64,14 @@ export const strangersHashes = new FairSemaphore({
   timeoutMs: 10_000,
 });
 
+/** Answers that are being compressed: each has one of libuv's four threads. Who waits longer gets the text as it is; see compression.ts. */
+export const compressions = new FairSemaphore({
+  capacity: 1,
+  queuePerParty: 8,
+  queuePerGroup: 64,
+  timeoutMs: 1_000,
+});
+
 /** Connections that begin in one iteration of the event loop, by network; see listen.ts. */
 export const handshakes = new FairSemaphore({ capacity: 1 });
 

@@ -1,10 +1,24 @@
-import type { Recording } from "../compiled/compiledQueries.ts";
 import { CodedError } from "../errors.ts";
 import { LARGE_INPUT } from "./admission.ts";
 import { eventLoop } from "./eventLoop.ts";
 import type { Release } from "./fairSemaphore.ts";
 import type { Party } from "./party.ts";
 import { queryLimits } from "./queryLimits.ts";
+
+/** The SQLSTATE of the notice of app_hidden.claim_answer that a field has the answer that was kept. */
+const REPLAYED = "PLAT3";
+
+/** A statement as @dataplan/pg asks for it. */
+export interface AskedStatement {
+  readonly text: string;
+  readonly values?: readonly unknown[] | undefined;
+  readonly name?: string | undefined;
+}
+
+/** Is told what an operation has asked of the database, and the rows that came. */
+export interface StatementRecorder {
+  ran(statement: AskedStatement, rows: readonly unknown[]): void;
+}
 
 /** What one operation takes while it is answered. */
 export class OperationWork {
@@ -17,10 +31,21 @@ export class OperationWork {
   cost = 0;
   #bytesAllowed: number = queryLimits.bytes;
   #part: readonly string[] = [];
+  /** Whether its answer is the schema, or a part of it, and nothing else. */
+  tellsSchema = false;
+  /** Whether a field was answered by what was kept under its idempotency key; see src/operations/repeats.ts. */
+  isReplayed = false;
   /** What its plan does, where that is recorded. */
-  recording: Recording | undefined;
+  recording: StatementRecorder | undefined;
   #failure: { readonly error: unknown } | undefined;
   readonly #releases: Release[] = [];
+  /** Of the database's log, what its data have to reach at least. */
+  notBefore: string | undefined;
+  /** How far its data reach; undefined where nothing was read. */
+  position: bigint | undefined;
+  /** Whether it is a mutation. */
+  changes = false;
+  #isCommitted = false;
 
   /** @param inputBytes of the body that the operation came with */
   constructor(party: Party, inputBytes = 0) {
@@ -40,6 +65,7 @@ export class OperationWork {
    */
   measured(cost: number, part: readonly string[], copies: number, changes = false): void {
     this.cost = cost;
+    this.changes = changes;
     this.#part = part;
     this.#bytesAllowed = changes ? queryLimits.changedBytes : queryLimits.bytes / copies;
   }
@@ -51,6 +77,22 @@ export class OperationWork {
   read(bytes: number): CodedError | undefined {
     this.bytesRead += bytes;
     return this.bytesRead > this.#bytesAllowed ? this.tooLarge() : undefined;
+  }
+
+  /** Takes note of a notice that the database has raised for it. */
+  noticed(code: string | undefined): void {
+    this.isReplayed ||= code === REPLAYED;
+  }
+
+  /** Tells up to which place in the log one of its statements saw everything: the answer reaches as far as all of them. */
+  reached(lsn: bigint): void {
+    if (!this.#isCommitted && (this.position === undefined || lsn < this.position)) this.position = lsn;
+  }
+
+  /** Tells a place in the log behind a commit of its own. */
+  committed(lsn: bigint): void {
+    if (!this.#isCommitted || lsn > this.position!) this.position = lsn;
+    this.#isCommitted = true;
   }
 
   /** Its statement was sent, and failed: the plan, which tells of errors, is told this in place of sending it again. */

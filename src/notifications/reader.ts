@@ -2,7 +2,8 @@
  * Reads the stream of events for notifications. Looking costs one statement, and mails wait for a minute anyway, so it looks
  * now and then rather than being called at each commit. Any number of processes may; the database lets one at a time.
  */
-import { makeWorkPool } from "../database/pool.ts";
+import type { Pool } from "pg";
+import { workPoolOf } from "../database/workConnections.ts";
 import type { Logger } from "../log.ts";
 
 export interface NotificationReader {
@@ -17,12 +18,20 @@ const lookEveryMs = 2000;
 /** @param connectionString that of plat_worker */
 export function startNotificationReader({
   connectionString,
+  pool: shared,
   log,
 }: {
   connectionString: string;
+  /** The connections that the engines of a process share; its own where omitted. */
+  pool?: Pick<Pool, "query" | "connect">;
   log: Logger;
 }): NotificationReader {
-  const pool = makeWorkPool({ connectionString, max: 1, applicationName: "plat-notifications", log });
+  const pool = workPoolOf(shared, {
+    connectionString,
+    max: 1,
+    applicationName: "plat-notifications",
+    log,
+  });
   let stopping = false;
   let timer: NodeJS.Timeout | undefined;
   let looking = Promise.resolve();

@@ -235,6 +235,7 @@ async function executeWithin(
   const answer = known?.answers.get(nameOf(args));
   if (answer) {
     work.measured(INTROSPECTION_COST, [], 1);
+    work.tellsSchema = true;
     return { ...answer };
   }
   const { schema, document, operationName, variableValues } = args;
@@ -259,6 +260,7 @@ async function executeWithin(
   }
   let result: Awaited<ReturnType<typeof execute>>;
   if (schemaPart === "alone") {
+    work.tellsSchema = true;
     // Whatever variables an introspection query has, it has not been answered before.
     const release = await introspectionQueries.acquire(work.party);
     try {

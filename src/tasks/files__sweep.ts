@@ -1,6 +1,6 @@
 import type { Task } from "graphile-worker";
 import { transaction } from "../database/transaction.ts";
-import { thumbnailKey } from "../files/files.ts";
+import { thumbnailKey } from "../providers/files/index.ts";
 import { removeLeftovers } from "../files/leftovers.ts";
 
 /** Contents per transaction, which locks them while the store deletes. */

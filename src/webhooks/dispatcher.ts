@@ -3,11 +3,12 @@
  * decides what follows from the answer. Any number of processes may do so at once; what one of them held when it died is due
  * again when its connection is gone and does not come back. Deliveries take no place of the job runner: a receiver that hangs costs a socket, not a job.
  */
+import type { Pool } from "pg";
 import { ComputeStopped, type Compute } from "../compute/pool.ts";
 import type { Computed } from "../compute/tasks.ts";
 import { openCallLine } from "../database/callLine.ts";
 import { isOutage } from "../database/outages.ts";
-import { makeWorkPool } from "../database/pool.ts";
+import { workPoolOf } from "../database/workConnections.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
 import { PublicAgent } from "../outbound/agent.ts";
@@ -23,6 +24,8 @@ import { signedHeaders } from "./signature.ts";
 export interface DispatcherOptions {
   /** That of plat_worker. */
   connectionString: string;
+  /** The connections that the engines of a process share; its own where omitted. */
+  pool?: Pick<Pool, "query" | "connect">;
   seal: Seal;
   /** Whether addresses may lead to this machine. */
   loopback: boolean;
@@ -67,7 +70,12 @@ interface Delivery {
 /** Starts to send, once the database can be reached. */
 export async function startDispatcher(options: DispatcherOptions): Promise<Dispatcher> {
   const { connectionString, seal, loopback, compute, log, timeoutMs = 10_000, lookEveryMs = 1000 } = options;
-  const pool = makeWorkPool({ connectionString, max: 6, applicationName: "plat-webhooks", log });
+  const pool = workPoolOf(options.pool, {
+    connectionString,
+    max: 4,
+    applicationName: "plat-webhooks",
+    log,
+  });
   const agent = new PublicAgent();
   const settle = makeSettlements(pool, log);
   const underway = new Set<Promise<void>>();

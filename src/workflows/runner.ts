@@ -9,7 +9,7 @@ import type { Computed, StepResult } from "../compute/tasks.ts";
 import { openCallLine, type Line } from "../database/callLine.ts";
 import { isRetryable } from "../database/databaseErrors.ts";
 import { isOutage, throughOutages } from "../database/outages.ts";
-import { makeWorkPool } from "../database/pool.ts";
+import { workPoolOf } from "../database/workConnections.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { draftLeadEmail } from "../drafts/draftLeadEmail.ts";
 import type { Logger } from "../log.ts";
@@ -23,6 +23,8 @@ import { handOver, type Message } from "./message.ts";
 export interface WorkflowsOptions {
   /** That of plat_worker. */
   connectionString: string;
+  /** The connections that the engines of a process share; its own where omitted. */
+  pool?: Pick<Pool, "query" | "connect">;
   seal: Seal;
   /** Whether addresses may lead to this machine. */
   loopback: boolean;
@@ -117,7 +119,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     sms,
     timeoutMs = 10_000,
   } = options;
-  const pool = makeWorkPool({
+  const pool = workPoolOf(options.pool, {
     connectionString,
     max: lanes.length + 2,
     applicationName: "plat-workflows",
@@ -145,7 +147,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     sequence,
   ];
 
-  const take = async (client: Pool | PoolClient, due: DueStep, most: number, ids?: string[]) => {
+  const take = async (client: Pick<Pool, "query">, due: DueStep, most: number, ids?: string[]) => {
     const { rows } = await client.query<{ taken: Taken | null }>(
       "select app_private.take_workflow_step($1, $2, $3, $4, $5) as taken",
       [...placeOf(due), most, ids ?? null],

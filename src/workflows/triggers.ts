@@ -3,16 +3,19 @@
  * left, conditions are evaluated (src/compute) while no transaction is open, and executions are started in the one that moves the
  * cursor. Any number of processes may do so at once, and any of them may die.
  */
+import type { Pool } from "pg";
 import { ComputeStopped, type Compute } from "../compute/pool.ts";
 import { openCallLine, type Line } from "../database/callLine.ts";
 import { isOutage } from "../database/outages.ts";
-import { makeWorkPool } from "../database/pool.ts";
+import { workPoolOf } from "../database/workConnections.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
 
 export interface TriggersOptions {
   /** That of plat_worker. */
   connectionString: string;
+  /** The connections that the engines of a process share; its own where omitted. */
+  pool?: Pick<Pool, "query" | "connect">;
   /** Evaluates conditions. */
   compute: Compute;
   log: Logger;
@@ -47,8 +50,14 @@ interface Passed<C> {
 }
 
 /** Starts to look after triggers, once the database can be reached. */
-export async function startTriggers({ connectionString, compute, log }: TriggersOptions): Promise<Triggers> {
-  const pool = makeWorkPool({ connectionString, max: 3, applicationName: "plat-triggers", log });
+export async function startTriggers(options: TriggersOptions): Promise<Triggers> {
+  const { connectionString, compute, log } = options;
+  const pool = workPoolOf(options.pool, {
+    connectionString,
+    max: 3,
+    applicationName: "plat-triggers",
+    log,
+  });
   /** What is on its way, by organization: streams and lines of the clock apart, so that neither waits for the other. */
   const underway = { events: new Map<string, Promise<void>>(), runs: new Map<string, Promise<void>>() };
   let stopping = false;

@@ -36,6 +36,8 @@ test("a repeat by header gets the first answer without a second effect", async (
   const again = await world.ada.ask(createLead, variables, withKey(key));
   expect(again.errors).toBeUndefined();
   expect(again.data).toEqual(first.data);
+  const told = [first, again].map(({ headers }) => headers["idempotency-replayed"]);
+  expect(told).toEqual([undefined, "true"]);
   expect(again.data.createLead.version).toBe(1);
   expect(await leadsNamed(variables.input.name)).toBe(1);
 });
@@ -64,6 +66,9 @@ test("generated operations, deletions and functions that return a scalar are rep
   const changed = await world.owen.ask(note, id, changing);
   expect((await world.owen.ask(note, id, changing)).data).toEqual(changed.data);
 
+  const unrelated = await world.owen.ask(source, { input: { ...sourceInput.input, name: "Another" } }, key());
+  expect(unrelated.headers["idempotency-replayed"]).toBeUndefined();
+
   const {
     createLead: { id: leadId },
   } = await world.owen.get(createLead, lead());
@@ -73,7 +78,8 @@ test("generated operations, deletions and functions that return a scalar are rep
   expect(deleted.data).toEqual({
     deleteLead: { id: leadId, deleted: true, project: { id: world.project.id } },
   });
-  expect((await world.owen.ask(deletion, { id: leadId }, deleting)).data).toEqual(deleted.data);
+  const deletedAgain = await world.owen.ask(deletion, { id: leadId }, deleting);
+  expect([deletedAgain.data, deletedAgain.headers["idempotency-replayed"]]).toEqual([deleted.data, "true"]);
 
   const contact = `mutation { contactService(input: { name: "Ann", email: "ann@example.com", message: "Hello" }) }`;
   const writing = key();

@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 /** A TCP proxy in front of PostgreSQL that counts round trips and can make the way longer. */
 export interface WireProxy {
   readonly port: number;
-  /** ReadyForQuery messages seen since the last call: one per round trip, plus one per connection made. */
+  /** How often a connection was answered, up to ReadyForQuery, before it sent more, since the last call; one more per connection made. */
   takeRoundTrips(): number;
   /** What was sent to the server since the last call, as Latin-1: texts of statements and values of parameters are in it. */
   takeSent(): string;
@@ -18,10 +18,12 @@ export interface WireProxy {
 export async function startWireProxy(targetPort: number, delay = 0): Promise<WireProxy> {
   const sockets = new Set<Socket>();
   let roundTrips = 0;
+  /** Connections that were answered, and have sent nothing since. */
+  const answered = new Set<Socket>();
   let sent: Buffer[] = [];
   const server = createServer((client) => {
     const upstream = connect(targetPort, "127.0.0.1");
-    const count = messageCounter("Z", () => (roundTrips += 1));
+    const count = messageCounter("Z", () => answered.add(client));
     for (const socket of [client, upstream]) {
       socket.setNoDelay(true);
       sockets.add(socket);
@@ -32,7 +34,10 @@ export async function startWireProxy(targetPort: number, delay = 0): Promise<Wir
         upstream.destroy();
       });
     }
-    forward(client, upstream, delay, (chunk) => sent.push(chunk));
+    forward(client, upstream, delay, (chunk) => {
+      sent.push(chunk);
+      if (answered.delete(client)) roundTrips += 1;
+    });
     forward(upstream, client, delay, count);
   });
   const cut = (): void => {
@@ -42,8 +47,9 @@ export async function startWireProxy(targetPort: number, delay = 0): Promise<Wir
   return {
     port: (server.address() as AddressInfo).port,
     takeRoundTrips() {
-      const seen = roundTrips;
+      const seen = roundTrips + answered.size;
       roundTrips = 0;
+      answered.clear();
       return seen;
     },
     takeSent() {

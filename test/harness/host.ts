@@ -11,7 +11,8 @@ import { listen } from "../../src/http/listen.ts";
 import { Session } from "../../src/database/session.ts";
 import { documentLookups, keptDocuments } from "../../src/plugins/QueryLimitsPlugin.ts";
 import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
-import { createFileStore, type S3Options } from "../../src/providers/files/index.ts";
+import { createFileStore } from "../../src/providers/files/index.ts";
+import type { S3Options } from "../../src/providerOptions.ts";
 import { createSeal } from "../../src/seal.ts";
 import { baseUrl, jwtKeys, secretKeys } from "./api.ts";
 import { testCertificate } from "./certificate.ts";
@@ -62,13 +63,13 @@ const tokens = createLoginTokens(jwtKeys);
 /** While it is on, what operations store is rolled back where it would be committed; they answer as if it were stored. */
 export const dryRun = { on: false };
 const { send } = Session.prototype;
-Session.prototype.send = async function (this: Session, statements, arrayMode) {
-  if (!dryRun.on) return await send.call(this, statements, arrayMode);
+Session.prototype.send = async function (this: Session, statements, arrayMode, behind) {
+  if (!dryRun.on) return await send.call(this, statements, arrayMode, behind);
   const [{ text }] = statements as [{ text: string }];
   if (text === "commit")
     return { ...(await send.call(this, [{ text: "rollback" }], arrayMode)), command: "COMMIT" };
   if (text === "begin" || this.client.getTransactionStatus() !== "I")
-    return await send.call(this, statements, arrayMode);
+    return await send.call(this, statements, arrayMode, behind);
   // A batch that is a transaction of its own becomes one that can be undone; in such a one nothing is prepared.
   try {
     const batch = [{ text: "begin" }, ...statements.map((one) => ({ text: one.text, values: one.values }))];

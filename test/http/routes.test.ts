@@ -100,9 +100,10 @@ test("pages of any origin may ask, with the headers that they need; other OPTION
     "access-control-allow-origin": "*",
     "access-control-allow-methods": "POST",
     "access-control-allow-headers":
-      "Authorization, Content-Type, Idempotency-Key, X-Request-Id, X-Requested-With, GraphQL-Preflight, Apollo-Require-Preflight",
+      "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Plat-Position, X-Request-Id, X-Requested-With, GraphQL-Preflight, Apollo-Require-Preflight, X-Apollo-Operation-Name, Apollographql-Client-Name, Apollographql-Client-Version, GraphQL-Client-Name, GraphQL-Client-Version, Traceparent, Tracestate, Baggage, Sentry-Trace, *",
     "access-control-max-age": "86400",
-    "access-control-expose-headers": "X-Request-Id, Retry-After, WWW-Authenticate",
+    "access-control-expose-headers":
+      "X-Request-Id, Plat-Position, Retry-After, WWW-Authenticate, Idempotency-Replayed",
   });
   for (const name of Object.keys(preflight)) {
     const headers = Object.fromEntries(Object.entries(preflight).filter(([other]) => other !== name));

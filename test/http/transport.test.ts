@@ -92,7 +92,8 @@ test("a browser's preflight from another origin is answered, without credentials
   expect(answer.status).toBe(204);
   expect(answer.headers["access-control-allow-origin"]).toBe("*");
   expect(answer.headers["access-control-allow-methods"]).toBe("POST");
-  expect(answer.headers["access-control-allow-headers"]).toMatch(/Authorization, Content-Type/);
+  // Authorization has to be named: the asterisk does not include it.
+  expect(answer.headers["access-control-allow-headers"]).toMatch(/Authorization, Content-Type.*, \*$/);
   expect(answer.headers).not.toHaveProperty("access-control-allow-credentials");
   const refused = await server.send({ headers: { origin: "https://app.example" } });
   expect(refused.headers["access-control-allow-origin"]).toBe("*");
@@ -163,6 +164,21 @@ test.each([
     406,
     "BAD_USER_INPUT",
   ]);
+});
+
+test("a refusal comes in the media type that was asked for", async () => {
+  const headers = { ...json, authorization: "Bearer unknown" };
+  for (const [accept, type] of [
+    [GRAPHQL, GRAPHQL],
+    [`${GRAPHQL}, application/json;q=0.9`, GRAPHQL],
+    ["application/json", "application/json"],
+    ["*/*", "application/json"],
+  ]) {
+    const answer = await server.send({ headers: { ...headers, accept: accept! }, body: okBody });
+    expect([answer.status, answer.headers["content-type"]]).toEqual([401, `${type}; charset=utf-8`]);
+    expect(answer.json.errors[0].extensions.code).toBe("UNAUTHENTICATED");
+    expect(answer.headers["www-authenticate"]).toMatch(/invalid_token/);
+  }
 });
 
 test("an invalid document has status 200 for application/json and 400 for the newer type", async () => {

@@ -14,7 +14,7 @@ import { taskContext } from "../../src/jobs/context.ts";
 import { createSeal } from "../../src/seal.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
 import { createMailProvider, type MailProvider } from "../../src/providers/mail/index.ts";
-import type { OauthClientOptions } from "../../src/integrations/oauth.ts";
+import type { OauthClientOptions } from "../../src/providerOptions.ts";
 import { secretKeys } from "../harness/api.ts";
 import { noProcessor, type PaymentProcessor } from "../../src/providers/payments/index.ts";
 import { createSmsProvider, type SmsProvider } from "../../src/providers/sms/index.ts";

@@ -79,7 +79,7 @@ create function app_public.update_leads(
 language plpgsql volatile as $$
 #variable_conflict use_variable
 declare
-  most constant int := 1000;
+  most constant int := 500;
   change constant jsonb := jsonb_strip_nulls(jsonb_build_object('status', status, 'assignee_id', assignee_id,
     'fallout_reason_id', fallout_reason_id, 'fallout_note', nullif(btrim(fallout_note), '')))
     || case when unassign then '{"assignee_id": null}'::jsonb else '{}' end;
@@ -119,7 +119,7 @@ begin
       order by l.registered_at desc, l.id desc);
   end if;
   if cardinality(targets) > most then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'At most 1,000 leads are changed at a time.',
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'At most 500 leads are changed at a time.',
       jsonb_build_object('limit', most, 'field', case when ids is null then 'filter' else 'ids' end));
   end if;
   result.dry_run := coalesce(dry_run, false);
@@ -201,8 +201,8 @@ begin
 end $$;
 grant execute on function app_public.update_leads to plat_user, plat_anonymous;
 comment on function app_public.update_leads is
-  E'@arg ids The leads, 1,000 at most; or give filter.\n'
-  '@arg filter Selects the leads, 1,000 at most; or give ids.\n'
+  E'@arg ids The leads, 500 at most; or give filter.\n'
+  '@arg filter Selects the leads, 500 at most; or give ids.\n'
   '@arg assigneeId The member who works on them from now on.\n'
   '@arg unassign Leaves them to nobody; whoever sees own leads only gives them back so.\n'
   '@arg addTags Tags that they get besides those that they have.\n'
@@ -211,5 +211,5 @@ comment on function app_public.update_leads is
   '@arg falloutReasonId Why they were lost; required for the status LOST.\n'
   '@arg falloutNote Why they were lost, in words.\n'
   '@arg dryRun Nothing is kept; the answer shows what would be.\n\n'
-  'Changes up to 1,000 leads alike, each whole or not at all: the answer says of each whether it was changed, was so '
+  'Changes up to 500 leads alike, each whole or not at all: the answer says of each whether it was changed, was so '
   'already or was refused, and why. One event for each that was changed.';

@@ -144,14 +144,14 @@ create function app_public.upsert_leads(project_id uuid, system app_public.syste
   dry_run boolean default null) returns app_public.upsert_leads_payload
 language plpgsql volatile as $$
 declare
-  most constant int := 1000;
+  most constant int := 500;
 begin
   perform app_hidden.require_viewer();
   if not exists (select from app_hidden.masked_projects p where p.id = upsert_leads.project_id) then
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
   end if;
   if cardinality(leads) > most then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'A call takes 1,000 leads at most; send them in several.',
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'A call takes 500 leads at most; send them in several.',
       jsonb_build_object('limit', most, 'field', 'leads'));
   end if;
   return app_private.write_leads(upsert_leads.project_id, upsert_leads.system, upsert_leads.leads::jsonb[],
@@ -161,7 +161,7 @@ grant execute on function app_public.upsert_leads to plat_user, plat_anonymous;
 comment on function app_public.upsert_leads is
   E'@arg projectId The project of the leads.\n'
   '@arg system The system of the organization that the external ids are of, such as crm; the caller chooses the name.\n'
-  '@arg leads The leads, 1,000 at most.\n'
+  '@arg leads The leads, 500 at most.\n'
   '@arg onDuplicate What to do where no lead has the external id, but an open lead the e-mail address; ERROR where '
   'omitted. With MERGE and RETURN_EXISTING that lead gets the external id.\n'
   '@arg dryRun Nothing is kept; the answer shows what would be.\n\n'

@@ -1,5 +1,6 @@
 import Anthropic from "@anthropic-ai/sdk";
-import { boundedFetch, inTime, type RemoteOptions } from "./call.ts";
+import type { RemoteOptions } from "../../providerOptions.ts";
+import { boundedFetch, inTime } from "./call.ts";
 import { maxTokens, message, readAnswer, schema, system } from "./prompt.ts";
 import { DraftFailed, type DraftProvider } from "./provider.ts";
 

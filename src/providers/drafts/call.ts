@@ -1,14 +1,6 @@
 /** What the two SDKs have in common: calls that end, answers of a bounded size, and failures in the words of the service. */
 import { DraftFailed } from "./provider.ts";
 
-export interface RemoteOptions {
-  apiKey: string | undefined;
-  model: string;
-  /** The well-known one of the provider where undefined. */
-  baseUrl: string | undefined;
-  timeoutMs: number;
-}
-
 const mostBytes = 1_000_000;
 
 /** Follows no redirect, which would take the key elsewhere, and reads no more than a megabyte. */

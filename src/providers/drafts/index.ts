@@ -1,4 +1,4 @@
-import type { RemoteOptions } from "./call.ts";
+import type { DraftOptions } from "../../providerOptions.ts";
 import { createEmbedded } from "./embedded.ts";
 import type { DraftProvider } from "./provider.ts";
 
@@ -9,10 +9,6 @@ export {
   type Fact,
   type WrittenDraft,
 } from "./provider.ts";
-
-export interface DraftOptions extends RemoteOptions {
-  provider: "openai" | "anthropic";
-}
 
 /** Who writes drafts; without options the service composes them by itself, from facts alone and without any network. */
 export function createDraftProvider(options?: DraftOptions): DraftProvider {

@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import { archivedStore } from "../../backup/contents.ts";
 import { createLocalFolder } from "./localFolder.ts";
-import { createS3, type S3Options } from "./s3.ts";
+import type { S3Options } from "../../providerOptions.ts";
+import { createS3 } from "./s3.ts";
 import type { FileStore } from "./store.ts";
 
-export { FileStoreFailed, type ByteRange, type FileStore } from "./store.ts";
+export { FileStoreFailed, thumbnailKey, type ByteRange, type FileStore } from "./store.ts";
 export type { S3Options };
 
 export interface FileStoreOptions {

@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import { Readable } from "node:stream";
 import { heard } from "../../heard.ts";
 import { FileStoreFailed, type FileStore } from "./store.ts";
+import type { S3Options } from "../../providerOptions.ts";
 
 const require = createRequire(import.meta.url);
 
@@ -12,15 +13,6 @@ const packages = () => ({
   ...(require("@aws-sdk/client-s3") as typeof import("@aws-sdk/client-s3")),
   ...(require("@aws-sdk/lib-storage") as typeof import("@aws-sdk/lib-storage")),
 });
-
-export interface S3Options {
-  bucket: string;
-  region: string;
-  /** Address of a store other than the well-known one; objects are then addressed by path. */
-  endpoint?: string | undefined;
-  /** Without them the client looks where its kind usually does: environment, profile, machine role. */
-  credentials?: { accessKeyId: string; secretAccessKey: string } | undefined;
-}
 
 /** Bytes of one part of an upload, which is what one upload takes of memory: one part is under way at a time. */
 const partSize = 5 * 1024 * 1024;

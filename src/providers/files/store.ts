@@ -31,3 +31,5 @@ export class FileStoreFailed extends Error {
     this.name = "FileStoreFailed";
   }
 }
+
+export const thumbnailKey = (checksum: string): string => `${checksum}.thumbnail`;

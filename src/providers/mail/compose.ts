@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { SendMailOptions } from "nodemailer";
+import { bareAddress } from "../../mailAddress.ts";
 import type { MailMessage } from "./message.ts";
 
 // Control characters end or fold a header; the others change the direction of the text around them, which fakes senders.
@@ -11,11 +12,6 @@ export function oneLine(value: string, length = 200): string {
   const clean = value.replace(unfitForHeaders, " ").replace(/ {2,}/g, " ").trim();
   const characters = [...clean];
   return characters.length > length ? `${characters.slice(0, length - 1).join("")}…` : clean;
-}
-
-/** The bare address of a sender such as `Plat <no-reply@example.com>`. */
-export function bareAddress(from: string): string {
-  return /<([^<>]+)>\s*$/.exec(from)?.[1] ?? from.trim();
 }
 
 /**

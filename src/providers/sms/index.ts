@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { SmsRefused, type SmsProvider } from "./message.ts";
 import { createSmsOutbox } from "./outbox.ts";
-import { createTwilio, type TwilioAccount } from "./twilio.ts";
+import type { TwilioAccount } from "../../providerOptions.ts";
+import { createTwilio } from "./twilio.ts";
 
 export {
   SmsDeferred,
@@ -12,7 +13,6 @@ export {
   type TakenMessage,
   type TextMessage,
 } from "./message.ts";
-export type { TwilioAccount } from "./twilio.ts";
 
 export interface SmsOptions {
   /** Where messages go: `off` refuses them, so that none is taken for sent; the outbox where omitted. */

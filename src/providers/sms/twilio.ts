@@ -10,15 +10,7 @@ import {
   type TakenMessage,
 } from "./message.ts";
 import { isSameText } from "../../sameText.ts";
-
-export interface TwilioAccount {
-  accountSid: string;
-  authToken: string;
-  /** A number in E.164, or a messaging service, MG…, which chooses one. */
-  sender: string;
-  /** Address of another server that speaks the API; without a trailing slash. */
-  api?: string | undefined;
-}
+import type { TwilioAccount } from "../../providerOptions.ts";
 
 export interface TwilioOptions extends TwilioAccount {
   /** The service's own address, without a trailing slash: the provider signs the addresses that it calls. */

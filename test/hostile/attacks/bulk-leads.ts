@@ -8,11 +8,11 @@ let turn = 0;
 
 /** As many leads as a call takes: half of them new, half of them refused one by one, then all of them changed. */
 export default {
-  title: "lists of 1,000 leads, made and changed",
+  title: "lists of 500 leads, made and changed",
   async play(world) {
     const { attacker, project } = world;
     turn += 1;
-    const leads = Array.from({ length: 1000 }, (_, n) => ({
+    const leads = Array.from({ length: 500 }, (_, n) => ({
       externalId: randomUUID(),
       name: `Storm Lead ${n}`,
       email: n % 2 === 0 ? world.freshEmail() : "storm@example.org",

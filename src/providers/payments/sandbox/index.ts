@@ -43,7 +43,7 @@ export async function startSandbox({
   port = 0,
   log,
 }: SandboxOptions): Promise<Sandbox> {
-  const pool = makeWorkPool({ connectionString, max: 8, applicationName: "plat-payments-sandbox", log });
+  const pool = makeWorkPool({ connectionString, max: 3, applicationName: "plat-payments-sandbox", log });
   const secretKey = `sk_test_sandbox${randomBytes(12).toString("hex")}`;
   const deliveries = startDeliveries(pool, endpoint, log);
   const on = requests({ pool, secretKey, done: () => void deliveries.kick() });

@@ -1,0 +1,75 @@
+/**
+ * The position of an answer: how far its data reach in the write-ahead log of the database, as a token that clients hand back. What was committed
+ * and acknowledged at a position is in each answer that has it or a later one.
+ */
+import { createHash } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { CodedError } from "../errors.ts";
+import type { GraphQLRequest } from "./graphqlRequest.ts";
+
+/** The header that carries a position, of answers and of requests. */
+export const POSITION_HEADER = "Plat-Position";
+
+/** SQL: how far the data reach that a statement after this one reads; text such as 16/B374D848. */
+export const REACHED =
+  "case when pg_catalog.pg_is_in_recovery() then pg_catalog.pg_last_wal_replay_lsn() else pg_catalog.pg_current_wal_insert_lsn() end";
+
+/** SQL, an expression that refuses the batch where its data do not reach a position. */
+export const requirePosition = (parameter: string) => `app_private.require_position(${parameter})`;
+
+const VERSION = 1;
+/** Bytes: the version, the database, the place in its log. */
+const LENGTH = 1 + 4 + 8;
+
+/** A place in the log as PostgreSQL writes it, as a number. */
+export function parseLsn(text: string): bigint {
+  const [high = "", low = ""] = text.split("/");
+  return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`);
+}
+
+const refused = (message: string, field: string) => new CodedError("BAD_USER_INPUT", message, { field });
+
+/** Writes and reads the positions of one database. */
+export class Positions {
+  readonly #database: Buffer;
+
+  /** @param system the identifier of the database system, which differs in every cluster */
+  constructor(system: string) {
+    this.#database = createHash("sha256").update(system).digest().subarray(0, 4);
+  }
+
+  /** The token of a place in the log. */
+  write(lsn: bigint): string {
+    const bytes = Buffer.allocUnsafe(LENGTH);
+    bytes[0] = VERSION;
+    this.#database.copy(bytes, 1);
+    bytes.writeBigUInt64BE(lsn, 5);
+    return bytes.toString("base64url");
+  }
+
+  /**
+   * The place in the log that a token stands for, as PostgreSQL writes it.
+   * @throws CodedError BAD_USER_INPUT where it is none, or is of another database
+   */
+  read(text: unknown, field: string): string {
+    const bytes =
+      typeof text === "string" && text.length < 64 ? Buffer.from(text, "base64url") : Buffer.alloc(0);
+    if (bytes.length !== LENGTH || bytes[0] !== VERSION || bytes.toString("base64url") !== text)
+      throw refused("This is no position; send one as an answer had it, or none.", field);
+    if (!bytes.subarray(1, 5).equals(this.#database))
+      throw refused("The position is of another database. Read anew without it.", field);
+    return `${bytes.readUInt32BE(5).toString(16)}/${bytes.readUInt32BE(9).toString(16)}`;
+  }
+
+  /**
+   * The position that a request asks for at least, by its header or `extensions.position`; of both, the latter.
+   * @throws CodedError BAD_USER_INPUT
+   */
+  asked(request: IncomingMessage & { body?: unknown }): string | undefined {
+    const { extensions } = (request.body ?? {}) as GraphQLRequest;
+    const inBody = extensions?.["position"];
+    if (inBody != null) return this.read(inBody, "extensions.position");
+    const header = request.headers["plat-position"];
+    return header === undefined ? undefined : this.read(header, POSITION_HEADER);
+  }
+}

@@ -1,0 +1,29 @@
+import { readFile } from "node:fs/promises";
+import { expect, test } from "@jest/globals";
+import { cityDatabase, isInstalled, missingPackages } from "../../src/optionalPackages.ts";
+import { settings } from "../../src/settings.ts";
+
+test("who asks for what needs packages that are not installed is told which to install", () => {
+  const installed = (name: string) => name !== "@aws-sdk/lib-storage" && name !== "openai";
+  expect(missingPackages(["@aws-sdk/client-s3", "@aws-sdk/lib-storage", "openai"], installed)).toBe(
+    "needs packages that are not installed: run `npm install @aws-sdk/lib-storage openai`",
+  );
+  expect(missingPackages(["@aws-sdk/client-s3"], installed)).toBeUndefined();
+  expect(isInstalled("no-such-package-anywhere")).toBe(false);
+  expect(isInstalled("graphql")).toBe(true);
+});
+
+test("the packages of settings are optional peers, and here for development", async () => {
+  const manifest = JSON.parse(await readFile("package.json", "utf8"));
+  const named = Object.values(settings as Record<string, { packages?: unknown }>).flatMap(({ packages }) =>
+    typeof packages === "function"
+      ? ["openai", "anthropic"].flatMap((value) => packages(value))
+      : ((packages ?? []) as string[]),
+  );
+  expect([...named, cityDatabase].toSorted()).toEqual(Object.keys(manifest.peerDependencies).toSorted());
+  for (const name of Object.keys(manifest.peerDependencies)) {
+    expect(manifest.peerDependenciesMeta[name]).toEqual({ optional: true });
+    expect(manifest.devDependencies[name]).toBe(manifest.peerDependencies[name]);
+    expect(isInstalled(name)).toBe(true);
+  }
+});
