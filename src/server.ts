@@ -283,6 +283,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         authenticatorUrl: database.authenticatorUrl,
         poolSize: config.poolSize,
         documentBytes: config.documentBytes,
+        streamLimits: config.streamLimits,
         jwtKeys: await loadJwtKeys(config),
         seal,
         trustedDocumentsOnly: config.trustedDocumentsOnly,
@@ -315,6 +316,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       };
       const listener = await serve(api.handler, config, { log, part, reloaded });
       shutdown.add("HTTP", () => listener.close(config.stopTimeoutMs * requestsShare));
+      // Their clients make them anew elsewhere, or here once the service is back.
+      shutdown.add("event streams", api.drain);
       // Whoever sends requests here sees that the process is not ready any more, and has time to.
       shutdown.add("new requests", async ({ exitCode }) => {
         listener.drain();

@@ -60,7 +60,7 @@ export async function serve(
     port,
     ...certificate,
     isProxy,
-    limits: connectionLimits(undefined, part?.processes),
+    limits: connectionLimits(undefined, part?.processes, config.streamLimits.total),
     ticketKeys: part && Buffer.from(part.ticketKeys),
   }).catch((error: NodeJS.ErrnoException) => {
     throw new Error(sentence(error, host, port), { cause: error });
