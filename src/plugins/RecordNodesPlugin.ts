@@ -2,8 +2,8 @@
  * `Node`: the interface of all records that are rows of a table, whose ids are unique over all of them, and `node(id:)`, `nodes(ids:)`, which
  * caches of clients ask for a record whose type they know only afterwards. Rows of views have the ids of other records, and are no nodes.
  *
- * Which table an id is of is looked up without asking who may see the row; the record is then read as the viewer, and null where it is
- * hidden, like one that does not exist.
+ * app_hidden.seen_nodes finds the table of an id, and only that of a record which the viewer sees: nothing is read for others, so the
+ * answer is the same, with the same cost, as for an id that does not exist.
  */
 import { context, each, type ExecutableStep, get, lambda, loadOne, object } from "postgraphile/grafast";
 import { TYPES } from "postgraphile/@dataplan/pg";
@@ -34,7 +34,7 @@ function nodeTables(build: GraphileBuild.Build): Map<string, AnyResource> {
   );
 }
 
-/** Names of tables by ids, of those that are of one; the ids that are none are refused. */
+/** Names of tables by ids, of records that the viewer sees; what is no id is refused. */
 const tablesOfIds = {
   name: "tablesOfIds",
   shared: () => context() as any,
@@ -44,7 +44,10 @@ const tablesOfIds = {
         field: "id",
       });
     const { rows } = await shared.withPgClient(shared.pgSettings, (client: any) =>
-      client.query({ text: "select id, table_name from app_hidden.node_tables($1)", values: [ids] }),
+      client.query({
+        text: "select id, table_name from app_hidden.seen_nodes($1)",
+        values: [ids],
+      }),
     );
     const found = new Map(rows.map(({ id, table_name: table }: Record<string, string>) => [id, table]));
     return ids.map((id) => found.get(String(id).toLowerCase()) ?? null) as (string | null)[];

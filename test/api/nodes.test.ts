@@ -12,7 +12,7 @@ afterAll(async () => world.stop());
 
 const node = "query ($id: ID!) { node(id: $id) { __typename id } }";
 const nodes =
-  "query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on Lead { name } ... on Project { title } } }";
+  "query ($ids: [ID!]!) { nodes(ids: $ids) { type: __typename id ... on Lead { name } ... on Project { title } } }";
 const createLead = async (person: Person, projectId: string): Promise<string> => {
   const data = await person.get("mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }", {
     input: { projectId, name: `Lead ${randomUUID()}` },
@@ -31,7 +31,7 @@ test("a record is found by its id, whatever its type, with what is selected of t
   ).toMatchObject({ node: { id: lead, project: { title: "Harbour View" } } });
   const ids = [lead, world.project.id, randomUUID(), world.harbour.id, lead];
   const found = await world.owen.get(nodes, { ids });
-  expect(found.nodes.map((one: any) => one?.__typename)).toEqual([
+  expect(found.nodes.map((one: any) => one?.type)).toEqual([
     "Lead",
     "Project",
     undefined,
@@ -69,7 +69,14 @@ test("what a viewer may not see is null for them, as if it did not exist", async
     for (const id of unseen)
       for (const query of [node, "query ($id: ID!) { node(id: $id) { __typename } }"])
         // Asked several times, so that a compiled query would answer.
-        for (let n = 0; n < 4; n++) expect((await person.ask(query, { id })).data).toEqual({ node: null });
+        for (let n = 0; n < 4; n++) {
+          const { result, texts } = await world.statements(() => person.ask(query, { id }));
+          expect(result.data).toEqual({ node: null });
+          // Nothing is read of it, and nothing told by what was.
+          expect(
+            texts.filter((text) => /app_(public|hidden)/.test(text) && !/seen_nodes|access_of/.test(text)),
+          ).toEqual([]);
+        }
   }
 });
 
@@ -106,7 +113,7 @@ test("a visitor finds what is public", async () => {
     address: { locality: "Toronto", country: "CA" },
   });
   expect(await world.anonymous.get(nodes, { ids: [open.id, world.project.id] })).toEqual({
-    nodes: [{ __typename: "Project", id: open.id, title: "Open Fields" }, null],
+    nodes: [{ type: "Project", id: open.id, title: "Open Fields" }, null],
   });
 });
 
