@@ -12,7 +12,6 @@ import { workOf } from "../limits/operationWork.ts";
 import type { Deadlines } from "./deadlines.ts";
 import { FusedClient } from "./fusedClient.ts";
 import { OrderedPool } from "./orderedPool.ts";
-import { REPLAYED } from "../operations/repeats.ts";
 import { Session } from "./session.ts";
 import { RequestSettings } from "./requestSettings.ts";
 import { connectionWaits, endTiming, startTiming } from "./timings.ts";
@@ -102,7 +101,7 @@ function makeWithPgClient(
         const client = new FusedClient(session, settings, pgSettings?.["role"] ?? "", deadlines);
         client.work = work;
         session.meter = work && ((count) => ((bytes += count), work.read(count)));
-        session.onNotice = work && ((notice) => void (work.isReplayed ||= notice.code === REPLAYED));
+        session.onNotice = work && (({ code }) => work.noticed(code));
         try {
           result = await callback(client);
         } finally {

@@ -9,7 +9,7 @@ import { queryLimits } from "../limits/queryLimits.ts";
 import { answerText } from "./answerText.ts";
 import { compressed, isCompressible } from "./compression.ts";
 import { endInPieces } from "./inPieces.ts";
-import { POSITION_HEADER, type Positions } from "./position.ts";
+import { POSITION_HEADER, type Positions } from "../database/position.ts";
 import { turnOf } from "./inTurn.ts";
 import type { Grafserv } from "./grafserv.ts";
 import { requestState, type RequestState } from "./requestState.ts";

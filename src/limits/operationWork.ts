@@ -5,6 +5,9 @@ import type { Release } from "./fairSemaphore.ts";
 import type { Party } from "./party.ts";
 import { queryLimits } from "./queryLimits.ts";
 
+/** The SQLSTATE of the notice of app_hidden.claim_answer that a field has the answer that was kept. */
+const REPLAYED = "PLAT3";
+
 /** A statement as @dataplan/pg asks for it. */
 export interface AskedStatement {
   readonly text: string;
@@ -30,7 +33,7 @@ export class OperationWork {
   #part: readonly string[] = [];
   /** Whether its answer is the schema, or a part of it, and nothing else. */
   tellsSchema = false;
-  /** Whether a field was answered by what was kept under its idempotency key; see repeats.ts. */
+  /** Whether a field was answered by what was kept under its idempotency key; see src/operations/repeats.ts. */
   isReplayed = false;
   /** What its plan does, where that is recorded. */
   recording: StatementRecorder | undefined;
@@ -74,6 +77,11 @@ export class OperationWork {
   read(bytes: number): CodedError | undefined {
     this.bytesRead += bytes;
     return this.bytesRead > this.#bytesAllowed ? this.tooLarge() : undefined;
+  }
+
+  /** Takes note of a notice that the database has raised for it. */
+  noticed(code: string | undefined): void {
+    this.isReplayed ||= code === REPLAYED;
   }
 
   /** Tells up to which place in the log one of its statements saw everything: the answer reaches as far as all of them. */

@@ -10,7 +10,7 @@
  *   fields come back as they were, records around it as they are now and as far as the viewer may see them.
  * - Kept rows are encrypted with the key, of which only a SHA-256 is kept, because a row can hold what is shown once, such as
  *   an access token; the body is kept as an HMAC under the key, because it can hold a password.
- * - Where a field has the kept answer, the request is answered with the header `Idempotency-Replayed: true`.
+ * - Where a field has the kept answer, claim_answer raises a notice (OperationWork.noticed), and the request is answered with the header `Idempotency-Replayed: true`.
  */
 import { createHmac } from "node:crypto";
 import { context, lambda, operationPlan, type ExecutableStep } from "postgraphile/grafast";
@@ -41,9 +41,6 @@ export const repeatMember = {
   description:
     "A key of the caller's for this request: sent again within 24 hours with the same body, the request gets the first answer again without a second effect.",
 } as const;
-
-/** The SQLSTATE of the notice of claim_answer that a field has the kept answer. */
-export const REPLAYED = "PLAT3";
 
 const KEY = /^[\x20-\x7e]{1,255}$/;
 

@@ -30,7 +30,7 @@ export async function runGuide(file: string, owner: ClientBase): Promise<void> {
   const [migration, objects] = blocks.map(({ text }) => text);
   await owner.query(`begin; ${migration}; commit`);
   await owner.query(
-    `begin; ${objects}; select app_private.make_event_masks();
+    `begin; ${objects}; select app_private.make_event_masks(); select app_private.make_event_readers();
       select app_private.make_event_triggers(); select app_private.make_masked_views();
      select app_private.make_record_functions(); commit`,
   );

@@ -273,4 +273,10 @@ describe("the feed of events", () => {
     expect(plan.indexes).toContain("events_organization");
     expect(cost(plan, "events")).toBeLessThanOrEqual(200);
   });
+
+  test("of a member looks for the lead of an event by its key, and asks no function", async () => {
+    const plan = await explain(api, member, "{ eventsConnection(first: 1) { totalCount } }");
+    expect(plan.touched("events")).toBeGreaterThanOrEqual(20_000);
+    expect(plan.indexes).toContain("leads_pkey");
+  });
 });

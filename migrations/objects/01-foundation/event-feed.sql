@@ -1,24 +1,5 @@
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.
 
-create function app_hidden.sees_subject(subject_type text, subject_id uuid) returns boolean
-language plpgsql stable as $$
-declare
-  record_type app_hidden.record_types;
-  result boolean;
-begin
-  select * into record_type from app_hidden.record_types r where r.subject = subject_type;
-  if record_type.table_name is null then
-    return false;
-  end if;
-  -- As the viewer: the policy of the record's own table decides.
-  execute format('select exists (select from app_public.%I r where r.id = $1%s)', record_type.table_name,
-    case when record_type.event_permission is not null
-      then format(' and app_hidden.project_can(r.project_id, r.organization_id, %L)', record_type.event_permission)
-        else '' end)
-    into result using subject_id;
-  return result;
-end $$;
-
 create function app_private.viewer_sees_subject(subject_type text, subject_id uuid) returns boolean
 language plpgsql stable as $$
 declare
@@ -92,6 +73,3 @@ begin
 end $$;
 
 select app_private.make_event_history(r.table_name) from app_hidden.record_types r;
-
-comment on function app_hidden.sees_subject(text, uuid) is
-  'Whether the viewer may see the record that an event is about.';

@@ -1,0 +1,33 @@
+/**
+ * Builds the package: `node scripts/build.ts [folder]`, `dist` where omitted. Needs what the repository has installed, nothing else: the
+ * modules are published as they are compiled, for bundlers of applications to make small.
+ */
+import { execFile } from "node:child_process";
+import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { buildSchema } from "graphql";
+import { generate } from "./generate.ts";
+
+const folder = resolve(import.meta.dirname, "..");
+const repository = resolve(folder, "../..");
+
+/** Compiles the sources and generates what is made from the schema, into a folder. */
+export async function build(to: string): Promise<void> {
+  await mkdir(to, { recursive: true });
+  const schemaFile = join(repository, "schema.graphql");
+  const compiled = promisify(execFile)(join(repository, "node_modules/.bin/tsc"), [
+    "-p",
+    folder,
+    "--outDir",
+    to,
+  ]);
+  const files = generate(buildSchema(await readFile(schemaFile, "utf8")));
+  await Promise.all([
+    compiled,
+    copyFile(schemaFile, join(to, "schema.graphql")),
+    ...Object.entries(files).map(([name, text]) => writeFile(join(to, name), text)),
+  ]);
+}
+
+if (import.meta.main) await build(resolve(process.argv[2] ?? join(folder, "dist")));

@@ -1,0 +1,10 @@
+export { createClient, errorOf } from "./client.ts";
+export type { Answer, Client, ClientOptions, RequestOptions, Rest, Token } from "./client.ts";
+export type { DocumentTree, TypedDocument } from "./document.ts";
+export { isPlatError, PlatError } from "./errors.ts";
+export type { AnsweredError, BadField, ErrorCode, ErrorDetails } from "./errors.ts";
+export type { Item } from "./pages.ts";
+export type { RetryOptions } from "./retries.ts";
+export type { Progress } from "./uploads.ts";
+export { verifyWebhook, WebhookSignatureError } from "./webhooks.ts";
+export type { WebhookEvent } from "./webhooks.ts";

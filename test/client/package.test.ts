@@ -1,0 +1,87 @@
+/** The package as it is published: its size, the documents of all operations, and that its types hold. */
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { buildSchema, getOperationAST, type GraphQLSchema, parse, validate } from "graphql";
+import { generate, scalars } from "../../packages/client/scripts/generate.ts";
+import type { ErrorDetails } from "../../packages/client/src/index.ts";
+import { errorCodes } from "../../src/errors.ts";
+import { operationCost } from "../../src/limits/operationCost.ts";
+import { planningSteps } from "../../src/limits/planningSteps.ts";
+import { queryLimits } from "../../src/limits/queryLimits.ts";
+import { builtClient } from "./built.ts";
+
+let folder: string;
+let dist: string;
+let schema: GraphQLSchema;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "plat-client-"));
+  dist = join(await builtClient(folder), "dist");
+  schema = buildSchema(await readFile(join(import.meta.dirname, "../../schema.graphql"), "utf8"));
+});
+afterAll(async () => rm(folder, { recursive: true }));
+
+const text = (name: string) => readFile(join(dist, name), "utf8");
+const isOperation = ([name]: [string, unknown]) => /(Query|Mutation)$/.test(name);
+const documents = async () =>
+  Object.entries((await import(join(dist, "documents.js"))) as Record<string, string>).filter(isOperation);
+
+test("the client has less than 20 kB, and less than 8 kB compressed, before a bundler makes it smaller", async () => {
+  const names = (await readdir(dist)).filter((name) => name.endsWith(".js"));
+  const core = names.filter((name) => name !== "documents.js" && name !== "schema.js").toSorted();
+  expect(core).toEqual(
+    ["client", "document", "errors", "index", "pages", "retries", "uploads", "webhooks"].map(
+      (n) => `${n}.js`,
+    ),
+  );
+  const whole = (await Promise.all(core.map(text))).join("");
+  expect(whole.length).toBeLessThan(20_000);
+  expect(gzipSync(whole).length).toBeLessThan(8_000);
+  // Nothing is imported but what stands beside it.
+  for (const [, from] of whole.matchAll(/from "([^"]+)"/g)) expect(from).toMatch(/^\.\/\w+\.js$/);
+});
+
+test("there is a document for each operation, valid and within the limits, that takes every argument", async () => {
+  const made = await documents();
+  const fields = [schema.getQueryType()!, schema.getMutationType()!].flatMap((type) =>
+    Object.values(type.getFields()).filter(({ deprecationReason }) => !deprecationReason),
+  );
+  expect(made).toHaveLength(fields.length);
+  for (const [name, source] of made) {
+    const document = parse(source);
+    expect([name, validate(schema, document)]).toEqual([name, []]);
+    const operation = getOperationAST(document)!;
+    const field = fields.find(
+      (one) => name === `${one.name}${operation.operation === "query" ? "Query" : "Mutation"}`,
+    )!;
+    const taken = operation.variableDefinitions?.map(({ variable }) => variable.name.value);
+    expect([name, taken]).toEqual([
+      name,
+      field.args.filter(({ deprecationReason }) => !deprecationReason).map((argument) => argument.name),
+    ]);
+    expect(planningSteps(schema, document, operation).steps.total).toBeLessThan(queryLimits.planning / 2);
+    expect(operationCost(schema, document, null, {}).total).toBeLessThan(queryLimits.cost / 10);
+    expect(source.length).toBeLessThan(10_000);
+  }
+});
+
+test("every scalar has a type", () => {
+  const declared = Object.values(schema.getTypeMap()).filter(
+    (type) => type.constructor.name === "GraphQLScalarType",
+  );
+  expect(Object.keys(scalars).toSorted()).toEqual(declared.map(({ name }) => name).toSorted());
+  expect(() => generate(buildSchema("scalar Shade type Query { shade: Shade }"))).toThrow(
+    "scripts/generate.ts does not know the scalar Shade.",
+  );
+});
+
+test("the codes are those of the service, and two of the client's own", async () => {
+  const own = { NETWORK_ERROR: true, UNEXPECTED_ANSWER: true };
+  // A code that the service has and the client lacks, or the other way round, fails to compile.
+  const known: Record<keyof ErrorDetails, unknown> = { ...errorCodes, ...own };
+  const both: Record<Exclude<keyof ErrorDetails, keyof typeof own>, unknown> & typeof errorCodes = errorCodes;
+  const declared = [...(await text("errors.d.ts")).matchAll(/^ {4}([A-Z_]+): /gm)].map(([, code]) => code);
+  expect(declared.toSorted()).toEqual(Object.keys({ ...known, ...both }).toSorted());
+});
