@@ -108,7 +108,8 @@ export async function* followEvents(
   let refused = false;
   let failed = 0;
   let retryMs = 1_000;
-  while (!signal?.aborted) {
+  for (;;) {
+    if (signal?.aborted) return;
     const silence = new AbortController();
     const inTime = async <T>(waiting: Promise<T>): Promise<T> => {
       const timer = setTimeout(() => silence.abort(), silenceMs);
@@ -166,7 +167,6 @@ export async function* followEvents(
     } finally {
       silence.abort();
     }
-    if (signal?.aborted) return;
     failed += 1;
     const backoff = Math.min(LONGEST_WAIT, retryMs * 2 ** (failed - 1)) * (0.5 + Math.random());
     await pause(waitMs ?? backoff, signal).catch(() => {});
