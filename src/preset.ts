@@ -47,6 +47,7 @@ import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
 import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin.ts";
 import { PublicQueriesPlugin } from "./plugins/PublicQueriesPlugin.ts";
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
+import { RecordNodesPlugin } from "./plugins/RecordNodesPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SearchPlugin } from "./plugins/SearchPlugin.ts";
 import { SubscriptionsPlugin } from "./plugins/SubscriptionsPlugin.ts";
@@ -208,6 +209,7 @@ export function createPreset({
       JoinsPlugin,
       ListsPlugin,
       PortfolioConnectionsPlugin,
+      RecordNodesPlugin,
       RecordByIdPlugin,
       OperationsPlugin,
       EventSubjectPlugin,
@@ -223,7 +225,7 @@ export function createPreset({
       SubscriptionsPlugin,
     ],
     disablePlugins: [
-      // No global object identification: ids are plain.
+      // Ids are plain: RecordNodesPlugin takes its place.
       "NodePlugin",
       "QueryQueryPlugin",
       // ListsPlugin takes the place of stock conditions and orders.

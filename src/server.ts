@@ -22,7 +22,7 @@ import { removeLeftoversOfDead } from "./files/leftovers.ts";
 import { loadCertificate } from "./http/certificate.ts";
 import { healthz, readyz } from "./http/health.ts";
 import { openMonitoring } from "./http/monitoring.ts";
-import { serve } from "./http/serve.ts";
+import { requireAddress, serve } from "./http/serve.ts";
 import { taskContext } from "./jobs/context.ts";
 import { createLog, type Logger } from "./log.ts";
 import { createDraftProvider } from "./providers/drafts/index.ts";
@@ -108,6 +108,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     const database = await openDatabase(config, log);
     shutdown.add("database", database.end);
     database.exited.then(() => fail("the embedded database ended", exitCodes.failed)).catch(() => {});
+    if (!part && (config.mode === "all" || config.mode === "api")) await requireAddress(config);
     let monitoring: Awaited<ReturnType<typeof openMonitoring>>;
     // Tells until the end that the process is alive, and not ready.
     shutdown.add("monitoring", async () => monitoring?.close());

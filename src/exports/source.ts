@@ -89,8 +89,8 @@ export async function openExportSource(
   };
   try {
     await begin(client, id, claims);
-    const open = isArchive ? "open_organization_export" : "open_export";
-    const { rows } = await client.query<{ opened: Opened }>(`select app_hidden.${open}($1) as opened`, [id]);
+    const open = isArchive ? "app_hidden.open_organization_export($1)" : "app_hidden.open_export($1)";
+    const { rows } = await client.query<{ opened: Opened }>(`select ${open} as opened`, [id]);
     const { tables = [], files, ...opened } = rows[0]!.opened;
     return {
       ...opened,

@@ -498,7 +498,7 @@ test("the same file twice at once makes each unit once", async () => {
 
 test("no spelling stands for two columns of an import", async () => {
   const { rows } = await world.owner.query(
-    `select c.operation, app_hidden.spelling(s) as spelling, count(distinct c.column_name)::int from app_hidden.import_columns c, unnest(c.spellings || c.column_name) s
+    `select c.operation, app_private.spelling(s) as spelling, count(distinct c.column_name)::int from app_hidden.import_columns c, unnest(c.spellings || c.column_name) s
      group by 1, 2 having count(distinct c.column_name) > 1`,
   );
   expect(rows).toEqual([]);

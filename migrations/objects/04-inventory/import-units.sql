@@ -20,7 +20,7 @@ comment on table app_hidden.import_columns is
   'The columns of an import, besides its name in the API under these spellings; type where it is not that of the '
   'table''s column of this name.';
 
-create function app_hidden.spelling(name text) returns text
+create function app_private.spelling(name text) returns text
 language sql stable strict parallel safe as $$
   -- Case, accents, spaces and points do not tell two headers apart.
   select regexp_replace(lower(public.unaccent(name)), '[^a-z0-9#%]', '', 'g')
@@ -63,7 +63,7 @@ begin
   select array_agg(c.column_name order by h.position) into columns
     from unnest(header) with ordinality as h (name, position)
     left join app_hidden.import_columns c on c.operation = open_import.operation
-      and app_hidden.spelling(h.name) = any (array(select app_hidden.spelling(s)
+      and app_private.spelling(h.name) = any (array(select app_private.spelling(s)
         from unnest(c.spellings || c.column_name) s));
   select array_agg(header[p]) into twice from generate_subscripts(columns, 1) p
     where columns[p] = (select c from unnest(columns) c where c is not null group by c having count(*) > 1 limit 1);

@@ -242,6 +242,7 @@ $$;
 comment on function app_hidden.calendar_appointments() is
   'The appointments that the viewer hosts, works on or attends as a buyer, as far as they see them: of the last year '
   'and later, 2,000 at most.';
+revoke execute on function app_hidden.calendar_appointments from plat_anonymous;
 insert into app_public.integration_apps (key, name, description, category, scope, auth_type, oauth_scopes, available,
   connected_by, config_schema, credentials_schema) values
   ('calendar_feed', 'Calendar feed',

@@ -97,6 +97,7 @@ end $$;
 comment on function app_hidden.open_organization_export(uuid) is
   'What an archive of an organization is made of, as its requester sees it: for each kind of record how many, and the '
   'statement that gives them as JSON; the statement that gives its files, null where none are wanted.';
+revoke execute on function app_hidden.open_organization_export from plat_anonymous;
 
 create function app_public.export_organization(organization_id uuid, files boolean default true)
 returns app_public.exports
