@@ -53,7 +53,7 @@ export async function writeSubscription(
   response.once("close", () => {
     gone.abort();
     clearInterval(heartbeat);
-    void results.return?.();
+    results.return?.().catch(() => {}); // nobody is told any more
   });
   const write = async (result: SubscriptionResult) => {
     if (result.errors) tellErrors(result.errors as never, language);

@@ -27,7 +27,7 @@ const notAsEvents = () =>
   );
 
 /** The answers of a subscription with their errors coded, as those of other operations. */
-async function* coded(
+async function* codedResults(
   results: AsyncIterable<SubscriptionResult>,
   state: RequestState,
   args: Parameters<typeof execute>[0],
@@ -91,7 +91,11 @@ export const CodedErrorsPlugin: GraphileConfig.Plugin = {
                 if (Symbol.asyncIterator in result) {
                   // The application writes it; grafserv would as multipart.
                   if (state)
-                    state.subscription = coded(result as AsyncIterable<SubscriptionResult>, state, args);
+                    state.subscription = codedResults(
+                      result as AsyncIterable<SubscriptionResult>,
+                      state,
+                      args,
+                    );
                   return { data: null };
                 }
                 const errors = [...(result.errors ?? [])];
