@@ -244,6 +244,11 @@ export async function startGraphql({
             bearer: () => live.bearer(request.headers.authorization, (request as Request).ip),
             ip: (request as Request).ip,
             ended: (error) => (requestState(request).subscriptionError = error),
+            opened: (close) => {
+              const { res: response } = request as Request;
+              if (response!.closed) close();
+              else response!.once("close", close);
+            },
           }),
         viewerPlace: createViewerPlace(pool, location, log, connections),
         adaptor: fused,

@@ -53,7 +53,6 @@ export async function writeSubscription(
   response.once("close", () => {
     gone.abort();
     clearInterval(heartbeat);
-    results.return?.().catch(() => {}); // nobody is told any more
   });
   const write = async (result: SubscriptionResult) => {
     if (result.errors) tellErrors(result.errors as never, language);

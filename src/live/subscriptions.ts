@@ -28,13 +28,17 @@ export interface Subscriptions {
 
 const MOST_IDS = 100;
 
-/** @param asked how the token is found, whose address the request is from, and who is told when the subscription ends by itself */
+/**
+ * @param asked how the token is found, whose address the request is from, who is told when the subscription ends by itself, and who ends it
+ * when its reader has gone: an iterator over it that waits for its next value cannot
+ */
 export function subscriptions(
   live: Live,
   asked: {
     bearer: () => Promise<Bearer | undefined>;
     ip: string | undefined;
     ended: (error: CodedError) => void;
+    opened: (close: () => void) => void;
   },
 ): Subscriptions {
   return {
@@ -72,6 +76,7 @@ export function subscriptions(
           release();
           if (updates.error) asked.ended(updates.error);
         };
+        asked.opened(() => void updates.return());
         return updates;
       } catch (error) {
         release();

@@ -107,6 +107,11 @@ afterEach(async () => {
   for (const one of opened) one.close();
   await until(() => opened.every(({ isClosed }) => isClosed));
   opened.length = 0;
+  // Nobody listens for the organization any more.
+  await until(async () => {
+    const { rows } = await world.owner.query("select from pg_locks where classid = 7528005");
+    return rows.length === 0;
+  });
 });
 afterAll(() => world.stop());
 
