@@ -47,6 +47,7 @@ import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
 import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin.ts";
 import { PublicQueriesPlugin } from "./plugins/PublicQueriesPlugin.ts";
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
+import { RecordNodesPlugin } from "./plugins/RecordNodesPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SearchPlugin } from "./plugins/SearchPlugin.ts";
 import { SignedTextsPlugin } from "./plugins/SignedTextsPlugin.ts";
@@ -203,6 +204,7 @@ export function createPreset({
       JoinsPlugin,
       ListsPlugin,
       PortfolioConnectionsPlugin,
+      RecordNodesPlugin,
       RecordByIdPlugin,
       OperationsPlugin,
       EventSubjectPlugin,
@@ -217,7 +219,7 @@ export function createPreset({
       PublicQueriesPlugin,
     ],
     disablePlugins: [
-      // No global object identification: ids are plain.
+      // Ids are plain: RecordNodesPlugin takes its place.
       "NodePlugin",
       "QueryQueryPlugin",
       // ListsPlugin takes the place of stock conditions and orders.

@@ -118,6 +118,8 @@ test("queries that are never public say that they take a token, and ask the data
     "lot",
     "lotImage",
     "nearestCity",
+    "node",
+    "nodes",
     "openHouse",
     "organization",
     "organizationAvatar",

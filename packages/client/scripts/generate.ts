@@ -16,6 +16,7 @@ import {
   isAbstractType,
   isEnumType,
   isInputObjectType,
+  isInterfaceType,
   isLeafType,
   isListType,
   isNonNullType,
@@ -162,8 +163,9 @@ ${comment(field.description)}export declare const ${name}: TypedDocument<${upper
     if (isAbstractType(named)) {
       const kinds = this.#schema.getPossibleTypes(named).map(({ name }) => JSON.stringify(name));
       const ids = this.#schema.getPossibleTypes(named).map(({ name }) => `...on ${name}{id}`);
+      const id = isInterfaceType(named) && named.getFields()["id"] ? "id" : ids.join(" ");
       return {
-        text: `{__typename ${ids.join(" ")}}`,
+        text: `{__typename ${id}}`,
         type: outputTs(type, `{ __typename: ${kinds.join(" | ")}; id: string }`),
       };
     }
