@@ -1,11 +1,11 @@
 import { graphql } from "relay-runtime";
 
-graphql`
+export const query = graphql`
   query operationsLeadsQuery($first: Int!, $after: Cursor, $filter: LeadsFilter) {
     ...operationsLeads @arguments(first: $first, after: $after, filter: $filter)
   }
 `;
-graphql`
+export const leads = graphql`
   fragment operationsLeads on Query
   @argumentDefinitions(first: { type: "Int!" }, after: { type: "Cursor" }, filter: { type: "LeadsFilter" })
   @refetchable(queryName: "operationsLeadsPageQuery") {
@@ -19,7 +19,7 @@ graphql`
     }
   }
 `;
-graphql`
+export const lead = graphql`
   fragment operationsLead on Lead @refetchable(queryName: "operationsLeadQuery") {
     id
     name
@@ -29,21 +29,21 @@ graphql`
     }
   }
 `;
-graphql`
+export const update = graphql`
   mutation operationsUpdateLeadMutation($input: UpdateLeadInput!) {
     updateLead(input: $input) {
       ...operationsLead
     }
   }
 `;
-graphql`
+export const create = graphql`
   mutation operationsCreateLeadMutation($input: CreateLeadInput!) {
     createLead(input: $input) {
       ...operationsLead
     }
   }
 `;
-graphql`
+export const remove = graphql`
   mutation operationsDeleteLeadMutation($input: DeleteLeadInput!) {
     deleteLead(input: $input) {
       deletedId @deleteRecord
